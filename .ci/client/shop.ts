@@ -28,7 +28,7 @@ function refused(answer: { error?: Problem | { message: string } | undefined; re
   return answer.error;
 }
 
-// She signs up, and her token has her id. A second run finds her profile.
+// Ann signs up, and her token has her id. A second run finds her profile.
 const body = { email: "ann@example.com", username: "ann", name: "Ann Ångström", place: { country: "DE", city: "Ulm" } };
 const signed = await customer.POST("/v1/customers", { body });
 if (signed.response.status === 201) {
@@ -57,12 +57,15 @@ const changed = taken(await staff.PATCH("/v1/products/{id}", renamed), 200);
 assert.equal(changed.version, ice.version + 1);
 refused(await staff.PATCH("/v1/products/{id}", renamed), 412, "version_mismatch");
 
-// Fills the cart and checks it out.
+// Fills the cart, gets its price and checks it out at this price.
 for (const [product, quantity] of [[ice, 2], [salt, 1]] as const) {
   const line = { params: { path: { id, product: product.id } }, body: { quantity } };
   taken(await customer.PUT("/v1/customers/{id}/cart/items/{product}", line), 200);
 }
-const order: Order = taken(await customer.POST("/v1/customers/{id}/cart/checkout", { params: { path: { id } }, body: {} }), 201);
+const quote = taken(await customer.POST("/v1/customers/{id}/cart/quote", { params: { path: { id } }, body: {} }), 200);
+const checkout = { params: { path: { id } }, body: { quote_id: quote.id } };
+const order: Order = taken(await customer.POST("/v1/customers/{id}/cart/checkout", checkout), 201);
+assert.deepEqual(order.totals, quote.totals);
 assert.deepEqual(order.total, { amount: 3 * 129, currency: "USD" });
 assert.deepEqual(new Set(order.lines.map((line) => line.product_id)), new Set([ice.id, salt.id]));
 
@@ -91,7 +94,7 @@ do {
 assert.equal(new Set(ids).size, ids.length);
 assert.ok(ids.includes(order.id) && ids.includes(taken(first, 201).id));
 
-// She cancels the order, and the goods are in stock again.
+// Ann cancels the order, and the goods are in stock again.
 const version = taken(await customer.GET("/v1/orders/{id}", { params: { path: { id: order.id } } }), 200).version;
 const cancelled = { params: { path: { id: order.id }, header: { "If-Match": `"${version}"` } }, body: { to: "cancelled" as const } };
 assert.equal(taken(await customer.POST("/v1/orders/{id}/status", cancelled), 200).status, "cancelled");

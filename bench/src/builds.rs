@@ -1,8 +1,10 @@
 //! Measures how long newcomers and contributors wait for a build. The steps start the local system
-//! from an empty build folder and after a change, and then build and run the tests.
+//! from an empty build folder and after a source file was touched. Then they build and run the
+//! tests.
 //!
-//! Each step uses Cargo's own settings for this workspace. Compare the CPU time, which covers all
-//! processes of a step. The wait depends on the number of cores and on other work on the machine.
+//! Each step uses Cargo's own settings for this workspace. To compare two runs, use the CPU time.
+//! It covers all processes of a step. The elapsed time also depends on the number of cores and on
+//! other work on the machine.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
@@ -30,7 +32,7 @@ pub(crate) struct BuildsArgs {
     output: Output,
 }
 
-/// /proc counts CPU time in this unit on every architecture.
+/// /proc counts CPU time in ticks. A second has this many ticks on every architecture.
 const TICKS_PER_SECOND: u64 = 100;
 
 /// The command of a step, and the event that ends the step.
@@ -44,25 +46,25 @@ enum Until {
     Sam(&'static [(&'static str, &'static str)]),
 }
 
-/// A step's name, the file that changes before it, and its command.
+/// A step's name, the file that is touched before it, and its command.
 type Step = (&'static str, &'static str, Until);
 
 /// The steps of every run.
 const STEPS: [Step; 7] = [
     ("clean folder → `ready:` of `cargo run`", "", Until::Ready),
-    ("one line of `orders` changed → `ready:`", "functions/orders/src/lib.rs", Until::Ready),
-    ("one line of `key-schema` changed → `ready:`", "shared/key-schema/src/lib.rs", Until::Ready),
+    ("`orders` touched → `ready:`", "functions/orders/src/lib.rs", Until::Ready),
+    ("`key-schema` touched → `ready:`", "shared/key-schema/src/lib.rs", Until::Ready),
     ("`cargo test --workspace --no-run` after that", "", Until::Exit(&["test", "--workspace", "--no-run"])),
     ("`cargo test --workspace` after that", "", Until::Exit(&["test", "--workspace"])),
     (
-        "`cargo test --workspace --no-run` after a change of `key-schema`",
+        "`cargo test --workspace --no-run`, `key-schema` touched",
         "shared/key-schema/src/lib.rs",
         Until::Exit(&["test", "--workspace", "--no-run"]),
     ),
     (
-        "`cargo test -p bodega-orders --no-run` after a change of `orders`",
+        "`cargo test -p bodega-orders --no-run`, `orders` touched",
         "functions/orders/src/lib.rs",
-        Until::Exit(&["test", "-p", "orders", "--no-run"]),
+        Until::Exit(&["test", "-p", "bodega-orders", "--no-run"]),
     ),
 ];
 
@@ -206,8 +208,8 @@ fn size(folder: &Path) -> Result<u64, BenchError> {
     kilobytes.map(|kilobytes| kilobytes * 1024).ok_or_else(|| wrong!("du: {text}"))
 }
 
-/// Counts the workspace's packages and their dependencies whose source contains this text. With the
-/// empty text it counts all of them.
+/// Counts the packages of the dependency graph whose source contains `source`, such as `registry`.
+/// An empty `source` counts all packages, including the workspace's own.
 fn crates(root: &Path, source: &str) -> Result<usize, BenchError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments = ["metadata", "--locked", "--format-version", "1"];
@@ -242,7 +244,7 @@ mod tests {
     use super::{STEPS, children_cpu, crates};
 
     #[test]
-    fn every_file_that_a_step_changes_exists() {
+    fn steps_change_only_files_that_exist() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         assert!(STEPS.iter().all(|(_, changed, _)| root.join(changed).exists()));
         let (all, registry) = (crates(&root, "").unwrap(), crates(&root, "registry").unwrap());

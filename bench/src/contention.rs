@@ -20,7 +20,7 @@ use crate::latency::shop::Shop;
 use crate::latency::{Plan, Server};
 use crate::report::{Table, quantile, write_json};
 
-/// Products without contention. Each order has one of them in addition to the hot one.
+/// Products without contention. Each order has one of them and the product that all clients order.
 const COLD: usize = 50;
 /// Maximum requests for one order. After them the measurement fails.
 const TRIES: u64 = 200;
@@ -115,7 +115,7 @@ struct Round {
     unavailable: u64,
 }
 
-/// Places orders of one product by concurrent clients.
+/// Places orders of one product with concurrent clients.
 async fn round(shop: &Shop, hot: &str, clients: u16, orders: u64) -> Result<Round, BenchError> {
     shop.create_product(hot, 0, orders).await?;
     let (next, unavailable) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -166,7 +166,7 @@ fn pause(answer: &reqwest::Response) -> Duration {
 
 fn table(figures: &[Figures]) -> Table {
     let mut table = Table::new(
-        "clients | orders | orders/s | of the maximum | conflicts an order | 503 | median ms | p95 ms | slowest ms",
+        "clients | orders | orders/s | share of the maximum | conflicts per order | 503 | median ms | p95 ms | slowest ms",
     );
     for figures in figures {
         let Figures { clients, orders, orders_per_second, conflicts_per_order, unavailable, .. } = figures;

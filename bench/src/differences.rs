@@ -25,7 +25,7 @@ impl Differences {
         self.0.is_empty()
     }
 
-    /// Returns the number of kinds.
+    /// Returns the number of kinds of difference.
     #[cfg(test)]
     pub(crate) const fn len(&self) -> usize {
         self.0.len()

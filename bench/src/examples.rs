@@ -105,6 +105,10 @@ pub(crate) fn order_line(order: &OrderId) -> Result<OrderLine, BenchError> {
         quantity: 6,
         unit_price: usd(129),
         total: usd(774),
+        discount: 0,
+        discounts: Vec::new(),
+        tax: 0,
+        tax_rate: None,
         expires_at: None,
     })
 }

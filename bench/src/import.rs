@@ -1,5 +1,5 @@
-//! `bench import`: imports real baskets through the API while the functions that place them crash
-//! at random, and compares the totals with those of the files.
+//! `bench import`: imports real baskets through the API. Meanwhile the function that places the
+//! orders crashes at random. Then the command compares the totals with those of the files.
 //!
 //! This module computes the expected orders, pieces and money by product from the files, without
 //! the importer's code.
@@ -30,7 +30,7 @@ const STOCK: u64 = 1_000_000_000;
 /// An order with this many lines needs more than one transaction.
 const LARGE: usize = 48;
 /// The janitor's interval. [`GRACE_SECONDS`] is the minimum age of the orders that it undoes or
-/// finishes, much longer than placing an order takes.
+/// finishes. Placing an order takes much less time.
 const JANITOR: Duration = Duration::from_secs(2);
 const GRACE_SECONDS: u64 = 3;
 /// Maximum number of janitor runs after the import.
@@ -51,7 +51,7 @@ pub struct ImportBenchArgs {
     /// Only the first N baskets, and all with more than 47 lines.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// At each crash point, crash the orders function N of a thousand times.
+    /// At each crash point, crash the orders function N times out of a thousand.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=200))]
     kills: u64,
     /// Seed of the random crashes.
@@ -149,7 +149,7 @@ pub async fn import(
     Ok(Totals { crashes, ..compare(&shop, products, baskets).await? })
 }
 
-/// Makes the orders function crash at each of its crash points, `kills` of a thousand times.
+/// Makes the orders function crash at each of its crash points, `kills` times out of a thousand.
 async fn crash(shop: &Shop, kills: u64, seed: u64) -> Result<(), BenchError> {
     let points = telemetry::CRASH_POINTS.iter().map(|(point, _)| *point).filter(|point| point.starts_with("orders."));
     for point in points.filter(|_| kills > 0) {
@@ -185,7 +185,7 @@ async fn clean_up(shop: &Shop) -> Result<(), BenchError> {
             return Ok(());
         }
     }
-    Err(wrong!("the janitor finds unfinished orders after {ROUNDS} runs"))
+    Err(wrong!("the janitor still finds unfinished orders after {ROUNDS} runs"))
 }
 
 #[derive(Debug, Deserialize)]
@@ -199,15 +199,46 @@ struct BasketLine {
     product_id: u64,
     quantity: u64,
     sales_value: Box<RawValue>,
+    retail_disc: Option<Box<RawValue>>,
+    coupon_disc: Option<Box<RawValue>>,
 }
 
 impl BasketLine {
-    /// Converts the decimal text to cents without floating point. Half a cent is rounded up.
-    fn cents(&self) -> Option<i64> {
-        let (whole, fraction) = self.sales_value.get().split_once('.').unwrap_or((self.sales_value.get(), ""));
+    /// Returns the amount paid, and the retailer's and the coupon's discounts, in cents.
+    fn amounts(&self) -> Option<Amounts> {
+        let discount = |text: &Option<Box<RawValue>>| text.as_deref().map_or(Some(0), Self::cents);
+        let [retail, coupon] = [discount(&self.retail_disc)?, discount(&self.coupon_disc)?];
+        Some(Amounts { paid: Self::cents(&self.sales_value)?, retail, coupon })
+    }
+
+    /// Converts decimal text to cents without floating point. Half a cent is rounded up.
+    fn cents(text: &RawValue) -> Option<i64> {
+        let (whole, fraction) = text.get().split_once('.').unwrap_or((text.get(), ""));
         let digit = |at: usize| fraction.as_bytes().get(at).map_or(0, |digit| i64::from(digit.saturating_sub(b'0')));
         let cents = whole.parse::<i64>().ok()?.checked_mul(100)?;
         Some(cents + 10 * digit(0) + digit(1) + i64::from(digit(2) >= 5))
+    }
+}
+
+/// Amounts of money in cents.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Amounts {
+    paid: i64,
+    retail: i64,
+    coupon: i64,
+}
+
+impl Amounts {
+    const fn add(&mut self, other: Self) {
+        self.paid += other.paid;
+        self.retail += other.retail;
+        self.coupon += other.coupon;
+    }
+
+    /// Returns the price before discounts, the discounts, and the amount paid.
+    const fn totals(self) -> (i64, i64, i64) {
+        let discount = self.retail + self.coupon;
+        (self.paid + discount, discount, self.paid)
     }
 }
 
@@ -241,24 +272,28 @@ fn chosen(baskets: &Path, limit: Option<usize>, folder: &Path) -> Result<PathBuf
     Ok(path)
 }
 
-/// The sold pieces, and the money in cents, by product.
-type Sold = BTreeMap<String, (u64, i64)>;
+/// The sold pieces and their amounts, by product.
+type Sold = BTreeMap<String, (u64, Amounts)>;
+
+/// The price before discounts, the discounts and the amount paid, by basket.
+type Paid = BTreeMap<String, (i64, i64, i64)>;
 
 async fn compare(shop: &Shop, products: &Path, baskets: &Path) -> Result<Totals, BenchError> {
     let known: BTreeSet<u64> =
         csv::Reader::from_reader(open(products)?).records().filter_map(|row| row.ok()?.get(0)?.parse().ok()).collect();
-    let (mut wanted, mut sold) = (BTreeMap::new(), Sold::new());
+    let (mut wanted, mut sold) = (Paid::new(), Sold::new());
     for (_, basket) in read(baskets)? {
         let lines = basket.lines.iter().filter(|line| line.quantity > 0 && known.contains(&line.product_id));
-        let mut total = None;
+        let mut total: Option<Amounts> = None;
         for line in lines {
-            let cents = line.cents().ok_or_else(|| wrong!("{line:?} has no amount"))?;
+            let amounts = line.amounts().ok_or_else(|| wrong!("{line:?} has no amount"))?;
             let (pieces, money) = sold.entry(line.product_id.to_string()).or_default();
-            (*pieces, *money) = (*pieces + line.quantity, *money + cents);
-            total = Some(total.unwrap_or_default() + cents);
+            *pieces += line.quantity;
+            money.add(amounts);
+            total.get_or_insert_default().add(amounts);
         }
         if let Some(total) = total {
-            wanted.insert(basket.basket_id.to_string(), total);
+            wanted.insert(basket.basket_id.to_string(), total.totals());
         }
     }
     let mut stored = StoredOrders::default();
@@ -269,7 +304,7 @@ async fn compare(shop: &Shop, products: &Path, baskets: &Path) -> Result<Totals,
 /// The content of the shop.
 #[derive(Default)]
 struct StoredOrders {
-    orders: BTreeMap<String, i64>,
+    orders: Paid,
     sold: Sold,
     stocks: BTreeMap<String, u64>,
     unfinished: Vec<String>,
@@ -286,20 +321,26 @@ impl StoredOrders {
                 }
                 self.large += usize::from(order.line_count >= LARGE as u64);
                 let name = order.reference.as_ref().map_or_else(|| order.id.to_string(), ToString::to_string);
-                if self.orders.insert(name.clone(), order.total.amount).is_some() {
+                let charges = order.charges();
+                let paid = (charges.items, charges.discount, order.total.amount);
+                if self.orders.insert(name.clone(), paid).is_some() {
                     self.twice.push(name);
                 }
             }
             AnyEntity::OrderLine(line) => {
                 let (pieces, money) = self.sold.entry(line.product_id.to_string()).or_default();
-                (*pieces, *money) = (*pieces + line.quantity, *money + line.total.amount);
+                *pieces += line.quantity;
+                let [retail, coupon] = ["retail_disc", "coupon_disc"].map(|name| {
+                    line.discounts.iter().filter(|given| given.name == name).map(|given| given.amount).sum()
+                });
+                money.add(Amounts { paid: line.total.amount, retail, coupon });
             }
             AnyEntity::Stock(stock) => drop(self.stocks.insert(stock.product_id.to_string(), stock.available)),
             _ => {}
         }
     }
 
-    fn totals(self, wanted: &BTreeMap<String, i64>, sold: &Sold) -> Totals {
+    fn totals(self, wanted: &Paid, sold: &Sold) -> Totals {
         let mut totals = Totals { orders: self.orders.len(), large: self.large, ..Totals::default() };
         totals.differences.add("unfinished orders", self.unfinished);
         totals.differences.add("baskets with two orders", self.twice);
@@ -309,12 +350,12 @@ impl StoredOrders {
             .differences
             .add("orders without a basket", self.orders.keys().filter(|name| !wanted.contains_key(*name)).cloned());
         let other = self.orders.iter().filter(|(name, total)| wanted.get(*name).is_some_and(|wanted| wanted != *total));
-        totals.differences.add("orders with a wrong total", other.map(|(name, _)| name.clone()));
+        totals.differences.add("orders with wrong totals", other.map(|(name, _)| name.clone()));
         let products: BTreeSet<&String> = sold.keys().chain(self.sold.keys()).collect();
         let unlike = products.iter().filter(|id| sold.get(**id) != self.sold.get(**id));
         totals
             .differences
-            .add("products with a wrong number of sold pieces or a wrong amount", unlike.map(|id| (*id).clone()));
+            .add("products with a wrong number of sold pieces or wrong amounts", unlike.map(|id| (*id).clone()));
         let left = |id: &String| STOCK.checked_sub(sold.get(id).map_or(0, |(pieces, _)| *pieces));
         let wrong = self.stocks.iter().filter(|(id, available)| left(id) != Some(**available));
         totals.differences.add("products with a wrong stock", wrong.map(|(id, _)| id.clone()));

@@ -49,8 +49,8 @@ impl<E: std::error::Error> From<E> for BenchError {
     }
 }
 
-/// Returns the path of the configured template, or of the one in the source tree. Measurements run
-/// only in a source tree.
+/// Returns the path of the configured template, or of the template in the source tree. Measurements
+/// run only in a source tree.
 fn template_file(options: &Options) -> PathBuf {
     let of_the_source = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
     options.template_file().unwrap_or_else(of_the_source)
@@ -67,13 +67,13 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Measure the stream's consumer: records per second and core, CPU and allocations per record,
-    /// calls per batch. Compare batches with one search call per record.
+    /// calls per batch. Compare one search call per batch with one search call per record.
     Stream(consumer::StreamArgs),
     /// Import baskets into a local system while its functions crash at random, and compare the
     /// totals with those of the files.
     Import(import::ImportBenchArgs),
     /// Measure a function from its start to its first response, and warm responses. Compare it with
-    /// an empty function and with one on the usual libraries.
+    /// an empty function and with a function on the usual libraries.
     ColdStart(cold_start::ColdStartArgs),
     /// Count the instructions of each part of a function, next to those of a function on the usual
     /// libraries.
@@ -89,11 +89,11 @@ enum Command {
     Lists(lists::ListsArgs),
     /// Measure builds of the workspace, from an empty folder and after a change.
     Builds(builds::BuildsArgs),
-    /// Measure each route with more and more items in the table. Requests and capacity must stay
-    /// the same.
+    /// Measure each route with more and more items in the table. Its requests to the table and
+    /// their capacity must stay the same.
     Growth(growth::GrowthArgs),
-    /// Let many clients order the same product. Measure the rate of orders as a share of one item's
-    /// maximum rate, and the responses.
+    /// Let many clients order the same product. Count the responses, and measure the rate of orders
+    /// as a share of one item's maximum rate.
     Contention(contention::ContentionArgs),
     /// Import a history into a local system, replay it twice in random order, and compare the shop
     /// with its table.

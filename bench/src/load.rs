@@ -37,7 +37,7 @@ const SAMPLE_INTERVAL: Duration = Duration::from_secs(2);
 const PROBE: Duration = Duration::from_secs(5);
 /// The maximum time until the search finds the product.
 const FOUND_WITHIN: Duration = Duration::from_secs(60);
-/// The maximum ratio of a function's average memory in the last third to its average memory in the
+/// The maximum ratio of a function's average memory in the last third of the run to that in the
 /// second third. A leak of a few kilobytes per request exceeds it in two minutes.
 const GROWTH: f64 = 1.25;
 /// The functions that handle the load.
@@ -104,9 +104,9 @@ impl Action {
 /// The results of a run.
 #[derive(Debug, Default)]
 struct Run {
-    /// The durations of requests with the expected response, by request.
+    /// The durations of requests with the expected response, by kind of request.
     done: Mutex<BTreeMap<&'static str, Vec<Duration>>>,
-    /// The number of other responses, by their text.
+    /// The number of unexpected responses, by their text.
     wrong: Mutex<BTreeMap<String, u64>>,
     cancelled: AtomicU64,
 }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::BenchError;
 use crate::examples::{self, at, bytes, category};
 
-/// Records of each item. The first creates the item, and the second changes it.
+/// The number of records of each item. The first creates the item, and the second changes it.
 const REVS: u64 = 2;
 /// The number of customers with orders and sessions.
 const CUSTOMERS: u64 = 2_469;
@@ -37,8 +37,8 @@ fn record(number: u64) -> Result<String, BenchError> {
     }
 }
 
-/// Returns records of every kind that the consumer handles. Of ten items, four are orders, three
-/// are products, two are stocks that run low, and one is an expired session.
+/// Returns records for every sink of the consumer. Of ten items, four are orders, three are
+/// products, two are stocks that run low, and one is an expired session.
 ///
 /// # Errors
 /// [`BenchError`] when the schema refuses an item.

@@ -1,8 +1,8 @@
-//! Measures every route with a few requests. The counts must match the requests, and the shop must
-//! have exactly the placed orders.
+//! Measures every route with a few requests. Every request must be counted, and the shop must have
+//! exactly the placed orders. The test is a separate program, because the load of other tests could
+//! make its requests fail.
 //!
-//! To compare with Node.js and Python: `cargo run --release -p bodega-bench -- latency`. This is a
-//! separate test program, because the load of other tests could make its requests fail.
+//! To compare with Node.js and Python: `cargo run --release -p bodega-bench -- latency`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 #[path = "endurance/support.rs"]

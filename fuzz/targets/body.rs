@@ -141,7 +141,7 @@ fn refused(invalid: &Invalid, text: &str) {
 }
 
 /// Checks that the functions' JSON reader accepts the same texts as `serde_json`, with the same
-/// meaning. Duplicate names and numbers out of range are exceptions, because parsers differ on
+/// meaning. Numbers out of range and duplicate names are exceptions, because parsers differ on
 /// them.
 fn agree(text: &str) {
     let (ours, usual) = (json::Value::parse(text), serde_json::from_str::<Value>(text));

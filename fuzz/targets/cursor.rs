@@ -11,7 +11,7 @@ use key_schema::encoding::encode;
 use key_schema::instant::Instant;
 use libfuzzer_sys::fuzz_target;
 
-/// Another key under the same name, and the same key under another name.
+/// `CURSOR_KEYS` with a different key under its name, and with its key under a different name.
 const OTHER_KEYS: [&str; 2] =
     ["k1:AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "k2:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="];
 

@@ -1,5 +1,5 @@
 //! Events of API Gateway: for any event, a function responds in the gateway's format. A refusal has
-//! a code, and no response is a server error.
+//! a code, and the function never returns a server error.
 //!
 //! The function of this target uses every part of a request that the shop's functions use.
 #![no_main]
@@ -40,7 +40,7 @@ fuzz_target!(|input: &[u8]| {
         let answer = function.answer(text);
         let method = event["requestContext"]["http"]["method"].as_str();
         assert!(method.is_some() || answer.code.as_deref() == Some("malformed_request"), "{answer:?}");
-        // Without a token, the request reads a public list.
+        // Without a token, only a request for a public list can succeed.
         let claims = event.pointer("/requestContext/authorizer/jwt/claims/sub").and_then(Value::as_str);
         assert!(claims.is_some() || answer.status >= 400 || answer.body["items"].is_array(), "{answer:?}");
         let Some((_, query)) = answer.link.as_deref().and_then(|link| link.split_once('>')?.0.split_once('?')) else {

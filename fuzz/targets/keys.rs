@@ -41,8 +41,8 @@ fn whole(left: &[&str], right: &[&str]) {
     assert_eq!(ours.cmp(&theirs), left.cmp(right));
     let read = split(&ours).expect("a key is read back");
     assert_eq!(read[1..], *left);
-    // A key that continues `ours` sorts after `ours` with the delimiter `#`, and before `ours` with
-    // the next character `$`.
+    // A key that continues `ours` sorts between `ours#` and `ours$`. `#` is the delimiter, and `$`
+    // is the character after `#`.
     let below = key(&[left, right].concat());
     assert!(format!("{ours}#") <= below && below < format!("{ours}$"));
     limits(&ours, PartitionKey::new(ours.as_str()).map(|_| ()), MAX_PARTITION_KEY_BYTES);

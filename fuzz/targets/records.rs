@@ -1,4 +1,4 @@
-//! Stream records: only the unreadable record of a batch is reported, unchanged, and the others are
+//! Stream records: an unreadable record of a batch is reported unchanged, and all other records are
 //! read. A whole batch fails only if an unreadable record has no sequence number.
 #![no_main]
 

@@ -5,31 +5,37 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
-// This includes only the module of the queries. The other modules of `search-index` need crates
+// This includes only the modules of the queries. The other modules of `search-index` need crates
 // that take minutes to build.
+#[allow(dead_code)]
+#[path = "../../shared/search-index/src/products.rs"]
+mod products;
 #[allow(dead_code)]
 #[path = "../../shared/search-index/src/query.rs"]
 mod query;
 
-use query::{OrderQuery, ProductQuery, ProductSort, SearchAfter, SearchText, SearchTextError};
+use products::{PageStart, ProductQuery, ProductSort};
+use query::{OrderQuery, SearchAfter, SearchText, SearchTextError};
 
 /// The maximum number of clauses in a query that the engine accepts.
 const MAX_CLAUSES: u64 = 1024;
-/// The maximum size of a query. It contains a text of 512 bytes several times: in the clauses of
-/// its words and in the prefixes. JSON may escape each byte of the text.
+/// The maximum size of a query. The query contains a text of 512 bytes several times: in the
+/// clauses of the text's words and in the prefixes. JSON may escape each byte of the text.
 const MAX_QUESTION_BYTES: usize = 48 * 1024;
 
 /// Member names in our queries.
 const NAMES: &str = "\
-    _score aggs and bool brand brand.words category category_path created_at customer_id.folded customer_id.words \
-    deleted encoder field fields filter fuzziness gte highlight id id.folded id.words lte match_all max_expansions \
-    minimum_should_match multi_match must must_not name name.folded number_of_fragments operator placed_at prefix \
-    price_amount query range reference.folded reference.words search_after should size sort status.folded \
-    status.words summary term terms track_total_hits value zero_terms_query";
+    _score aggs and bool brand brand.words cardinality category category_path collapse created_at \
+    customer_id.folded customer_id.words deleted encoder field fields filter from fuzziness gte groups \
+    has_variants highlight id id.folded id.words in_stock lte match_all max_expansions \
+    minimum_should_match multi_match must must_not name name.folded number_of_fragments operator parent \
+    placed_at precision_threshold prefix price_amount query range reference.folded reference.words \
+    search_after should size sort status.folded status.words summary term terms track_total_hits value \
+    zero_terms_query";
 /// Texts in our queries.
 const WORDS: &str = "\
-    AUTO all and asc brand brand.words^2 category category_path customer_id.words desc html id.words name^3 none \
-    reference.words status.words summary";
+    AUTO all and asc brand brand.words^2 category category_path customer_id.words desc group html \
+    id.words name^3 none options parent reference.words status.words summary";
 
 const SORTS: [ProductSort; 5] = [
     ProductSort::Relevance,
@@ -49,14 +55,20 @@ fuzz_target!(|input: &[u8]| {
         Ok(text) => text,
         Err(error) => return refused(error, typed),
     };
-    let (category, brand) = (next().map(str::to_owned), next().map(str::to_owned));
+    let mut values = || next().map(str::to_owned).into_iter().collect::<Vec<_>>();
+    let (categories, brands) = (values(), values());
     let mut price = || next().and_then(|line| line.parse().ok());
     let (min_price, max_price) = (price(), price());
     let after: Option<SearchAfter> = next().and_then(|line| serde_json::from_str(line).ok());
     let size = u32::try_from(2 + input.len() % 100).unwrap_or(2);
-    for sort in SORTS {
-        let (text, category, brand, after) = (text.clone(), category.clone(), brand.clone(), after.clone());
-        sound(&ProductQuery { text, category, brand, min_price, max_price, sort, size, after }.body());
+    for (sort, in_stock) in SORTS.into_iter().zip([None, Some(true), Some(false)].into_iter().cycle()) {
+        let (text, categories, brands) = (text.clone(), categories.clone(), brands.clone());
+        let start = in_stock.map_or(PageStart::After(after.clone()), |_| PageStart::Group(size));
+        let query = ProductQuery { text, categories, brands, in_stock, min_price, max_price, sort, size, start };
+        let body = query.body();
+        let parents = serde_json::json!({"term": {"has_variants": {"value": true}}});
+        assert_eq!(body["query"]["bool"]["must_not"][1], parents, "{body}");
+        sound(&body);
     }
     sound(&OrderQuery { text, size, after }.body());
 });
@@ -75,7 +87,7 @@ fn sound(question: &Value) {
     assert!(question.to_string().len() <= MAX_QUESTION_BYTES, "a query of {} bytes", question.to_string().len());
     assert!(question["size"].as_u64().is_some_and(|size| (2..=101).contains(&size)), "{question}");
     let query = &question["query"]["bool"];
-    assert_eq!(query["must_not"], serde_json::json!([{"term": {"deleted": {"value": true}}}]), "{question}");
+    assert_eq!(query["must_not"][0], serde_json::json!({"term": {"deleted": {"value": true}}}), "{question}");
     assert!(query["must"].as_array().is_some_and(|must| !must.is_empty()), "{question}");
     let clauses = ours(question, false);
     assert!(clauses <= MAX_CLAUSES, "{clauses} clauses: {question}");
@@ -96,9 +108,11 @@ fn ours(value: &Value, clients: bool) -> u64 {
             let own = expansions * fields * members.get("query").and_then(Value::as_str).map_or(0, terms);
             let below = members.iter().map(|(name, value)| {
                 assert!(has(NAMES, name), "{name:?} is an unknown name");
-                // Three values come from the caller. They are the value of a term or prefix, the
-                // words of a multi_match, and the end of the previous page.
-                ours(value, value.is_string() && (name == "value" || name == "query") || name == "search_after")
+                // Some values come from the caller: the value of a term or prefix, the words of a
+                // multi_match, the values of a filter. The end of the previous page is another one.
+                let is_one = value.is_string() && (name == "value" || name == "query");
+                let are_several = value.is_array() && (name == "category" || name == "brand");
+                ours(value, is_one || are_several || name == "search_after")
             });
             own + below.sum::<u64>()
         }

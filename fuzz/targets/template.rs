@@ -30,7 +30,7 @@ fuzz_target!(|input: &[u8]| {
     }
     let Ok(text) = std::str::from_utf8(input) else { return };
     match parse_yaml(text) {
-        // JSON is also YAML, so the parser must read the same value from its JSON form.
+        // JSON is also YAML, so the parser must read the same value from the value's JSON form.
         Ok(value) => {
             let json = value.to_string();
             match parse_yaml(&json) {

@@ -1,5 +1,5 @@
-//! Starts the services that the functions use: the table, the search engine, the bus, the buckets,
-//! the mail service and CloudWatch's count of throttled keys.
+//! Starts the services that the functions use: the table, the search engine, the bus, the buckets
+//! and the mail service. Also starts a CloudWatch that counts throttled keys.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,7 +25,7 @@ use crate::token::{AUDIENCE, ISSUER, SigningKey};
 
 pub(crate) const ACCOUNT: &str = "000000000000";
 const TABLE: &str = "bodega";
-/// Access key for all local services, except for a fresh table in another DynamoDB.
+/// Access key for all local services, except for a fresh table in an external DynamoDB.
 const ACCESS_KEY: &str = "local";
 const MAIL_FROM: &str = "shop@example.com";
 
@@ -165,7 +165,7 @@ impl Backends {
         format!("arn:aws:es:{REGION}:{ACCOUNT}:domain/local")
     }
 
-    /// Sets the CORS rules of the buckets from the template.
+    /// Gives the buckets the CORS rules that the template defines.
     pub(crate) fn set_cors_rules(&self, template: &Template) {
         let rule = |rule: &template::BucketCors| {
             let template::BucketCors { origins, methods, headers, exposed, max_age } = rule.clone();
@@ -235,7 +235,8 @@ fn index_prefix(table: &str) -> String {
     name.trim_start_matches('-').chars().take(40).collect()
 }
 
-/// Returns names in AWS's form: `FailedRecords` becomes `bodega-failed-records`.
+/// Returns names for the template's buses, buckets and queues, such as `bodega-failed-records` for
+/// `FailedRecords`.
 fn names(template: &Template) -> BTreeMap<String, String> {
     let buses = template.buses.iter().map(|bus| &bus.logical_id);
     let buckets = template.buckets.iter().map(|bucket| &bucket.logical_id);

@@ -24,7 +24,7 @@ use crate::{Log, Options, System, functions};
 
 /// Exit code for a usage error, a busy port or an invalid template.
 const EXIT_USAGE: u8 = 2;
-/// Maximum duration of a shutdown. Every child process has ended by then.
+/// Maximum duration of a shutdown. Child processes that take longer are killed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs all of Bodega on this machine. Without a command, starts the system.
@@ -65,8 +65,8 @@ struct RunArgs {
     /// Use this DynamoDB instead of the embedded table [env: AWS_ENDPOINT_URL_DYNAMODB].
     #[arg(long, value_name = "URL")]
     table_endpoint: Option<String>,
-    /// Name of the table. Without it, another DynamoDB gets a fresh table that is deleted at the
-    /// end.
+    /// Name of the table. Without a name, the DynamoDB at --table-endpoint gets a fresh table,
+    /// which is deleted at the end.
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
     /// Use this template [default: template.yaml here or in a parent folder, or the built-in
@@ -79,7 +79,7 @@ struct RunArgs {
     /// Maximum number of processes of one function.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     environments: u16,
-    /// Select the log lines of the functions to show.
+    /// Select which log lines of the functions appear.
     #[arg(long, value_enum, default_value_t = LogArg::Problems)]
     log: LogArg,
     /// Print only the line that says that the system is ready.
@@ -112,12 +112,12 @@ struct TokenArgs {
     /// A group of the token's owner, such as staff. May be given more than once.
     #[arg(long = "group", value_name = "NAME")]
     groups: Vec<String>,
-    /// The sign-in that the token belongs to, as its claim `sid`. Ending a session that this token
-    /// began also ends the token.
+    /// The token's claim `sid`, which names the sign-in that the token belongs to. If the token
+    /// begins a session, the end of that session also ends the token.
     #[arg(long, value_name = "S")]
     sid: Option<String>,
-    /// A verified email address of the token's owner. A profile with this address counts as
-    /// verified.
+    /// A verified email address of the token's owner. If the owner's profile has this address, the
+    /// address counts as verified.
     #[arg(long, value_name = "ADDRESS")]
     email: Option<Email>,
     /// Data folder of the running system, if the system has one. It contains the signing key.
@@ -198,8 +198,8 @@ fn import(args: ImportArgs) -> ExitCode {
 
 /// Runs one function on one thread, as its deployed program does.
 fn function(logical_id: &str) -> ExitCode {
-    // Without a Runtime API, a user has started the function by hand. Then the process must not end
-    // before it has shown the error.
+    // A function that a user starts by hand has no Runtime API, and shows an error. Its process
+    // must not end before that, even if its standard input is closed.
     if std::env::var_os("AWS_LAMBDA_RUNTIME_API").is_some() {
         end_with_parent();
     }
@@ -373,7 +373,7 @@ async fn interrupted() {
             return;
         }
     }
-    // If there is no handler, Ctrl-C ends the process directly.
+    // If no handler can be installed, this call returns at once, and so the program ends.
     let _ = tokio::signal::ctrl_c().await;
 }
 

@@ -1,5 +1,5 @@
-//! Manages the folders for crash plans and clock errors. `/_local/faults` writes them, and the
-//! functions' processes read them.
+//! Manages the folders for crash plans and clock errors. `/_local/faults` writes into the folders,
+//! and the functions' processes read from them.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use telemetry::crash::{self, FOLDER_VARIABLE, Plan, PlanError};
 
-/// A private folder, which the first plan creates.
+/// The private folder that contains a folder for each function. It is created when the first plan
+/// or clock error is written.
 #[derive(Debug)]
 pub(crate) struct CrashPoints {
     folder: PathBuf,
@@ -62,7 +63,7 @@ impl CrashPoints {
         crash::step_clock(&self.folder.join(function), seconds)
     }
 
-    /// Removes the folder if it exists. Dropping the value is no substitute, because an open
+    /// Removes the folder if it exists. This is not an implementation of `Drop`, because an open
     /// connection may keep the value alive after the system has ended.
     pub(crate) fn remove(&self) {
         // A remaining folder is small, and the operating system removes its temporary files.

@@ -67,8 +67,8 @@ const ASSETS: [Asset; 4] = [
 
 /// Returns the routes `/v1/openapi.yaml` and `/docs`. `/` redirects to `/docs`.
 ///
-/// They serve the API description next to the template. Without a template file they serve the
-/// description that is compiled into the program.
+/// The API description is the file `openapi.yaml` in the template's folder. Without a template file
+/// it is the description that is compiled into the program.
 pub fn router<S: Clone + Send + Sync + 'static>(template: Option<&Path>) -> Router<S> {
     let source = match template {
         Some(template) => Source::File(template.with_file_name("openapi.yaml")),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_names_the_security_scheme_and_the_callers_of_the_description() {
+    fn the_page_has_the_security_scheme_and_every_kind_of_caller_that_the_description_names() {
         let script = text(&ASSETS[0]);
         let api = template::parse_yaml(built_in::OPENAPI).unwrap();
         let schemes = api["components"]["securitySchemes"].as_object().unwrap();

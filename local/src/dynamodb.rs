@@ -11,7 +11,7 @@ use template::TableDefinition;
 pub const REGION: &str = "us-east-1";
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum number of checks of `ensure_table` for status `ACTIVE`, and the pause between two
+/// Maximum number of times that `ensure_table` checks the table's status, and the pause between two
 /// checks. All pauses together last 30 s.
 const STATUS_CHECKS: u32 = 150;
 const STATUS_CHECK_INTERVAL: Duration = Duration::from_millis(200);
@@ -104,8 +104,8 @@ impl DynamoDb {
     }
 
     /// Deletes the expired items of a table, and returns their number. It keeps an item whose
-    /// expiry time has changed since the read. Like DynamoDB, it keeps items that expired more than
-    /// five years ago.
+    /// expiry time has changed since this call read the item. Like DynamoDB, it keeps items that
+    /// expired more than five years ago.
     ///
     /// # Errors
     /// [`DynamoDbError`].
@@ -208,7 +208,8 @@ fn same_table(name: &str, wanted: &Json, found: &Json) -> Result<(), DynamoDbErr
     Ok(())
 }
 
-/// Returns the part's entries by name, with only those fields that a `CreateTable` request has.
+/// Returns the entries of one part of a table's definition, by name. They have only those fields
+/// that a `CreateTable` request has.
 fn normal(part: &str, value: Option<&Json>) -> BTreeMap<String, Json> {
     let name = if part == "GlobalSecondaryIndexes" { "IndexName" } else { "AttributeName" };
     let mut entries = BTreeMap::new();

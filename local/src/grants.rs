@@ -1,4 +1,4 @@
-//! Enforces each function's permissions in the template, as AWS would.
+//! Enforces the permissions that the template gives to each function, as AWS would.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl Grants {
         &self.access
     }
 
-    /// Returns each function's permissions with the numbers of their uses, and its denied calls.
+    /// Returns for each function its denied calls, and how often each of its permissions was used.
     pub(crate) fn report(&self) -> Vec<Report> {
         self.access.report()
     }

@@ -6,15 +6,15 @@
 //! the addresses in their environment differ.
 //!
 //! A function may do only what its policies in the template allow. The system checks and counts
-//! every call of a function to the table, the bus, the buckets, the mail service or the search
-//! engine. It also checks and counts its own reads of the stream and of queues, which it makes with
-//! the function's role. `GET /_local/grants` returns the counts. A refused call gets AWS's error
-//! response.
+//! every request that a function sends to the table, the bus, the buckets, the mail service or the
+//! search engine. For a function that consumes a stream or a queue, the system reads the records
+//! with the function's role. It checks and counts these reads too. `GET /_local/grants` returns the
+//! counts. A refused request gets AWS's error response.
 //!
 //! Web pages may call the gateway if the template's `CorsConfiguration` allows their origin.
 //!
-//! `bodega`, the program of this crate, is a thin command line around the system ([`cli`]). It also
-//! starts itself again as each function ([`functions`]).
+//! `bodega`, the program of this crate, is a thin command line around the system ([`cli`]). The
+//! processes of the functions run the same program ([`functions`]).
 //!
 //! ```text
 //!  client ─▶ gateway ─▶ functions ─▶ fault proxy ─▶ table ─┐

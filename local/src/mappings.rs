@@ -20,7 +20,8 @@ const GET_QUEUE_ATTRIBUTES: &str = "sqs:GetQueueAttributes";
 const PUT_OBJECT: &str = "s3:PutObject";
 const LIST_BUCKET: &str = "s3:ListBucket";
 
-/// The role of a function, with which Lambda reads for the function's event source mapping.
+/// The role of a function. With this role, Lambda reads the stream or queue of the function's event
+/// source mapping.
 pub(crate) struct MappingRole {
     access: Arc<Access>,
     /// Logical id of the mapping in the template.
@@ -35,8 +36,8 @@ pub(crate) struct MappingRole {
 struct Need {
     action: &'static str,
     resource: String,
-    /// Whether Lambda makes the call when it creates the mapping. Otherwise it makes the call while
-    /// the mapping runs.
+    /// Whether Lambda uses the permission when it creates the mapping. Otherwise Lambda uses it
+    /// while the mapping runs.
     at_creation: bool,
 }
 
@@ -136,7 +137,7 @@ fn object_arn(bucket: &str, object: &str) -> String {
     format!("{bucket}/{object}")
 }
 
-/// Returns the prefix that Lambda uses for the names of discarded batches.
+/// Returns the prefix of the names that Lambda gives to the objects of discarded batches.
 fn object_prefix(function: &str) -> String {
     format!("aws/lambda/{}/", mapping_id(function))
 }

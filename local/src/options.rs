@@ -23,14 +23,15 @@ pub struct Options {
     pub parameters: Vec<(String, String)>,
     /// A DynamoDB to use instead of the embedded table.
     pub table_endpoint: Option<String>,
-    /// Address of that DynamoDB's streams, if it differs.
+    /// Address of the streams of the DynamoDB at `table_endpoint`, if the streams have another
+    /// address.
     pub streams_endpoint: Option<String>,
-    /// Name of the table. Without a name, another DynamoDB gets a fresh table that is deleted at
-    /// the end.
+    /// Name of the table. Without a name, the DynamoDB at `table_endpoint` gets a fresh table,
+    /// which is deleted at the end.
     pub table: Option<String>,
     /// An OpenSearch to use instead of the embedded search engine.
     pub search_endpoint: Option<String>,
-    /// Selects the lines of the functions that are shown.
+    /// Selects which lines of the functions are shown.
     pub log: Log,
     /// Maximum number of processes of one function.
     pub environments: usize,
@@ -38,8 +39,8 @@ pub struct Options {
     /// the records that all its consumers have read.
     pub keeps_stream: bool,
     /// The duration of a transaction of the table. During this time, single writes and other
-    /// transactions that use its items conflict. Without a value, requests run one after the other
-    /// and never conflict.
+    /// transactions conflict with the transaction if they use its items. Without a value, requests
+    /// run one after the other and never conflict.
     pub transaction_time: Option<Duration>,
 }
 

@@ -106,7 +106,8 @@ impl Subscribers {
         let mappings = mappings.collect();
         let pending = Pending::default();
         let left = journal.map(|journal| UnfinishedWork::of(journal, &queues, &pending)).unwrap_or_default();
-        // All earlier events are finished, or the journal has them as unfinished work.
+        // The events that the server has now are from earlier runs. Each of them is finished, or is
+        // unfinished work in the journal.
         let (count, routed) = watch::channel(server.published(u64::MAX, 1).next);
         let pump = Pump {
             bus: Arc::clone(&bus),
@@ -174,8 +175,8 @@ impl Subscribers {
         self.names.get(arn).map_or(arn, String::as_str)
     }
 
-    /// Closes the journal, if data is kept, so that unfinished work stays for the next start. Calls
-    /// that fail later fail because the system ends, so the next start must repeat them.
+    /// Closes the journal, if there is one, so that it keeps unfinished work for the next start.
+    /// Later calls fail only because the system ends, so the next start must repeat them.
     pub(crate) fn close(&self) {
         if let Some(journal) = &self.journal {
             journal.close();
@@ -252,8 +253,8 @@ impl Pump {
 /// that use it. If queues form a cycle, at least one of them gets no dead-letter queue.
 fn queues(template: &Template, journal: Option<&Arc<Journal>>) -> HashMap<String, Arc<Queue>> {
     let mut made: HashMap<String, Arc<Queue>> = HashMap::new();
-    // Each round creates at least one more queue. When only cycles are left, the last round creates
-    // their queues.
+    // Each round creates at least one more queue until only cycles are left. The last round creates
+    // the queues of the cycles.
     for round in 0..=template.queues.len() {
         for queue in &template.queues {
             let redrive = match &queue.redrive {

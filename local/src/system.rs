@@ -51,7 +51,7 @@ pub struct System {
     access_key: String,
     search_url: String,
     functions: Arc<Functions>,
-    /// The client that deletes a fresh table of another DynamoDB at the end.
+    /// The client that deletes a fresh table of an external DynamoDB at the end.
     fresh_table: Option<DynamoDb>,
     stop: watch::Sender<bool>,
     server: JoinHandle<()>,
@@ -95,8 +95,8 @@ pub enum StartError {
     /// The indexes cannot be created.
     #[error("the search indexes cannot be created: {0}")]
     SearchIndex(#[from] SearchError),
-    /// The event bus or the mail service does not start.
-    #[error("cannot serve: {0}")]
+    /// The listener of an emulated service does not start.
+    #[error("an emulated service cannot listen: {0}")]
     Endpoint(#[source] io::Error),
     /// The object store does not start.
     #[error("the buckets cannot be used: {0}")]

@@ -32,9 +32,9 @@ pub const AUDIENCE: &str = "bodega-local";
 
 const LIFETIME_SECONDS: i64 = 12 * 60 * 60;
 const FILE: &str = "bodega-signing-key.p8";
-/// The file of a secret that earlier versions shared with the gateway.
+/// The file of the secret with which earlier releases signed and verified tokens.
 const FORMER_FILE: &str = "bodega-signing-key";
-/// The folder in the user's home folder with the key of a downloaded program.
+/// The folder for the key of a downloaded program. It is in the user's home folder.
 const HOME_FOLDER: &str = ".bodega";
 /// Bytes of one coordinate of a point on P-256.
 const COORDINATE_BYTES: usize = 32;
@@ -86,7 +86,7 @@ pub(crate) fn is_group(name: &str) -> bool {
     !name.is_empty() && !name.contains([' ', ',', '[', ']'])
 }
 
-/// Claims of a token other than the subject and the groups.
+/// A token's claims other than the subject and the groups.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MoreClaims<'a> {
     /// The sign-in that the token belongs to.
@@ -100,8 +100,8 @@ impl SigningKey {
     ///
     /// Without a data folder, the key of a program that Cargo built is in Cargo's target folder.
     /// The key of a downloaded program is in `.bodega` in the user's home folder. Several processes
-    /// that create the key at once get the same key. When this function creates a key, it removes
-    /// the secret of an earlier version.
+    /// that create the key at the same time get the same key. When this function creates a key, it
+    /// removes the secret of an earlier release.
     ///
     /// # Errors
     /// [`KeyError`].
@@ -259,7 +259,8 @@ impl SigningKey {
         json!({ "keys": [key] })
     }
 
-    /// Derives 32 bytes for another purpose. The same key and purpose always give the same bytes.
+    /// Derives a secret of 32 bytes for `purpose`. The same key and purpose always give the same
+    /// secret.
     #[must_use]
     pub fn derive(&self, purpose: &str) -> Vec<u8> {
         hmac::sign(&self.secret, purpose.as_bytes()).as_ref().to_vec()
@@ -278,8 +279,8 @@ fn as_text(value: &Json) -> String {
     }
 }
 
-/// Writes the key to a draft file and hard-links it. So no process can read a partial key, and of
-/// several writers only the first writer succeeds.
+/// Writes the key to a draft file and hard-links it. So no process can read a partial key, and only
+/// the first of several writers succeeds.
 fn create(folder: &Path, path: &Path, key: &[u8]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let draft = folder.join(format!(".{FILE}-{}-{:x}", std::process::id(), fastrand::u64(..)));
@@ -302,9 +303,9 @@ fn create(folder: &Path, path: &Path, key: &[u8]) -> io::Result<()> {
 
 /// Returns the folder of the key that programs without a data folder share.
 ///
-/// A program that Cargo built is in Cargo's target folder. The folder of another program may be
-/// read-only for the user, so its key is in the home folder. Without a home folder the key is next
-/// to the program.
+/// For a program that Cargo built, this is Cargo's target folder. The folder of a downloaded
+/// program may be read-only for the user, so its key is in the home folder. Without a home folder
+/// the key is next to the program.
 fn shared_folder(executable: &Path, home: Option<PathBuf>) -> PathBuf {
     let folder = executable.parent().unwrap_or(Path::new("."));
     // Cargo writes the first of these files into target folders that it creates, and the second

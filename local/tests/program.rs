@@ -14,7 +14,7 @@ fn bodega(args: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// Starts a system without a data folder on a free port. Returns the process and the address.
+/// Starts a system on a free port, without a data folder. Returns the process and the address.
 fn running() -> (Child, String) {
     started(Command::new(BODEGA).args(["--port", "0", "--quiet"]))
 }
@@ -69,7 +69,7 @@ fn a_failed_start_is_reported_in_one_line_with_exit_code_2() {
 }
 
 #[test]
-fn the_command_prints_only_the_token() {
+fn the_token_command_prints_only_the_token() {
     let output = bodega(&["token", "--sub", "c", "--group", "staff", "--email", "ann@example.com"]);
     assert!(output.status.success() && output.stderr.is_empty());
     let token = String::from_utf8(output.stdout).unwrap();
@@ -78,7 +78,7 @@ fn the_command_prints_only_the_token() {
 }
 
 #[test]
-fn a_token_needs_the_data_folder_of_a_system_and_creates_none() {
+fn the_token_command_needs_the_data_folder_of_a_system_and_creates_no_folder() {
     let folder = std::env::temp_dir().join(format!("bodega-no-data-{:016x}", fastrand::u64(..)));
     let path = folder.to_str().unwrap();
     for args in [&["token", "--sub", "c", "--data", path][..], &["import", "--products", "p.csv", "--data", path]] {
@@ -89,7 +89,7 @@ fn a_token_needs_the_data_folder_of_a_system_and_creates_none() {
 }
 
 #[tokio::test]
-async fn the_root_and_docs_show_the_reference() {
+async fn the_root_path_and_the_docs_path_show_the_api_reference() {
     let (mut child, url) = running();
     for path in ["", "/", "/docs", "/docs/"] {
         let answer = reqwest::get(format!("{url}{path}")).await.unwrap();
@@ -114,10 +114,10 @@ async fn the_root_and_docs_show_the_reference() {
     child.wait().unwrap();
 }
 
-/// Runs the example lines of the program's output. It runs them in a shell, as a new user would.
+/// Runs the printed example commands in a shell, as a new user would.
 #[cfg(unix)]
 #[test]
-fn the_printed_lines_end_with_a_search_that_finds_products() {
+fn the_printed_example_commands_end_with_a_search_that_finds_a_product() {
     let mut command = Command::new(BODEGA);
     command.args(["--port", "0"]).env_remove("AWS_ENDPOINT_URL_DYNAMODB").env_remove("SEARCH_ENDPOINT");
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -140,7 +140,7 @@ fn the_printed_lines_end_with_a_search_that_finds_products() {
 }
 
 #[tokio::test]
-async fn a_token_of_the_command_is_valid_for_a_running_system() {
+async fn a_token_that_the_token_command_prints_is_valid_in_a_running_system() {
     let (mut child, url) = running();
     let output = bodega(&["token", "--sub", "c"]);
     let token = String::from_utf8(output.stdout).unwrap();
@@ -151,7 +151,7 @@ async fn a_token_of_the_command_is_valid_for_a_running_system() {
 }
 
 #[tokio::test]
-async fn outside_of_its_source_the_program_has_the_template_the_api_and_the_sample() {
+async fn a_program_outside_of_its_source_folder_has_the_template_the_api_description_and_the_sample_data() {
     let folder = std::env::temp_dir().join(format!("bodega-outside-{:016x}", fastrand::u64(..)));
     std::fs::create_dir(&folder).unwrap();
     let mut command = Command::new(BODEGA);
@@ -180,7 +180,8 @@ fn sigterm_ends_the_system_and_every_function() {
     let (mut child, _) = running();
     let pid = child.id();
     let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-    // Any thread may start the children, so the lists of all threads are read.
+    // Linux lists the children of each thread. Any thread may have started them, so this reads
+    // the lists of all threads.
     let mut functions: Vec<String> = children.unwrap().split_whitespace().map(str::to_owned).collect();
     for task in std::fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
         let children = std::fs::read_to_string(task.unwrap().path().join("children")).unwrap();

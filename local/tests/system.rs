@@ -53,7 +53,7 @@ async fn a_fresh_system_is_healthy_drained_and_empty() {
 }
 
 #[tokio::test]
-async fn the_gateways_own_error_responses_equal_those_of_aws() {
+async fn the_gateways_own_error_responses_equal_the_responses_of_aws() {
     let system = start().await;
     let nowhere = call(&system, Method::GET, "/v1/nowhere").await;
     assert!(nowhere.headers().contains_key("apigw-requestid"));
@@ -99,7 +99,7 @@ async fn from_page(
 }
 
 #[tokio::test]
-async fn pages_of_the_origins_that_the_template_names_may_call_the_api_and_no_others() {
+async fn only_pages_of_the_configured_origins_may_call_the_api() {
     const PAGE: &str = "http://localhost:5173";
     let system = with_parameter("CorsOrigins", PAGE).await.unwrap();
     let question = |origin, method| {
@@ -138,7 +138,7 @@ async fn pages_of_the_origins_that_the_template_names_may_call_the_api_and_no_ot
 }
 
 #[tokio::test]
-async fn the_error_names_a_parameter_that_cannot_be_given() {
+async fn a_parameter_that_cannot_be_used_is_refused_with_the_reason() {
     for (name, value, expected) in [
         ("CorsOrigins", "localhost", "localhost is no origin such as https://shop.example.com"),
         ("FoldStreamConsumers", "yes", "must be true or false, not yes"),
@@ -151,7 +151,7 @@ async fn the_error_names_a_parameter_that_cannot_be_given() {
 }
 
 #[tokio::test]
-async fn a_mapping_is_refused_for_a_function_without_the_rights_that_lambda_needs() {
+async fn a_mapping_is_refused_if_its_function_lacks_a_permission_that_lambda_needs() {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml")).unwrap();
     for (function, permission, mapping, action) in [
         ("StreamSearch", "- dynamodb:DescribeStream", "StreamSearchTable", "dynamodb:DescribeStream"),

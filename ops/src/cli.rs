@@ -9,8 +9,8 @@ use tokio::runtime::Builder;
 use crate::error::OpsError;
 use crate::outcome::Outcome;
 use crate::{
-    analytics, archive, capacity, cost, explain, export, hot, import, local, migrate, orders, redrive, search, shards,
-    verify,
+    analytics, archive, capacity, cost, explain, export, hot, import, local, migrate, orders, redrive, rotate, search,
+    shards, verify,
 };
 
 /// Operate a running shop: its table, its search index, the records that were set aside, and the
@@ -47,7 +47,7 @@ enum Command {
     Orders(orders::Command),
     /// Check every invariant of the table, and repair differences.
     Verify(verify::VerifyArgs),
-    /// Bring items of earlier versions to their present form.
+    /// Bring items of earlier releases to their present form.
     #[command(subcommand)]
     Migrate(migrate::Command),
     /// Write the items of the table to files.
@@ -60,6 +60,7 @@ enum Command {
     Cost(cost::CostArgs),
     Explain(explain::ExplainArgs),
     Hot(hot::HotArgs),
+    Rotate(rotate::RotateArgs),
     Shards(shards::ShardsArgs),
 }
 
@@ -105,6 +106,7 @@ async fn run(command: Command) -> Result<Outcome, OpsError> {
         Command::Capacity(args) => capacity::run(args).await,
         Command::Cost(args) => cost::run(&args),
         Command::Hot(args) => hot::run(args).await,
+        Command::Rotate(args) => rotate::run(args).await,
         Command::Shards(args) => shards::run(args).await,
         Command::Explain(args) => explain::run(&args),
     }

@@ -1,15 +1,16 @@
 //! `ops import`: writes the items of an export to a table.
 //!
-//! The command writes an item only if its key is free, and compares an existing item. So no run
-//! overwrites anything, and a repeated run only reads the items that an earlier run wrote.
+//! The command writes an item only if its key is free. Otherwise it compares the item with the
+//! existing one. So no run overwrites anything, and a repeated run only reads the items that an
+//! earlier run wrote.
 //!
-//! The command imports items that grant rights or queue work ([`RIGHTS`]) only with an option. In
-//! an open shop they would make a removed member a member again, or queue a cancelled order for
+//! Items that grant rights or queue work ([`RIGHTS`]) are imported only with `--with-rights`. In an
+//! open shop they would make a removed member a member again, or queue a cancelled order for
 //! picking.
 //!
-//! The items get a mark ([`IMPORTED`]). So the consumer of a running shop adds them to the search
-//! index, but publishes no events for them. It does not derive their sales either, because the
-//! export has them as items.
+//! Every imported item gets a mark ([`IMPORTED`]). So the consumer of a running shop adds these
+//! items to the search index, but publishes no events for them. It derives no
+//! sales from them either, because the export contains the items of the sales.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -131,8 +132,8 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// Returns whether every line is valid and no item of the table differs. Items that the options
-    /// leave out do not count.
+    /// Returns whether every line is valid and no item of the table differs from its line. Items
+    /// that the options leave out do not count.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.different == 0 && self.invalid == 0
@@ -208,7 +209,8 @@ pub async fn import(items: &Items, export: &Export, options: &ImportOptions) -> 
             .await?;
         for (place, item, other) in written {
             match other {
-                // The response of this write was lost, or another writer was first.
+                // The key is taken: an earlier attempt of this write lost its response, or another
+                // writer was first.
                 Some(other) => compare(&place, &item, &other, &mut result),
                 None => *result.imported.entry(entity_name(&item).unwrap_or_default().to_owned()).or_default() += 1,
             }
@@ -228,7 +230,7 @@ fn checked(Line { place, item }: Line, options: &ImportOptions, result: &mut Imp
     let Some(name) = entity_name(&item).ok().filter(|name| AnyEntity::NAMES.contains(name)) else {
         return refuse("the item has an unknown entity");
     };
-    // Each table has its own heartbeat.
+    // A heartbeat is never imported, because each table has its own.
     let is_wanted = options.entities.is_empty() || options.entities.iter().any(|entity| entity == name);
     if name == Heartbeat::NAME || !is_wanted {
         return None;
@@ -247,7 +249,7 @@ fn checked(Line { place, item }: Line, options: &ImportOptions, result: &mut Imp
     Some((place, item))
 }
 
-/// Compares an item with the one in the table, except for the id of the request that wrote it.
+/// Compares an item with the table's item, except for the id of the request that wrote it.
 fn compare(place: &str, item: &Item, other: &Item, result: &mut Imported) {
     let content = |item: &Item| -> HashMap<String, AttributeValue> {
         item.iter().filter(|(name, _)| *name != CAUSE).map(|(name, value)| (name.clone(), value.clone())).collect()

@@ -33,6 +33,7 @@ pub mod outcome;
 pub mod pace;
 pub mod progress;
 pub mod redrive;
+pub mod rotate;
 pub mod search;
 pub mod shards;
 pub mod verify;

@@ -19,7 +19,7 @@ use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::order::{self, Order, OrderAction, OrderLine, OrderStatus, OrderStatusEvent, Retirement};
+use key_schema::order::{self, Order, OrderAction, OrderLine, OrderStatus, OrderStatusEvent, Retirement, addresses};
 use serde::Serialize;
 use table::Table;
 
@@ -30,8 +30,8 @@ use crate::progress::Progress;
 use crate::shards;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
-/// The number of days for which the stream record of a change can arrive. The stream keeps it for 1
-/// day, and the bucket of failed records for 30 more.
+/// The number of days after a change during which its stream record can still arrive. The stream
+/// keeps the record for 1 day, and the bucket of failed records keeps it for 30 more days.
 pub const MIN_AGE_DAYS: u32 = 31;
 const MAX_AGE_DAYS: u32 = 36_500;
 /// The number of orders in one page of a list.
@@ -46,7 +46,7 @@ pub enum Command {
     /// for long.
     Retire {
         /// Retire orders that were placed and last changed more than this many days ago. The
-        /// minimum is 31, because the record of a change can arrive for that long.
+        /// minimum is 31, because the stream record of a change can arrive that late.
         #[arg(long, value_name = "DAYS", value_parser = age)]
         older_than: u32,
         /// How long callers still find a retired order by its id before it expires.
@@ -66,7 +66,7 @@ fn age(text: &str) -> Result<u32, String> {
     if days < MIN_AGE_DAYS {
         return Err(format!(
             "must be at least {MIN_AGE_DAYS} days: records of younger changes may still be in the stream or set aside, \
-             and the data derived from them needs the order"
+             and the consumer needs the order to process them"
         ));
     }
     if days > MAX_AGE_DAYS { Err(format!("must be at most {MAX_AGE_DAYS} days")) } else { Ok(days) }
@@ -102,8 +102,8 @@ pub struct Retired {
     pub orders: u64,
     /// The ids of the first of these orders.
     pub first: Vec<OrderId>,
-    /// The number of orders that were placed before the limit but changed after it, or that have
-    /// unfinished work.
+    /// The number of orders that were placed before [`RetireOptions::before`] but changed after it,
+    /// or that have unfinished work.
     pub recent: u64,
     /// The number of orders that another writer changed or retired during the run.
     #[serde(rename = "moved")]
@@ -144,8 +144,8 @@ pub async fn retire(table: &Table, options: &RetireOptions) -> Result<Retired, O
     let layout = shards::known(table).await?.lists.of(&order::BY_STATUS);
     for status in OrderStatus::VISIBLE.into_iter().filter(|status| status.is_closed()) {
         let mut after = None;
-        // The loop ends, because each page starts after the previous one, even if those orders have
-        // left the list.
+        // The loop ends, because each page starts after the previous one. This also holds if the
+        // orders of the previous page have left the list.
         loop {
             let list = order::by_status(status, None, Some(options.before), layout)?.limit(PAGE).after(after);
             let page = table.query(&list).await?;
@@ -188,13 +188,20 @@ async fn retire_one(
         let at = Instant::now();
         let grace = i64::try_from(options.grace.as_secs()).unwrap_or(i64::MAX);
         let expires_at = at.plus_seconds(grace);
-        let retirement = Retirement { order: &head, lines: &lines, history: &history, expires_at, at };
+        let addresses = match &head.destination {
+            Some(_) => table.get(&addresses::get(&head)?).await?,
+            None => None,
+        };
+        let addresses = addresses.as_ref();
+        let retirement = Retirement { order: &head, lines: &lines, history: &history, addresses, expires_at, at };
         for transaction in order::retire(retirement)? {
             match table.transact(&transaction).await? {
                 Ok(()) => {}
-                // The head has changed since it was read, or another run has finished the
-                // retirement.
-                Err(refusals) if refusals.names(OrderAction::Order) => {
+                // The head has changed since it was read, another run has finished the retirement,
+                // or an erasure has removed the addresses.
+                Err(refusals)
+                    if [OrderAction::Order, OrderAction::Addresses].iter().any(|one| refusals.names(*one)) =>
+                {
                     retired.concurrent += 1;
                     return Ok(());
                 }

@@ -1,5 +1,5 @@
 //! Sends every field of every request body at and beyond its bounds in `openapi.yaml`. Also tries
-//! other types, missing fields and unknown fields.
+//! wrong types, missing fields and unknown fields.
 //!
 //! The tests write nothing. A request with a valid value also has an unknown field, so it is
 //! refused too. The response must then name only the unknown field.
@@ -56,7 +56,8 @@ async fn run(system: &System, operation: Operation<'_>, trial: Trial) -> Option<
     Some(format!("{} with {shown} is not refused for {wrong:?}: {} {}", operation.key(), answer.status, answer.body))
 }
 
-/// Returns the operation as staff, with ids that need not exist and with every required header.
+/// Returns a staff call of the operation, with ids that need not exist and with every required
+/// header.
 fn call(operation: Operation<'_>) -> Call {
     let path = operation.path.split('/').map(|segment| if segment.starts_with('{') { "bounds" } else { segment });
     let mut call = Call::new(operation.method, &path.collect::<Vec<_>>().join("/")).staff();
@@ -78,11 +79,17 @@ fn call(operation: Operation<'_>) -> Call {
 fn trials_of(schema: &Json) -> Vec<Trial> {
     let schema = api().follow(schema);
     if let Some(choices) = schema["oneOf"].as_array() {
-        // The second alternative is null.
-        assert_eq!(choices[1]["type"], "null", "{schema}");
+        if choices[choices.len() - 1]["type"] != "null" {
+            // The other alternatives are objects, so an object is not wrong there.
+            return trials_of(&choices[0]).into_iter().filter(|trial| !trial.value.is_object()).collect();
+        }
+        // The last alternative is null. If there are three, the second one is a name, so a text is
+        // not wrong there.
+        assert_eq!(choices[choices.len() - 1]["type"], "null", "{schema}");
+        let is_name = |value: &Json| choices.len() > 2 && value.is_string();
         return trials_of(&choices[0])
             .into_iter()
-            .filter(|trial| !trial.value.is_null())
+            .filter(|trial| !trial.value.is_null() && !is_name(&trial.value))
             .chain([right(Json::Null)])
             .collect();
     }
@@ -122,10 +129,15 @@ fn sample(schema: &Json) -> Json {
         (Some(Json::Object(example)), _) => required().map(|name| (name.to_owned(), example[name].clone())).collect(),
         (Some(example), _) => example.clone(),
         (None, Some(properties)) => required().map(|name| (name.to_owned(), sample(&properties[name]))).collect(),
-        (None, None) if schema["type"] == "array" => json!([sample(&schema["items"])]),
+        (None, None) if schema["type"] == "array" => json!(vec![sample(&schema["items"]); fewest(schema)]),
         (None, None) if schema["type"] == "string" => json!("x"),
         (None, None) => schema["minimum"].clone(),
     }
+}
+
+/// Returns the number of elements of the smallest sample of an array.
+fn fewest(schema: &Json) -> usize {
+    usize::try_from(schema["minItems"].as_u64().unwrap_or(1)).unwrap()
 }
 
 fn objects(schema: &Json) -> Vec<Trial> {
@@ -167,17 +179,24 @@ fn objects(schema: &Json) -> Vec<Trial> {
 
 fn arrays(schema: &Json) -> Vec<Trial> {
     let item = api().follow(&schema["items"]);
-    let mut trials = vec![wrong(json!("text")), wrong(json!({})), wrong(json!([]))];
-    if item["type"] == "string" {
+    let mut trials = vec![wrong(json!("text")), wrong(json!({}))];
+    trials.push(if schema["minItems"] == 0 { right(json!([])) } else { wrong(json!([])) });
+    if item["type"] == "string" && item.get("pattern").is_none() {
         let most = usize::try_from(schema["maxItems"].as_u64().unwrap()).unwrap();
-        trials.extend([right(json!(vec!["x"; most])), wrong(json!(vec!["x"; most + 1]))]);
+        // The elements must differ where the schema says so.
+        let texts = |count: usize| (0..count).map(|number| format!("x{number}")).collect::<Vec<_>>();
+        trials.extend([right(json!(texts(most))), wrong(json!(texts(most + 1)))]);
+    }
+    if schema["uniqueItems"] == true {
+        trials.push(wrong(json!([sample(item), sample(item)])));
     }
     if schema[EACH_BY_ITSELF] == true {
         return trials;
     }
+    let count = fewest(schema);
     trials.extend(trials_of(item).into_iter().map(|trial| Trial {
-        value: json!([trial.value]),
-        wrong: trial.wrong.into_iter().map(|pointer| format!("/0{pointer}")).collect(),
+        value: json!(vec![trial.value; count]),
+        wrong: (0..count).flat_map(|at| trial.wrong.iter().map(move |pointer| format!("/{at}{pointer}"))).collect(),
     }));
     trials
 }
@@ -196,7 +215,7 @@ fn texts(schema: &Json) -> Vec<Trial> {
     // Only email addresses have a minimum of three characters.
     let text = |length: usize| if low == 3 { format!("a@{}", "b".repeat(length - 2)) } else { "x".repeat(length) };
     trials.extend([right(json!(text(low))), right(json!(text(high))), wrong(json!(text(high + 1)))]);
-    // Bounds count bytes.
+    // The bounds are in bytes, and `é` has two.
     trials.push(wrong(json!(text(high - 1) + "é")));
     trials.extend(["x\u{0}y@z", "x\u{7f}y@z", "x\u{85}y@z"].map(|text| wrong(json!(text))));
     if low > 0 {

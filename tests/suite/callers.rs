@@ -1,4 +1,4 @@
-//! Tests tokens on a public route, where the function checks them instead of the gateway.
+//! Tests tokens on a public route, where the function and not the gateway checks them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -69,7 +69,7 @@ async fn product(system: &System, id: &str, authorization: Option<&str>) -> Json
 }
 
 #[test]
-fn staff_sees_the_stock_and_the_sales_of_a_product_and_others_see_only_a_level() {
+fn staff_see_the_stock_and_sales_of_a_product_but_others_see_only_its_availability() {
     with_system(async |system| {
         shop::products(system, &["callers-stock"], 7).await;
         shop::customer(system, "callers-buyer").await;
@@ -91,7 +91,7 @@ fn staff_sees_the_stock_and_the_sales_of_a_product_and_others_see_only_a_level()
     });
 }
 
-/// Returns the token's claims without a signature and with `alg` `none`.
+/// Returns an unsigned token with the same claims. Its `alg` is `none`.
 fn unsigned(token: &str) -> String {
     let payload = token.split('.').nth(1).unwrap();
     let header = token.split('.').next().unwrap();

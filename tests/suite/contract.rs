@@ -1,5 +1,5 @@
-//! Compares `openapi.yaml` with the routes of the template and the functions, and with the codes
-//! and bounds in the code.
+//! Compares `openapi.yaml` with the routes of the template and the functions, and with the error
+//! codes and bounds in the source code.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use crate::support::openapi::{Operation, api};
 use crate::support::{root, schema, template};
 
 #[test]
-fn description_template_and_functions_have_the_same_routes() {
+fn the_description_and_the_template_and_the_functions_have_the_same_routes() {
     let template = template();
     let described: BTreeSet<String> = api().operations().map(Operation::key).collect();
     let deployed = template
@@ -60,16 +60,16 @@ fn a_route_accepts_an_optional_token_exactly_where_its_function_verifies_tokens(
 }
 
 #[test]
-fn the_patterns_and_the_description_name_the_same_callers_of_each_route() {
+fn the_callers_of_each_route_are_the_same_in_the_patterns_and_in_the_description() {
     let users = users();
     for user in users.iter().filter(|user| user.is_route()) {
         let (key, operation) = (user.name, api().operation(user.name).unwrap());
-        // The patterns have only `owner` for these kinds of callers.
+        // The patterns call each of these kinds of callers `owner`.
         let who = match operation.who() {
             "customer" | "reader" | "editor" => "owner",
             other => other,
         };
-        // A pattern of several routes has the callers of the most permissive route.
+        // A pattern that several routes use names the callers of the most permissive route.
         let widest =
             |who: &str| ["staff", "owner", "signed in", "any", "system"].iter().position(|known| *known == who);
         for pattern in &user.patterns {
@@ -77,7 +77,7 @@ fn the_patterns_and_the_description_name_the_same_callers_of_each_route() {
                 users.iter().filter(|user| user.is_route() && user.patterns.contains(pattern)).count() > 1
                     || widest(pattern.callers) == widest(who)
                     || (who, pattern.callers) == ("owner", "signed in")
-                    // A route of owners may also use a pattern that only staff may use.
+                    // A route of owners may also use a pattern whose callers are `staff`.
                     || (who, pattern.callers) == ("owner", "staff"),
                 "{key} is for {who}, its pattern {} for {}",
                 pattern.id,
@@ -88,7 +88,7 @@ fn the_patterns_and_the_description_name_the_same_callers_of_each_route() {
 }
 
 #[test]
-fn the_description_lists_the_codes_of_the_code() {
+fn the_description_lists_exactly_the_error_codes_of_the_functions() {
     let listed = &api().schema("Problem")["properties"]["code"]["enum"];
     let known: Vec<&str> = Code::ALL.iter().map(|code| code.name()).collect();
     assert_eq!(listed, &json!(known));
@@ -97,7 +97,7 @@ fn the_description_lists_the_codes_of_the_code() {
 #[test]
 fn the_codes_of_a_response_agree_with_its_status() {
     for operation in api().operations() {
-        for (status, response) in operation.responses().filter(|(status, _)| !status.starts_with('2')) {
+        for (status, response) in operation.responses().filter(|(status, _)| !status.starts_with(['2', '3'])) {
             for name in operation.codes(response) {
                 let code = Code::ALL.iter().find(|code| code.name() == name);
                 let code = code.unwrap_or_else(|| panic!("{} {status}: {name} is no code", operation.key()));
@@ -182,7 +182,7 @@ fn every_operation_is_described_in_full() {
     }
 }
 
-/// Each operation has the tag of the client's task, so that readers find it.
+/// An operation's tag is the client's task, so that readers find the operation by the task.
 #[test]
 fn every_operation_belongs_to_one_task_and_every_task_to_one_group_of_readers() {
     let mut tasks = BTreeMap::new();
@@ -233,7 +233,7 @@ fn every_body_has_an_example_and_every_example_matches_its_schema() {
 fn every_example_of_an_error_has_the_status_and_a_code_of_its_response() {
     let mut seen = BTreeSet::new();
     for operation in api().operations() {
-        for (status, response) in operation.responses().filter(|(status, _)| !status.starts_with('2')) {
+        for (status, response) in operation.responses().filter(|(status, _)| !status.starts_with(['2', '3'])) {
             let content = api().follow(response)["content"].as_object().unwrap();
             for (kind, media) in content {
                 let several = media.get("examples").and_then(Json::as_object).into_iter().flatten();
@@ -260,10 +260,10 @@ fn every_example_of_an_error_has_the_status_and_a_code_of_its_response() {
 }
 
 #[test]
-fn the_bounds_that_the_code_names_are_the_described_ones() {
+fn the_constants_in_the_code_equal_the_described_bounds() {
     use key_schema::{
-        cart, counter, cursor, customer, document, graph, id, metric, order, organization, picture, product, question,
-        wallet,
+        cart, counter, cursor, customer, document, graph, guest_cart, id, metric, order, organization, picture,
+        product, question, variant, wallet,
     };
 
     let schema =
@@ -286,9 +286,13 @@ fn the_bounds_that_the_code_names_are_the_described_ones() {
         (schema("/Pieces/maximum"), json!(product::MAX_STOCK)),
         (schema("/CategoryNames/maxItems"), json!(product::MAX_CATEGORY_DEPTH)),
         (schema("/PictureList/properties/items/maxItems"), json!(picture::MAX_PICTURES)),
+        (schema("/Product/properties/variants/maxItems"), json!(variant::MAX_VARIANTS)),
+        (schema("/Options/maxProperties"), json!(variant::MAX_OPTIONS)),
+        (schema("/Options/additionalProperties/maxLength"), json!(variant::MAX_OPTION_VALUE_BYTES)),
         (schema("/Customer/properties/addresses/maxProperties"), json!(customer::MAX_ADDRESSES)),
         (schema("/Overview/properties/orders/maxItems"), json!(customer::OVERVIEW_ORDERS)),
         (schema("/Cart/properties/items/maxItems"), json!(cart::MAX_LINES)),
+        (schema("/GuestCart/properties/items/maxItems"), json!(guest_cart::MAX_LINES)),
         (schema("/NewOrder/properties/lines/maxItems"), json!(order::MAX_LINES)),
         (schema("/OrderStatus/enum"), json!(status)),
         (schema("/Tier/enum"), json!(tiers)),

@@ -41,7 +41,7 @@ pub async fn all(system: &System, path: &str) -> Vec<Json> {
 }
 
 #[test]
-fn every_list_has_pages_and_refuses_a_cursor_of_another_list() {
+fn every_list_has_pages_and_refuses_an_invalid_cursor() {
     with_system(async |system| {
         for path in ["events", "mail", "failures", "archive", "quarantine"] {
             let page = get(system, &format!("/_local/{path}")).await;
@@ -52,7 +52,7 @@ fn every_list_has_pages_and_refuses_a_cursor_of_another_list() {
 }
 
 #[test]
-fn only_a_loopback_host_is_answered() {
+fn only_a_request_with_a_loopback_host_gets_a_response() {
     with_system(async |system| {
         let send = async |path: &str, host: &str| {
             let request = http().get(format!("{}{path}", system.url())).header("host", host);
@@ -72,7 +72,7 @@ fn only_a_loopback_host_is_answered() {
 }
 
 #[test]
-fn a_token_of_the_system_is_for_the_named_caller() {
+fn the_system_issues_a_token_for_the_caller_that_the_request_names() {
     with_system(async |system| {
         let issue = async |body: Json| Call::new("POST", "/_local/tokens").json(&body).send(system).await;
         let status = async |token: &Json, path: &str| {
@@ -139,7 +139,7 @@ fn an_event_published_twice_is_listed_twice() {
 }
 
 #[test]
-fn an_order_reaches_the_bus_and_its_subscribers_before_the_system_is_drained() {
+fn an_order_reaches_the_bus_and_its_subscribers_before_a_drain_ends() {
     with_system(async |system| {
         shop::customer(system, "control-ann").await;
         shop::products(system, &["control-tea"], 10).await;
@@ -194,7 +194,7 @@ fn the_objects_in_the_buckets_are_shown_completely_and_counted() {
 }
 
 #[test]
-fn injected_faults_fail_a_function_exactly_as_often_as_configured() {
+fn injected_faults_make_a_function_fail_exactly_as_often_as_configured() {
     with_own_system(async |system| {
         let read = async || Call::new("GET", "/v1/products/nothing").send(system).await.status;
         for (kind, status) in [("throttle", 503), ("error", 500), ("timeout", 500), ("crash", 500), ("slow", 404)] {
@@ -216,7 +216,7 @@ fn injected_faults_fail_a_function_exactly_as_often_as_configured() {
 }
 
 #[test]
-fn every_backend_can_be_made_to_fail_and_says_how_often_it_did() {
+fn every_backend_can_be_made_to_fail_and_the_number_of_its_faults_is_shown() {
     with_own_system(async |system| {
         for target in ["table", "bus", "store", "mail"] {
             fault(system, json!({"target": target, "kind": "error", "rate": 0, "seed": 7})).await.expect(204);

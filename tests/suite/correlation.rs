@@ -56,7 +56,7 @@ async fn written_for(system: &System, request: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn the_id_of_a_request_is_in_its_writes_in_their_consequences_and_in_every_log_line() {
+fn the_id_of_a_request_is_in_its_writes_and_their_consequences_and_in_every_log_line() {
     with_own_system(async |system| {
         shop::customer(system, "traced-ann").await;
         shop::products(system, &["traced-tea"], 10).await;
@@ -101,7 +101,7 @@ fn the_id_of_a_request_is_in_its_writes_in_their_consequences_and_in_every_log_l
 }
 
 #[test]
-fn the_log_line_about_a_record_that_is_set_aside_has_the_id_of_its_request() {
+fn a_log_line_about_a_quarantined_record_has_the_id_of_the_request_that_wrote_the_item() {
     with_own_system(async |system| {
         let at = "2026-01-01T00:00:00.000Z";
         let item = json!({

@@ -1,4 +1,5 @@
-//! Tests that every crash point in the code is registered and that its docs page is up to date.
+//! Tests that every crash point in the code is registered, and that the page about crash points is
+//! up to date.
 
 use std::collections::BTreeSet;
 use std::path::Path;

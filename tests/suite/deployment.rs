@@ -113,6 +113,7 @@ fn every_parameter_accepts_the_values_that_the_code_accepts() {
             }
             "JwtAudience" | "CorsOrigins" | "LoginCallbacks" => assert_eq!(parameter["Type"], "CommaDelimitedList"),
             "FoldStreamConsumers" => assert_eq!(allowed, ["true", "false"]),
+            "MetricsTables" => assert_eq!(allowed, ["one", "monthly"]),
             "Mfa" => assert_eq!(allowed, ["OFF", "OPTIONAL", "ON"], "as Cognito names them"),
             // Only AWS reads these parameters, so our code has no bounds for them.
             "Stage"
@@ -121,6 +122,7 @@ fn every_parameter_accepts_the_values_that_the_code_accepts() {
             | "ConsumerConcurrency"
             | "RequestsPerSecond"
             | "RequestBurst"
+            | "GuestCartsPerSecond"
             | "MaxReadUnits"
             | "MaxWriteUnits"
             | "AlarmEmail"
@@ -202,7 +204,7 @@ fn no_metric_is_collected_without_a_reader() {
     assert!(api.contains("DetailedMetricsEnabled: false"));
     let dashboards: String = resources("AWS::CloudWatch::Dashboard").into_values().collect();
     let alarms: String = resources("AWS::CloudWatch::Alarm").into_values().collect();
-    // This is the dimension of the API's detailed metrics.
+    // Of the API's metrics, only the detailed ones have the dimension `Resource`.
     for text in [&dashboards, &alarms] {
         assert!(!text.contains(r#""Resource""#) && !text.contains("Name: Resource"));
     }
@@ -216,7 +218,7 @@ fn no_metric_is_collected_without_a_reader() {
 const UNIT_PRICES: [(&str, u64); 2] = [("MaxReadUnits", 125), ("MaxWriteUnits", 625)];
 
 #[test]
-fn the_limits_of_the_table_state_the_maximum_cost_of_a_day() {
+fn the_description_of_each_limit_of_the_table_has_the_maximum_cost_of_a_day() {
     let places = template().table.indexes.len() as u64 + 1;
     for (name, price) in UNIT_PRICES {
         let parameter = &parameters()[name];
@@ -230,7 +232,8 @@ fn the_limits_of_the_table_state_the_maximum_cost_of_a_day() {
     }
 }
 
-/// Checks the figures of the idle bill that the template determines. `UPDATE_DOCS=1` writes them.
+/// Checks those figures of the idle bill that follow from the template. `UPDATE_DOCS=1` writes
+/// them.
 #[test]
 fn the_idle_bill_counts_the_resources_of_the_template() {
     let path = root().join("docs/operations.md");
@@ -249,7 +252,7 @@ fn the_idle_bill_counts_the_resources_of_the_template() {
     for (what, cents, with, without) in [
         ("metrics in alarms, 0.10 each", 10, all, without),
         ("rules of Contributor Insights, 0.50 each", 50, rules, rules),
-        ("metrics of the heartbeats that the stream's consumers answer, 0.30 each", 30, beats.len(), beats_without),
+        ("metrics of the heartbeat's age, one for each stream consumer, 0.30 each", 30, beats.len(), beats_without),
     ] {
         let dollars = |number: usize| format!("{}.{:02}", number * cents / 100, number * cents % 100);
         let row = format!("| {what} | {with} | {} | {without} | {} |", dollars(with), dollars(without));
@@ -305,9 +308,9 @@ fn every_policy_has_the_current_version_of_the_policy_language() {
     assert!(policies > 20, "{policies}");
 }
 
-/// To send mail, SES checks the permission for the identity and for its configuration set.
+/// Before SES sends mail, it checks the permission for the identity and for its configuration set.
 #[test]
-fn mail_may_be_sent_by_an_identity_with_a_configuration_set() {
+fn only_the_notifier_may_send_mail_with_the_identity_and_the_configuration_set() {
     let senders = |suffix: &str| -> BTreeSet<String> {
         let functions = template().functions.into_iter();
         functions.filter(|one| one.may("ses:SendEmail", suffix)).map(|one| one.logical_id).collect()

@@ -35,7 +35,7 @@ fn paid_orders_get_the_picking_stations_and_free_them_after_picking() {
         let ids = |range: std::ops::Range<usize>| range.map(id).collect::<Vec<_>>();
         assert_eq!(queue(system).await, (ids(0..stations), ids(stations..stations + 2)));
 
-        // One order is shipped and one is cancelled, so the next waiting order gets a station.
+        // An order that is shipped or cancelled frees its station for the next waiting order.
         shop::moved(system, orders[0].clone(), &["picking", "shipped"]).await;
         drain(system).await;
         assert_eq!(queue(system).await, (ids(1..stations + 1), ids(stations + 1..stations + 2)));

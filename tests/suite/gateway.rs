@@ -52,7 +52,7 @@ fn a_path_is_decoded_twice_and_cut_before_it_is_routed() {
 /// The gateway shortens or changes a path with one of these ids, so the path would name another
 /// product.
 #[test]
-fn a_product_with_the_path_of_another_cannot_be_created() {
+fn a_product_whose_path_would_name_another_product_cannot_be_created() {
     with_own_system(async |system| {
         products(system, &["gw"]).await;
         for id in ["gw?b", "gw/reviews", "gw%", "gw%2F", "gw\\b", ".", ".."] {

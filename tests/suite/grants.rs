@@ -82,7 +82,7 @@ pub async fn nothing_is_unused(system: &System, is_wanted: impl Fn(&str) -> bool
 /// The template's mapping retries for half a day, longer than a test can wait. In this test the
 /// mapping has no retries, so it gives a batch up at once.
 #[test]
-fn a_batch_that_a_mapping_discards_is_kept_under_the_role_of_its_function() {
+fn a_mapping_stores_a_discarded_batch_with_the_role_of_its_function() {
     let retries = ("MaximumRetryAttempts: 10000", "MaximumRetryAttempts: 0");
     let changes = ["StreamSearchTable", "StreamEventsTable"].map(|mapping| (mapping, retries.0, retries.1));
     let template = template_with("given-up", &changes);
@@ -163,8 +163,8 @@ pub async fn what_no_sample_does(system: &System) {
     shop::products(system, &["grants-coffee"], 1).await;
 }
 
-/// Puts or gets an archive object under a name that is not a function of the template, and returns
-/// the status.
+/// Puts or gets the archive object `name`. The caller is no function of the template. Returns the
+/// status.
 async fn archived(system: &System, method: &str, name: &str) -> u16 {
     let environment = Call::new("GET", "/_local/environment").send(system).await.expect(200).body;
     let part = |name: &str| environment[name].as_str().unwrap();
@@ -226,8 +226,8 @@ fn a_denied_call_gets_the_error_that_the_real_service_returns() {
         let mails = format!("{}/v2/email/outbound-emails", url("SESV2"));
         for (method, url, target, body, status, says) in [
             ("POST", &url("DYNAMODB"), "DynamoDB_20120810.Scan", &scan, 400, "#AccessDeniedException"),
-            // Functions may not read the stream. The event source mappings read it with their own
-            // identity.
+            // Only the roles of the stream's consumers allow this action, because Lambda reads the
+            // stream for them.
             (
                 "POST",
                 &url("DYNAMODB"),
@@ -268,8 +268,8 @@ fn a_denied_call_gets_the_error_that_the_real_service_returns() {
     });
 }
 
-/// Writes a copy of the template with changes. Each change replaces the first such text after its
-/// function's name.
+/// Writes a copy of the template with changes. A change consists of a name in the template, a text,
+/// and a replacement for the first such text after the name.
 fn template_with(name: &str, changes: &[(&str, &str, &str)]) -> PathBuf {
     let mut text = std::fs::read_to_string(root().join("template.yaml")).unwrap();
     for (function, from, to) in changes {
@@ -282,7 +282,7 @@ fn template_with(name: &str, changes: &[(&str, &str, &str)]) -> PathBuf {
     path
 }
 
-/// Sends a sample event after its seed items.
+/// Stores the seed items of a sample event, and then sends the event.
 async fn invoke(system: &System, function: &str, event: &str) {
     let sample = |name: String| read_json(&root().join("events").join(name));
     for seed in sample(format!("{event}.expected.json"))["seed"].as_array().unwrap() {

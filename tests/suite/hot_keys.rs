@@ -35,7 +35,8 @@ pub async fn heat(system: &System, name: &str) {
     for number in 0..7 {
         answers.push(addition(name, &format!("heat {number}")).send(system).await.status);
     }
-    // A scheduled run may split the counter meanwhile. The new shard is not throttled.
+    // A scheduled run of the splitter may split the counter meanwhile. The new shard is not
+    // throttled.
     assert!(answers[0] == 503 && answers.iter().all(|status| [200, 503].contains(status)), "{answers:?}");
 }
 
@@ -44,7 +45,7 @@ pub async fn round(system: &System) -> Json {
     Call::new("POST", "/_local/invoke/Splitter").json(&json!({})).send(system).await.expect(200).body
 }
 
-/// Adds 1 and retries while the table throttles.
+/// Adds 1 to the counter. Retries while the table throttles the request.
 async fn add(system: &System, name: &str, key: &str) {
     for _ in 0..50 {
         let answer = addition(name, key).send(system).await;
@@ -65,10 +66,10 @@ fn a_counter_whose_key_the_table_throttles_is_split_and_loses_no_addition() {
         throttle(system, name, 0.5, 100).await;
         let keys: Vec<String> = (0..50).map(|number| format!("add {number}")).collect();
         join_all(keys.iter().map(|key| add(system, name, key))).await;
-        // The scheduled run may have split the counter already.
+        // A scheduled run of the splitter may have split the counter already.
         let done = round(system).await;
         assert_eq!((&done["hot"], &done["failed"]), (&json!(1), &json!(0)), "{done}");
-        assert_eq!(round(system).await["split"], 0, "counts from before a split are ignored");
+        assert_eq!(round(system).await["split"], 0, "the splitter ignores the counts before a split");
         Call::new("DELETE", "/_local/faults").send(system).await.expect(204);
         let read = Call::new("GET", &format!("/v1/counters/{name}")).staff().send(system).await.expect(200);
         assert_eq!(read.body["value"], 51);

@@ -32,13 +32,13 @@ async fn read(system: &System, order: &Json) -> Json {
     call.send(system).await.expect(200).body
 }
 
-/// Returns the status changes of an order after its placing: status, author and note.
+/// Returns the status changes since the order was placed, each as status, author and note.
 fn steps(order: &Json) -> Vec<(&str, &str, Option<&str>)> {
     let steps = order["history"].as_array().unwrap().iter().skip(1);
     steps.map(|step| (step["status"].as_str().unwrap(), step["by"].as_str().unwrap(), step["note"].as_str())).collect()
 }
 
-/// Returns the events of an order's status changes: the new status and the reason.
+/// Returns the events of an order's status changes, each as the new status and the reason.
 async fn changes(system: &System, order: &Json) -> Vec<(String, Option<String>)> {
     let events = all(system, "/_local/events").await;
     let text = |value: &Json| value.as_str().map(str::to_owned);
@@ -51,7 +51,7 @@ async fn changes(system: &System, order: &Json) -> Vec<(String, Option<String>)>
 }
 
 #[test]
-fn an_unpaid_order_lapses_after_an_hour_and_history_event_and_mail_say_why() {
+fn an_unpaid_order_lapses_after_an_hour_and_its_history_its_event_and_its_mail_say_why() {
     with_own_system(async |system| {
         customer(system, "late-ann").await;
         products(system, &["late-tea"], 10).await;
@@ -89,7 +89,7 @@ fn an_unpaid_order_lapses_after_an_hour_and_history_event_and_mail_say_why() {
 }
 
 #[test]
-fn payments_cancellations_and_two_janitors_at_once_end_each_order_once() {
+fn if_clients_and_two_janitors_change_orders_at_once_each_order_changes_once() {
     with_own_system(async |system| {
         // The clients do not touch the last two orders, so only the janitors end them.
         let (count, raced) = (14, 12);
@@ -126,7 +126,7 @@ fn payments_cancellations_and_two_janitors_at_once_end_each_order_once() {
             paid += u64::from(status == "paid");
         }
         assert_eq!(stock(system, "race-tea").await, 100 - 3 * paid);
-        // The lapsed orders no longer count as unpaid, so the customer may place as many again.
+        // The lapsed orders no longer count as unpaid, so the customer may again place 20.
         for number in 0..20 {
             order(system, "race-ann", &[("race-tea", 1)], &format!("again-{number}")).await;
         }
@@ -145,12 +145,12 @@ fn a_lapse_that_a_crash_interrupts_is_finished_by_the_next_round_of_the_janitor(
         ahead(system, "Janitor", HOUR).await;
         let crash = json!({ "target": "function:Janitor", "kind": "crash", "point": "orders.lapsed", "count": 1 });
         fault(system, &crash).await;
-        // Either this run crashes or a scheduled run of the janitor.
+        // Either this run or a scheduled run of the janitor crashes.
         janitor(system).await;
         let faults = Call::new("GET", "/_local/faults").send(system).await.expect(200).body;
         assert_eq!(faults["function:Janitor"][0]["fired"], 1, "{faults}");
-        assert_eq!(stock(system, ids[119]).await, 3, "the rest of the stock is not back");
-        // The janitor finishes the order only after the grace.
+        assert_eq!(stock(system, ids[119]).await, 3, "the stock of the last line is not back yet");
+        // The janitor finishes the order only after the grace period.
         ahead(system, "Janitor", 2 * HOUR).await;
         janitor(system).await.expect(200);
         let lapsed = read(system, &unpaid).await;
@@ -164,7 +164,7 @@ fn a_lapse_that_a_crash_interrupts_is_finished_by_the_next_round_of_the_janitor(
 }
 
 #[test]
-fn twenty_of_30_concurrent_orders_of_a_customer_are_placed_and_settings_apply() {
+fn of_30_concurrent_orders_20_are_placed_and_the_limits_follow_the_settings() {
     with_own_system(async |system| {
         customer(system, "many-ann").await;
         products(system, &["many-tea"], 100).await;

@@ -72,7 +72,7 @@ async fn crash(system: &System, point: &str, count: u64) {
 }
 
 #[test]
-fn an_order_of_500_lines_is_placed_answered_again_byte_for_byte_and_cancelled() {
+fn an_order_of_500_lines_that_is_sent_twice_is_placed_once_and_can_be_cancelled() {
     with_system(async |system| {
         let (buyer, ids) = ("large-buyer", shelf(system, "large", most()).await);
         customer(system, buyer).await;
@@ -97,7 +97,7 @@ fn an_order_of_500_lines_is_placed_answered_again_byte_for_byte_and_cancelled() 
 }
 
 #[test]
-fn a_basket_of_500_lines_with_one_beyond_the_stock_is_refused_and_the_error_names_that_line() {
+fn a_basket_of_500_lines_with_one_line_beyond_the_stock_is_refused_and_the_error_names_it() {
     with_system(async |system| {
         let (buyer, ids) = ("short-buyer", shelf(system, "short", most()).await);
         customer(system, buyer).await;
@@ -122,7 +122,7 @@ fn a_basket_of_500_lines_with_one_beyond_the_stock_is_refused_and_the_error_name
 }
 
 #[test]
-fn the_same_large_order_sent_by_many_at_once_is_one_order() {
+fn a_large_order_that_many_clients_send_at_once_is_placed_once() {
     with_system(async |system| {
         let (buyer, ids) = ("twins-buyer", shelf(system, "twins", lines()).await);
         customer(system, buyer).await;

@@ -1,16 +1,18 @@
 //! Tests that the leaderboards follow orders, likes and reads in the whole system.
 
+use fixture::seed;
 use local::System;
 use serde_json::Value as Json;
 
 use crate::support::client::Call;
-use crate::support::shop::{customer, order, path, products, step};
+use crate::support::shop::{customer, moved, order, path, products};
 use crate::support::{drain, with_own_system};
 
 const TEA: &str = "board-tea";
 const CUP: &str = "board-cup";
-/// The reads after which the sample nearly certainly contains one: (15/16)^600 is 10^-17.
-const MOST_READS: usize = 600;
+/// After this number of reads, the sample almost certainly contains one: the probability that it
+/// contains none is (63/64)^2,500, about 10^-17.
+const MOST_READS: usize = 2_500;
 const PERIODS: [&str; 3] = ["day", "week", "all"];
 
 /// Returns the products of a board with their counts.
@@ -31,14 +33,19 @@ async fn expect(system: &System, by: &str, expected: &[(&str, Option<u64>)]) {
 #[test]
 fn leaderboards_follow_orders_likes_and_views() {
     with_own_system(async |system| {
+        seed::today().await;
         for id in ["board-ann", "board-bob"] {
             customer(system, id).await;
         }
         products(system, &[TEA, CUP], 100).await;
         let large = order(system, "board-ann", &[(TEA, 5), (CUP, 1)], "board 1").await;
-        order(system, "board-bob", &[(CUP, 2)], "board 2").await;
+        let small = order(system, "board-bob", &[(CUP, 2)], "board 2").await;
+        let large = moved(system, large, &["paid", "picking"]).await;
+        expect(system, "sales", &[]).await;
+        let large = moved(system, large, &["shipped"]).await;
+        moved(system, small, &["paid", "picking", "shipped"]).await;
         expect(system, "sales", &[(TEA, None), (CUP, None)]).await;
-        step(&large, "cancelled").staff().send(system).await.expect(200);
+        moved(system, large, &["delivered", "returned"]).await;
         expect(system, "sales", &[(CUP, None)]).await;
 
         let like = |method, id, product| Call::new(method, &path(&["customers", id, "likes", product])).customer(id);
@@ -54,14 +61,14 @@ fn leaderboards_follow_orders_likes_and_views() {
         let mut reads = 0;
         while board(system, "views", "all").await.is_empty() {
             assert!(reads < MOST_READS, "no read was counted");
-            for _ in 0..20 {
+            for _ in 0..50 {
                 Call::new("GET", &path(&["products", TEA])).send(system).await.expect(200);
             }
-            reads += 20;
+            reads += 50;
             drain(system).await;
         }
         let viewed = board(system, "views", "all").await;
-        assert!(viewed[0].1.is_some_and(|views| views > 0 && views % 16 == 0), "{viewed:?}");
+        assert!(viewed[0].1.is_some_and(|views| views > 0 && views % 64 == 0), "{viewed:?}");
         expect(system, "views", &[(TEA, viewed[0].1)]).await;
 
         let retire = Call::new("DELETE", &path(&["products", CUP])).staff().header("if-match", "\"1\"");

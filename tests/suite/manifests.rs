@@ -55,7 +55,7 @@ fn packages() -> Vec<Json> {
     packages
 }
 
-/// Returns the metadata of every function's crate by its folder, as cargo-lambda reads it.
+/// Returns, by folder, the metadata that cargo-lambda reads from every function's crate.
 fn manifests() -> BTreeMap<String, Metadata> {
     let packages = packages();
     let packages = packages.iter();
@@ -92,7 +92,7 @@ fn a_manifest_has_the_memory_the_timeout_and_the_tracing_of_its_functions() {
 }
 
 #[test]
-fn a_manifest_sets_the_variables_that_every_deployment_has_and_names_the_others() {
+fn a_manifest_sets_the_variables_with_fixed_values_and_names_the_others() {
     for (name, Metadata { lambda: Lambda { deploy }, stack }) in manifests() {
         let template = template();
         let function = template.function(&stack.function).unwrap_or_else(|| panic!("{name}: {}", stack.function));
@@ -106,8 +106,8 @@ fn a_manifest_sets_the_variables_that_every_deployment_has_and_names_the_others(
     }
 }
 
-/// If the manifest had the settings of one function, a deployment would give them to the other
-/// function, too.
+/// If the manifest set a variable that only one function has, a deployment would also set it for
+/// the other function.
 #[test]
 fn a_crate_of_several_functions_sets_only_their_common_variables() {
     let manifests = manifests();
@@ -119,7 +119,7 @@ fn a_crate_of_several_functions_sets_only_their_common_variables() {
 }
 
 /// A target with `test = false` builds no test program, because even an empty test program takes as
-/// long to build as any other. So tests in this target would never run.
+/// long to build as any other. So tests in such a target would never run.
 #[test]
 fn a_target_with_test_false_contains_no_tests() {
     let mut silent = 0;

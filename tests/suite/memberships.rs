@@ -7,7 +7,7 @@ use crate::support::client::Call;
 use crate::support::shop::{customer, path};
 use crate::support::with_system;
 
-/// Creates customers and an organization, whose first admin is the first of them.
+/// Creates customers and an organization, whose first admin is the first customer.
 async fn club(system: &System, customers: &[&str]) -> String {
     for id in customers {
         customer(system, id).await;
@@ -15,7 +15,7 @@ async fn club(system: &System, customers: &[&str]) -> String {
     another(system, customers[0]).await
 }
 
-/// Creates another organization of a customer.
+/// Creates another organization, with this customer as its admin.
 async fn another(system: &System, admin: &str) -> String {
     let found = Call::new("POST", "/v1/organizations").customer(admin).json(&json!({ "name": "Chess" }));
     found.send(system).await.expect(201).body["id"].as_str().unwrap().to_owned()

@@ -23,7 +23,7 @@ async fn subjects(system: &System, address: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_order_is_confirmed_once_and_each_step_is_mailed_once() {
+fn a_new_order_a_payment_and_a_shipment_each_cause_one_mail() {
     with_system(async |system| {
         shop::customer(system, "notified-ann").await;
         shop::products(system, &["notified-tea"], 10).await;
@@ -73,7 +73,7 @@ fn verification(method: &str, id: &str) -> Call {
 }
 
 #[test]
-fn an_address_gets_mail_about_orders_only_after_the_code_was_entered() {
+fn an_address_gets_mail_about_orders_only_after_it_was_verified() {
     with_system(async |system| {
         let address = "notified-nora@example.com";
         sign_up(system, "notified-nora", address).await;
@@ -105,7 +105,7 @@ fn an_address_gets_mail_about_orders_only_after_the_code_was_entered() {
 }
 
 #[test]
-fn a_squatter_of_an_address_neither_blocks_its_owner_nor_sends_her_mail() {
+fn a_squatter_of_an_address_neither_blocks_its_owner_nor_causes_mail_to_the_owner() {
     with_system(async |system| {
         let address = "notified-vera@example.com";
         sign_up(system, "notified-squatter", address).await;
@@ -130,11 +130,11 @@ fn a_squatter_of_an_address_neither_blocks_its_owner_nor_sends_her_mail() {
 }
 
 #[test]
-fn a_bounce_and_a_complaint_stop_mail_until_staff_sets_the_address_again() {
+fn a_bounce_or_a_complaint_stops_mail_until_staff_sets_the_address_again() {
     with_system(async |system| {
         shop::products(system, &["notified-bun"], 20).await;
         for kind in ["bounce", "complaint"] {
-            // Labels make the addresses of SES's mailbox simulator unique.
+            // The label after the plus sign makes an address of SES's mailbox simulator unique.
             let (id, address) = (format!("notified-{kind}"), format!("{kind}+notified@simulator.amazonses.com"));
             let body = json!({ "id": id, "email": address, "username": id, "name": "Bo" });
             Call::new("POST", "/v1/customers").staff().json(&body).send(system).await.expect(201);

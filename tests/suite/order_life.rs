@@ -43,7 +43,8 @@ async fn read(system: &System, order: &Json) -> Json {
     staff(&path(&["orders", order["id"].as_str().unwrap()])).send(system).await.expect(200).body
 }
 
-/// Returns the statuses with this order in their lists. No other order has the same time.
+/// Returns the statuses whose lists contain this order. Reads only the entries of each list that
+/// have the order's time.
 async fn statuses(system: &System, order: &Json) -> Vec<&'static str> {
     let at = order["placed_at"].as_str().unwrap();
     let mut found = Vec::new();
@@ -80,7 +81,7 @@ async fn sales(system: &System, product: &str) -> Vec<Json> {
 }
 
 #[test]
-fn each_status_change_up_to_delivered_updates_the_history_the_lists_and_the_copy() {
+fn each_status_change_up_to_delivered_updates_the_history_the_lists_and_the_customers_copy() {
     with_system(async |system| {
         let (buyer, product) = ("life-buyer", "life-product");
         customer(system, buyer).await;
@@ -93,7 +94,7 @@ fn each_status_change_up_to_delivered_updates_the_history_the_lists_and_the_copy
         for to in ["paid", "picking", "shipped", "delivered"] {
             assert!(
                 to == "delivered" || shipments(system, buyer).await.is_empty(),
-                "an order has no shipment before its status"
+                "an order has no shipment before it is shipped"
             );
             let mut wanted = json!({ "to": to, "note": format!("now {to}") });
             if to == "shipped" {
@@ -200,7 +201,7 @@ fn every_illegal_status_change_is_refused_from_every_status() {
 }
 
 #[test]
-fn an_owner_may_cancel_an_order_before_picking_and_take_no_other_step() {
+fn an_owner_may_cancel_an_order_before_picking_but_may_take_no_other_step() {
     with_system(async |system| {
         let (buyer, product) = ("owner-buyer", "owner-product");
         customer(system, buyer).await;
@@ -227,7 +228,7 @@ fn an_owner_may_cancel_an_order_before_picking_and_take_no_other_step() {
 }
 
 #[test]
-fn an_order_is_moved_from_its_current_version_by_those_who_may_see_it() {
+fn a_status_change_requires_the_current_version_and_a_caller_who_may_see_the_order() {
     with_system(async |system| {
         let (buyer, product) = ("seen-buyer", "seen-product");
         customer(system, buyer).await;
@@ -289,7 +290,7 @@ fn one_of_two_clients_that_move_an_order_at_once_wins_and_the_other_gets_412() {
 }
 
 #[test]
-fn only_staff_read_the_log_of_an_order_with_the_oldest_line_first() {
+fn only_staff_read_an_orders_log_which_begins_with_the_oldest_line() {
     with_system(async |system| {
         let (buyer, product) = ("log-buyer", "log-product");
         customer(system, buyer).await;
@@ -313,7 +314,7 @@ fn only_staff_read_the_log_of_an_order_with_the_oldest_line_first() {
 }
 
 #[test]
-fn an_order_keeps_the_name_and_the_price_at_which_it_was_placed() {
+fn an_order_keeps_its_product_names_and_prices_after_a_product_changes() {
     with_system(async |system| {
         let (buyer, product) = ("kept-buyer", "kept-product");
         customer(system, buyer).await;
@@ -329,9 +330,8 @@ fn an_order_keeps_the_name_and_the_price_at_which_it_was_placed() {
     });
 }
 
-/// A product that staff creates again under its id has its earlier reviews and other texts. It does
-/// not have the earlier stock, because cancelled orders no longer return pieces to a retired
-/// product.
+/// A product that staff creates again under its id has its earlier reviews and other data, but not
+/// its earlier stock. The cancellation of an earlier order returns no pieces to the new stock.
 #[test]
 fn a_product_that_returns_under_its_id_keeps_all_data_but_its_stock() {
     with_system(async |system| {

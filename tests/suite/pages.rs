@@ -13,7 +13,7 @@ use crate::support::{read, root};
 const SKIPPED: [&str; 3] = ["target", "node_modules", ".git"];
 /// The maximum size of a page about one topic, in bytes.
 const MAX_DESIGN_BYTES: usize = 10_000;
-/// The maximum size of the map, in bytes.
+/// The maximum size of `ARCHITECTURE.md`, in bytes.
 const MAX_MAP_BYTES: usize = 15_000;
 
 /// Returns the pages below a folder.
@@ -67,8 +67,8 @@ fn links(page: &Path) -> Vec<String> {
     static CODE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"`[^`\n]*`").unwrap());
     static TARGET: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\]\(\s*([^)\s]+)\)").unwrap());
     let prose = prose(page);
-    // Brackets in code are not links. But the text of a link may be code, so code is replaced and
-    // not removed.
+    // Brackets in code are not links. But the text of a link may be code, so a word replaces the
+    // code.
     let prose = CODE.replace_all(&prose, "code");
     let targets = TARGET.captures_iter(&prose).map(|found| found[1].to_owned());
     targets.filter(|target| !target.contains("://") && !target.starts_with("mailto:")).collect()
@@ -93,7 +93,7 @@ fn target(page: &Path, link: &str) -> (PathBuf, Option<String>) {
 }
 
 #[test]
-fn every_link_of_a_page_leads_to_a_file_and_to_one_of_its_headings() {
+fn every_link_of_a_page_leads_to_a_file_and_every_anchor_to_a_heading() {
     let root = root().canonicalize().unwrap();
     let (mut broken, mut count) = (Vec::new(), 0);
     for page in pages(&root) {
@@ -194,8 +194,8 @@ fn the_diagram_of_the_crates_shows_what_their_manifests_say() {
         assert!(is_shown, "the diagram lacks {name}");
         let wrong: Vec<_> = shown.difference(&depends).collect();
         assert!(wrong.is_empty(), "{name} does not depend on {wrong:?}");
-        // The diagram leaves these dependencies of functions out, and the text next to it mentions
-        // them.
+        // The diagram leaves out these dependencies of the functions. The text next to the diagram
+        // mentions them.
         let is_said = |to: &str| {
             manifest.starts_with(root().join("functions")) && ["key-schema", "table", "telemetry"].contains(&to)
         };

@@ -12,9 +12,9 @@ use crate::support::shop::{
 };
 use crate::support::{drain, with_own_system, with_system};
 
-/// Entries at the start of every list.
+/// The number of entries of a list before the test reads it.
 const COUNT: usize = 1000;
-/// Pages between two insertions while a list is read.
+/// The number of pages that are read between two insertions.
 const DISTURBED: usize = 3;
 
 fn staff(path: &str) -> Call {
@@ -24,8 +24,8 @@ fn staff(path: &str) -> Call {
 /// Reads a list to its end and checks that it has all original entries, in order and without
 /// duplicates.
 ///
-/// `key` orders and identifies the entries. `disturb` receives a page number and returns a call
-/// that adds an entry.
+/// The entries are sorted and identified by `key`. `disturb` receives a page number and returns a
+/// call that adds an entry.
 async fn is_read_whole(
     system: &System,
     path: &str,
@@ -64,8 +64,8 @@ fn text(entry: &Json, member: &str) -> String {
 #[test]
 fn the_products_of_a_category_are_read_page_by_page() {
     with_system(async |system| {
-        // The path has two levels with two categories below them. One category has a third of the
-        // products, the other has the rest.
+        // The category `pages~b` has two categories below it. One has a third of the products, and
+        // the other has the rest.
         let category = |n: usize| if n.is_multiple_of(3) { ["pages", "b", "c"] } else { ["pages", "b", "Ä/~#"] };
         let bodies: Vec<Json> =
             (0..COUNT).map(|n| product_body(&format!("pages-{:04}", n * 10), &category(n), 0)).collect();
@@ -83,8 +83,8 @@ fn the_products_of_a_category_are_read_page_by_page() {
     });
 }
 
-/// Places orders of one customer and one product, at times that no other test uses. Some share a
-/// time.
+/// Places orders of one customer and one product, at times that no other test uses. Each time has
+/// two orders.
 async fn orders(system: &System, buyer: &str, product: &str) -> Vec<Json> {
     customer(system, buyer).await;
     products(system, &[product], 1_000_000).await;
@@ -101,7 +101,7 @@ fn placed(buyer: &str, product: &str, second: usize) -> Json {
 }
 
 #[test]
-fn the_orders_of_a_customer_of_a_status_and_the_sales_of_a_product_are_read_page_by_page() {
+fn the_lists_of_orders_and_the_sales_of_a_product_are_read_page_by_page() {
     with_system(async |system| {
         let (buyer, product) = ("pages-buyer", "pages-sold");
         let placed_orders = orders(system, buyer, product).await;
@@ -143,7 +143,7 @@ fn the_log_of_a_day_is_read_page_by_page() {
         };
         let written: Vec<Json> =
             all(system, (0..COUNT).map(note)).await.into_iter().map(|answer| answer.expect(201).body).collect();
-        // The test may run at midnight.
+        // The test may run past midnight, so the lines may be from two days.
         let day = |line: &Json| text(line, "at")[..10].to_owned();
         let key = |line: &Json| text(line, "at") + &text(line, "id");
         let days: BTreeSet<String> = written.iter().map(day).collect();
@@ -166,7 +166,7 @@ fn all_customers_are_read_page_by_page() {
         let signed_up = all(system, ids.iter().map(|id| customer_call(id))).await;
         let key = |customer: &Json| text(customer, "created_at") + &text(customer, "id");
         let keys: BTreeSet<String> = signed_up.into_iter().map(|answer| key(&answer.expect(201).body)).collect();
-        // Some customers have another tier, and so another list in the index.
+        // Some customers get the tier gold or silver. The index has a separate list for each tier.
         let promote = |(id, tier): (&String, &str)| {
             let call = Call::new("PATCH", &path(&["customers", id])).staff().header("if-match", "\"1\"");
             call.json(&json!({ "tier": tier }))
@@ -189,8 +189,7 @@ fn the_sales_of_several_years_are_one_list() {
         let (buyer, product) = ("years-buyer", "years-sold");
         customer(system, buyer).await;
         products(system, &[product], 100).await;
-        // The sales include a year without a sale, sales at both ends of a year, and two sales at
-        // the same time.
+        // One year has no sale, another has a sale at each end, and two sales have the same time.
         let instants = [
             "1990-12-31T23:59:59.999Z",
             "1991-01-01T00:00:00.000Z",
@@ -223,7 +222,7 @@ fn the_sales_of_several_years_are_one_list() {
 }
 
 #[test]
-fn the_reviews_of_a_product_are_read_page_by_page_by_time_and_by_rating() {
+fn reviews_sorted_by_time_or_by_rating_are_read_page_by_page() {
     with_system(async |system| {
         products(system, &["pages-reviewed"], 0).await;
         let reviewers: Vec<String> = (0..60).map(|n| format!("pages-reviewer-{n:02}")).collect();

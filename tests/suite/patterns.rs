@@ -15,7 +15,7 @@ pub struct User {
     pub package: &'static str,
     /// The key of a route, the name of a crate without routes, or a name in [`SHARED_PATTERNS`].
     pub name: &'static str,
-    /// The access patterns that it declares.
+    /// The access patterns that this user declares.
     pub patterns: Vec<&'static Pattern>,
 }
 
@@ -64,7 +64,7 @@ fn routes<S>(package: &'static str, routes: &Routes<S>) -> Vec<User> {
 }
 
 #[test]
-fn every_pattern_of_the_registry_is_used_and_every_used_one_is_registered() {
+fn every_registered_pattern_is_used_and_every_used_pattern_is_registered() {
     let used: BTreeSet<&str> = users().iter().flat_map(|user| &user.patterns).map(|pattern| pattern.id).collect();
     let known: BTreeSet<&str> = registry::all().map(|pattern| pattern.id).collect();
     let odd: Vec<_> = used.symmetric_difference(&known).collect();
@@ -74,7 +74,7 @@ fn every_pattern_of_the_registry_is_used_and_every_used_one_is_registered() {
 #[test]
 fn a_user_declares_each_pattern_once_and_no_route_declares_a_system_pattern() {
     for user in users() {
-        // A search reads only the index.
+        // A search reads only the search index.
         assert_eq!(
             user.patterns.is_empty(),
             user.package == "search",
@@ -86,7 +86,7 @@ fn a_user_declares_each_pattern_once_and_no_route_declares_a_system_pattern() {
         for pattern in user.patterns.iter().filter(|_| user.is_route()) {
             assert!(
                 pattern.callers != "system",
-                "{} is the system's, but the route {} declares it",
+                "{} is only for the system, but the route {} declares it",
                 pattern.id,
                 user.name
             );
@@ -94,7 +94,7 @@ fn a_user_declares_each_pattern_once_and_no_route_declares_a_system_pattern() {
     }
 }
 
-/// A test of `key-schema` generates the other sections of the page.
+/// A test of `key-schema` generates the other sections of `docs/access-patterns.md`.
 #[test]
 fn the_table_of_access_patterns_is_fresh() {
     let (file, [begin, end]) = (root().join("docs/access-patterns.md"), ["## Patterns\n", "\n## Entities\n"]);

@@ -76,7 +76,7 @@ fn an_order_is_paid_from_the_wallet_by_its_owner_and_the_money_returns_with_the_
 }
 
 #[test]
-fn staff_refunds_in_parts_and_never_more_than_the_total() {
+fn staff_can_refund_an_order_in_parts_but_never_more_than_its_total() {
     with_system(async |system| {
         let (buyer, product) = ("part-buyer", "part-product");
         customer(system, buyer).await;
@@ -160,7 +160,7 @@ fn invoices_are_numbered_without_a_gap_also_when_many_are_issued_at_once() {
         assert_eq!(issue(&cancelled).send(system).await.expect(409).code(), "illegal_transition");
         let refused = Call::new("GET", "/v1/invoices/x").staff().send(system).await.expect(422);
         assert_eq!(refused.code(), "invalid_id");
-        // These spellings have the same value but are not the invoice's id.
+        // These are other spellings of an invoice's number. They are not its id.
         for other in [format!("0{}", numbers[0]), format!("+{}", numbers[0]), format!("%2B{}", numbers[0])] {
             let missing = Call::new("GET", &format!("/v1/invoices/{other}")).staff().send(system).await.expect(404);
             assert_eq!(missing.code(), "not_found");

@@ -5,11 +5,11 @@ use local::System;
 use serde_json::{Value as Json, json};
 
 use crate::support::client::{Call, http};
-use crate::support::{shop, with_own_system, with_parameter};
+use crate::support::{drain, shop, with_own_system, with_parameter};
 
 const ICE: &str = "a picture of ice";
 
-/// Requests a signed URL at this path, uploads a body to it and returns the upload's id.
+/// Requests a signed URL at this path, uploads the body to this URL and returns the upload's id.
 async fn uploaded(system: &System, path: &str, content_type: &str, body: String) -> String {
     let wanted = json!({ "content_type": content_type, "bytes": body.len() });
     let permit = Call::new("POST", path).staff().json(&wanted).send(system).await.expect(201).body;
@@ -19,7 +19,7 @@ async fn uploaded(system: &System, path: &str, content_type: &str, body: String)
     permit["id"].as_str().unwrap().to_owned()
 }
 
-/// Uploads a picture and adds it to a product. Returns its entry in the list.
+/// Uploads a picture and adds it to a product. Returns the picture's entry in the product's list.
 async fn pictured(system: &System, product: &str) -> Json {
     let pictures = shop::path(&["products", product, "pictures"]);
     let id = uploaded(system, &pictures, "image/webp", ICE.to_owned()).await;
@@ -58,6 +58,41 @@ fn a_picture_is_uploaded_and_read_by_signed_urls_and_deleted_by_the_janitor() {
         let other = url.replace("kept/picture", "pending/picture");
         assert_eq!(http().get(other).send().await.unwrap().status().as_u16(), 403);
         assert_eq!(http().get(url.split('?').next().unwrap()).send().await.unwrap().status().as_u16(), 403);
+    });
+}
+
+/// A client appends a thumbnail to the API's address, and follows the redirection.
+#[test]
+fn every_list_of_products_shows_the_first_picture() {
+    with_own_system(async |system| {
+        let id = "pictures-shown";
+        shop::products(system, &[id], 9).await;
+        let further = shop::path(&["products", id, "categories", "SHOWN"]);
+        Call::new("PUT", &further).staff().send(system).await.expect(201);
+        shop::customer(system, "pictured").await;
+        let line = shop::path(&["customers", "pictured", "cart", "items", id]);
+        Call::new("PUT", &line).customer("pictured").json(&json!({ "quantity": 1 })).send(system).await.expect(200);
+        let like = shop::path(&["customers", "pictured", "likes", id]);
+        Call::new("PUT", &like).customer("pictured").send(system).await.expect(201);
+        let first = pictured(system, id).await["id"].as_str().unwrap().to_owned();
+        pictured(system, id).await;
+        drain(system).await;
+        let path = shop::path(&["products", id, "pictures", &first]);
+        let product = shop::path(&["products", id]);
+        let cart = shop::path(&["customers", "pictured", "cart"]);
+        let lists = [
+            (product.as_str(), "/thumbnail"),
+            ("/v1/categories/SHOWN/products", "/items/0/thumbnail"),
+            (&cart, "/items/0/thumbnail"),
+            ("/v1/leaderboards/likes", "/items/0/thumbnail"),
+            ("/v1/search/products?q=pictures-shown", "/items/0/thumbnail"),
+        ];
+        for (list, pointer) in lists {
+            let shown = Call::new("GET", list).customer("pictured").send(system).await.expect(200).body;
+            assert_eq!(shown.pointer(pointer), Some(&json!(path)), "{list}: {shown}");
+        }
+        let answer = reqwest::get(format!("{}{path}", system.url())).await.unwrap();
+        assert_eq!((answer.status().as_u16(), answer.text().await.unwrap()), (200, ICE.to_owned()));
     });
 }
 

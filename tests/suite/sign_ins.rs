@@ -28,7 +28,7 @@ async fn end(system: &System, session: &str, token: &str) {
     call.send(system).await.expect(204);
 }
 
-/// Sends an operation with a token that it requires. Its parameters name no records, because the
+/// Calls an operation that requires a token. The parameters name no existing records, because the
 /// function checks the token first.
 async fn try_out(system: &System, operation: Operation<'_>, token: &str) -> Answer {
     let path: Vec<&str> =
@@ -54,14 +54,14 @@ fn every_function_refuses_a_token_whose_session_was_ended() {
         let like = Call::new("PUT", "/v1/customers/sign-ann/likes/signed").header("authorization", &bearer(phone));
         like.send(system).await.expect(201);
 
-        // Every function has seen both tokens, and accepts them.
+        // Every function receives the tokens of the phone and of the desk, and accepts them.
         let secured = || api().operations().filter(|operation| operation.is_secured());
         for operation in secured().filter(|operation| operation.method == "GET") {
             for token in [phone, &desk] {
                 assert_ne!(try_out(system, operation, token).await.status, 401, "{}", operation.key());
             }
         }
-        // A stranger whose token has the same `sid` cannot end Ann's sign-in.
+        // A stranger whose token has the `sid` of Ann's phone cannot end Ann's sign-in.
         let strange = begin(system, "sign-bob", &stranger).await;
         end(system, &strange, &stranger).await;
         clocks_ahead(system, 31).await;
@@ -87,7 +87,7 @@ fn every_function_refuses_a_token_whose_session_was_ended() {
         assert!(refused > 150, "{refused}");
         read(system, "sign-ann", &laptop).await.expect(200);
 
-        // On public routes a revoked token counts as no token.
+        // Public routes ignore a revoked token.
         for (path, member, hidden, shown) in [
             ("/v1/products/signed/likes", "liked_by_me", json!(false), (&laptop, json!(true))),
             ("/v1/products/signed", "stock", Json::Null, (&system.token("other-staff", &staff), json!(1))),

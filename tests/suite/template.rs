@@ -42,7 +42,7 @@ fn the_table_is_the_one_that_the_schema_describes() {
 }
 
 #[test]
-fn no_function_is_granted_a_scan_or_every_action() {
+fn no_function_is_granted_a_scan_or_a_wildcard_action() {
     for function in template().functions {
         for statement in function.statements.iter().filter(|statement| statement.allow) {
             for action in &statement.actions {
@@ -60,8 +60,8 @@ fn a_function_may_do_exactly_the_actions_of_its_access_patterns() {
             let place = pattern.index.map_or_else(|| "table".to_owned(), |index| format!("index/{}", index.name()));
             let actions = pattern.operation.actions().iter().map(|action| (*action, place.clone()));
             let actions: BTreeSet<(&str, String)> = actions.collect();
-            // A pattern does not list which kinds of writes its transaction contains. So one
-            // granted action suffices.
+            // A pattern does not list which kinds of writes its transaction contains. So it
+            // suffices that the function is granted one of the kinds.
             let suffices = match pattern.operation {
                 Operation::TransactWriteItems => !actions.is_disjoint(&granted),
                 _ => actions.is_subset(&granted),
@@ -74,10 +74,9 @@ fn a_function_may_do_exactly_the_actions_of_its_access_patterns() {
     }
 }
 
-/// Returns the access patterns that the function's crate declares.
-///
-/// The search sink does not read the table. A function with routes also reads the table at its
-/// start, and for each token that names a sign-in.
+/// Returns the access patterns of a function. A consumer that only has the search sink has none.
+/// A function with routes also has those of `http-api`, which reads the table when the function
+/// starts, and for each token that names a sign-in.
 fn patterns(function: &Function) -> Vec<&'static Pattern> {
     let has_routes = template().routes.iter().any(|route| route.function == function.logical_id);
     let reaches = has_routes && function.environment.contains_key("TABLE_NAME");
@@ -86,17 +85,18 @@ fn patterns(function: &Function) -> Vec<&'static Pattern> {
     users().into_iter().filter(|user| !only_indexes && is_own(user)).flat_map(|user| user.patterns).collect()
 }
 
-/// Permissions on the table itself. A consumer checks at its start that stream records contain
-/// images. The splitter finds the rule that counts throttled keys.
+/// Actions on the table itself, not on items. With the first, a consumer checks at its start that
+/// stream records contain images. With the second, the splitter finds the Contributor Insights rule
+/// that counts throttled keys.
 const DESCRIBE: [&str; 2] = ["dynamodb:DescribeTable", "dynamodb:DescribeContributorInsights"];
 
-/// Returns the function's actions on items, each with `table` or the index that it is granted on.
+/// Returns the function's actions on items, each with the place of the grant: `table` or an index.
 fn granted(function: &Function) -> BTreeSet<(&str, String)> {
     let mut granted = BTreeSet::new();
     for statement in function.statements.iter().filter(|statement| statement.allow) {
         let on_items = |action: &&String| action.starts_with("dynamodb:") && !DESCRIBE.contains(&action.as_str());
         for action in statement.actions.iter().filter(on_items) {
-            // Access to the stream is left out, because the event source mapping uses it.
+            // Access to the stream is left out, because only the event source mapping needs it.
             for resource in statement.resources.iter().filter(|resource| !resource.contains("/stream/")) {
                 let place = match resource.split_once("/index/") {
                     Some((_, index)) => format!("index/{index}"),
@@ -110,15 +110,16 @@ fn granted(function: &Function) -> BTreeSet<(&str, String)> {
 }
 
 #[test]
-fn a_call_of_the_table_ends_before_the_function_does() {
+fn a_call_to_the_table_times_out_before_the_function_does() {
     for function in template().functions {
         assert!(function.timeout > table::OPERATION_TIMEOUT, "{}", function.logical_id);
     }
 }
 
-/// A revocation must also end the tokens that a client got by refreshing.
+/// A token that a client gets by a refresh belongs to the original sign-in, so the revocation must
+/// also end that token.
 #[test]
-fn a_revocation_lasts_as_long_as_a_sign_in_of_the_user_pool_can_be_refreshed() {
+fn a_revocation_lasts_longer_than_any_token_of_the_sign_in() {
     let clients = resources("AWS::Cognito::UserPoolClient");
     let client = &clients["UserPoolClient"];
     let number = |name: &str| -> i64 {
@@ -133,7 +134,8 @@ fn a_revocation_lasts_as_long_as_a_sign_in_of_the_user_pool_can_be_refreshed() {
     assert!(LIFETIME_SECONDS > longest, "a revocation lasts {LIFETIME_SECONDS} s, and a sign-in {longest} s");
 }
 
-/// The function that began an order may work on it until its timeout, so the grace must be longer.
+/// The function that began to place an order may continue until the function's timeout. So the
+/// janitor's grace period must be longer than that timeout.
 #[test]
 fn the_janitor_leaves_orders_alone_for_longer_than_placing_one_may_take() {
     let template = template();
@@ -142,21 +144,22 @@ fn the_janitor_leaves_orders_alone_for_longer_than_placing_one_may_take() {
     assert!(grace > function("Orders").timeout.as_secs(), "{grace} s");
 }
 
-/// A consumer that read the customer before the erasure may archive items until its timeout.
+/// A consumer that read the customer before the erasure may archive items until the consumer's
+/// timeout.
 #[test]
-fn the_janitor_waits_longer_than_the_consumer_may_take_before_it_deletes_an_erased_customers_archive() {
+fn the_janitor_deletes_an_erased_customers_archive_only_after_the_timeout_of_the_consumer() {
     let template = template();
     let function = |id: &str| template.functions.iter().find(|function| function.logical_id == id).unwrap();
     let grace: u64 = function("Janitor").environment["JANITOR_GRACE_SECONDS"].parse().unwrap();
     let consumer = function("StreamEvents").timeout.as_secs();
-    assert!(2 * grace > consumer + 30, "the archive stays {grace} s twice, and the consumer may take {consumer} s");
+    assert!(2 * grace > consumer + 30, "the archive stays for twice {grace} s, and the consumer may take {consumer} s");
 }
 
 #[test]
-fn the_filters_of_the_stream_name_existing_entities() {
+fn every_entity_in_a_stream_filter_exists() {
     for stream in template().streams {
         assert!(!stream.filters.is_empty(), "{}: nothing is filtered out", stream.function);
-        // By default, Lambda allows five patterns with 4,096 characters each.
+        // By default, a mapping may have five patterns of at most 4,096 characters each.
         assert!(stream.filters.len() <= 5 && stream.filters.iter().all(|filter| filter.to_string().len() <= 4096));
         for filter in stream.filters {
             let images = filter["dynamodb"].as_object().unwrap();
@@ -171,7 +174,7 @@ fn the_filters_of_the_stream_name_existing_entities() {
 }
 
 #[test]
-fn a_consumer_gets_the_records_of_its_sinks_and_not_those_of_its_own_writes() {
+fn a_consumer_gets_the_records_that_its_sinks_use_and_none_of_its_own_writes() {
     let image = |entity: &str| json!({"entity": {"S": entity}});
     let record = |kind: &str, entity: &str| match kind {
         "INSERT" => json!({"eventName": kind, "dynamodb": {"NewImage": image(entity)}}),
@@ -186,7 +189,7 @@ fn a_consumer_gets_the_records_of_its_sinks_and_not_those_of_its_own_writes() {
             "StreamSearch" => (&["Heartbeat", "Order", "Product"], &[], &[]),
             _ => (
                 &["Customer", "Heartbeat", "Order", "Product", "Review", "ReviewStats", "Stock"],
-                &["EmailVerification", "LikeCount", "ProductSales", "Tally"],
+                &["EmailVerification", "LikeCount", "Tally"],
                 &["Cart", "CustomerOrder", "OrderLine", "OrderStatusEvent", "Session"],
             ),
         };
@@ -201,7 +204,7 @@ fn a_consumer_gets_the_records_of_its_sinks_and_not_those_of_its_own_writes() {
 }
 
 #[test]
-fn every_function_can_reach_the_resources_in_its_settings() {
+fn every_function_may_use_exactly_the_resources_in_its_environment() {
     let template = template();
     for function in &template.functions {
         let needs = [
@@ -214,8 +217,8 @@ fn every_function_can_reach_the_resources_in_its_settings() {
             let has = function.environment.contains_key(variable);
             assert_eq!(function.may(action, resource), has, "{}: {action}", function.logical_id);
         }
-        // One function may put archive objects. Another may delete the objects of an erased
-        // customer.
+        // A function with `ARCHIVE_BUCKET` may either put archive objects or delete those of erased
+        // customers, but not both.
         let has = function.environment.contains_key("ARCHIVE_BUCKET");
         let may = |action: &str| function.may(action, "Archive/expired/*");
         let (puts, deletes) = (may("s3:PutObject"), may("s3:DeleteObject"));
@@ -245,7 +248,7 @@ pub fn resources(kind: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn a_page_may_send_and_read_every_header_that_the_api_describes_and_call_every_method() {
+fn the_cors_settings_list_exactly_the_headers_and_methods_that_the_api_describes() {
     let cors = template().cors.unwrap();
     let (mut sent, mut read) =
         (BTreeSet::from(["authorization".to_owned(), "content-type".to_owned()]), BTreeSet::new());
@@ -267,7 +270,7 @@ fn a_page_may_send_and_read_every_header_that_the_api_describes_and_call_every_m
 
 #[test]
 fn a_resource_with_data_outlives_the_stack_and_is_private() {
-    // No user can sign in to a pool without its client and its group.
+    // A retained user pool is useful only with its client and its group, so these are retained too.
     let users = ["AWS::Cognito::UserPool", "AWS::Cognito::UserPoolClient", "AWS::Cognito::UserPoolGroup"];
     for kind in users.into_iter().chain(["AWS::DynamoDB::Table", "AWS::S3::Bucket"]) {
         for (name, lines) in resources(kind) {
@@ -288,14 +291,14 @@ fn a_resource_with_data_outlives_the_stack_and_is_private() {
             assert!(lines.contains(needed), "{name}: {needed}");
         }
     }
-    // Objects in use never expire.
+    // In the bucket `Media`, only pending objects expire. Objects in use never do.
     let media = resources("AWS::S3::Bucket").remove("Media").unwrap();
     let expiring: Vec<&str> = media.lines().filter(|line| line.contains("Expiration")).map(str::trim).collect();
     assert_eq!(expiring, ["- {Id: Forget, Status: Enabled, Prefix: pending/, ExpirationInDays: 1}"]);
     for (name, lines) in resources("AWS::SQS::Queue") {
         assert!(lines.contains("SqsManagedSseEnabled: true"), "{name}");
     }
-    // Requests without TLS are denied.
+    // The policies of buckets and queues deny requests without TLS.
     for (kind, policy) in [("AWS::S3::Bucket", "AWS::S3::BucketPolicy"), ("AWS::SQS::Queue", "AWS::SQS::QueuePolicy")] {
         let policies = resources(policy);
         let denials: Vec<&str> =
@@ -322,7 +325,7 @@ fn a_resource_with_data_outlives_the_stack_and_is_private() {
         assert!(table.contains(needed), "{needed}");
     }
     let indexes = template().table.indexes.len();
-    // The table and each index need one setting of each kind.
+    // The table and each index must have each of these settings once.
     for needed in ["ContributorInsightsSpecification: {Enabled: true, ", "{MaxReadRequestUnits: !Ref MaxReadUnits, Max"]
     {
         assert_eq!(table.matches(needed).count(), indexes + 1, "{needed}");
@@ -330,12 +333,13 @@ fn a_resource_with_data_outlives_the_stack_and_is_private() {
 }
 
 #[test]
-fn a_restored_table_is_imported_as_the_one_of_the_template() {
+fn a_restored_table_is_imported_as_the_table_of_the_template() {
     let only = |text: &str| -> Vec<String> {
         let lines = text.lines().skip_while(|line| *line != "  Table:").skip(1);
         let lines = lines.take_while(|line| line.starts_with("   ") || line.is_empty());
         // A restored table does not have these settings. So the import must not contain them, and
-        // the update after the import adds them. Provisioned capacity has two lines.
+        // the update after the import adds them. The last two texts of the list
+        // begin the lines of the provisioned capacity.
         let added = ["OnDemandThroughput", "ContributorInsights", "ProvisionedThroughput:", "!If [Provisioned, {"];
         let later = |line: &str| added.iter().any(|name| line.contains(name));
         let kept = |line: &&str| !line.trim_start().starts_with('#') && !later(line) && !line.is_empty();

@@ -177,14 +177,17 @@ def replay(record, request_hash):
 
 
 def created(order, lines, history, headers=None):
+    total = order["total"]
+    none = {**total, "amount": 0}
     body = {
         "id": order["id"],
         "reference": None,
         "customer_id": order["customer_id"],
         "store_id": None,
         "status": order["status"],
-        "lines": lines,
-        "total": order["total"],
+        "lines": [{**line, "discount": none, "tax": none} for line in lines],
+        "total": total,
+        "totals": {"items": total, "discount": none, "shipping": none, "tax": none, "total": total},
         "placed_at": order["placed_at"],
         "history": history,
         "invoice_number": None,

@@ -1,7 +1,7 @@
 //! A TLS endpoint in front of the table or the search engine, because the endpoints of AWS use TLS.
 //!
 //! The endpoint caches the responses of the embedded table or engine. The measurement therefore
-//! excludes the time that they need.
+//! excludes the time of the table or engine.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -44,8 +44,8 @@ struct Shared {
 }
 
 impl Endpoint {
-    /// Starts an endpoint in front of the table or engine at this address. Writes the issuer's
-    /// certificate to the folder.
+    /// Starts an endpoint in front of `upstream`, the address of the table or engine. Writes the
+    /// issuer's certificate to the folder.
     pub async fn start(name: &str, upstream: &str, folder: &Path) -> Result<Self, BenchError> {
         let issuer = issuer(name)?;
         let issuer_path = folder.join(format!("{name}.pem"));

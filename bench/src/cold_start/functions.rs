@@ -39,14 +39,14 @@ impl Subject {
     }
 }
 
-/// Returns the write of the search index's only document, a product.
+/// Returns the operation that writes the search index's only document, a product.
 pub(super) fn indexed() -> Result<BulkOperation, BenchError> {
     let product = AnyEntity::Product(stored(product(owned_product()?)?, 0));
     let written = written(document_id("bench", "product"), &product);
     Ok(written.ok_or_else(|| wrong!("a product has no search document"))??)
 }
 
-/// Returns the function with the route that the peers also have.
+/// Returns the function that serves the same route as the peers.
 pub(super) fn customers() -> Result<Subject, BenchError> {
     Ok(Subject::new(
         "customers",

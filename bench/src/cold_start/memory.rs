@@ -2,8 +2,8 @@
 //! its memory. It bills memory size times duration.
 //!
 //! The measured time is the function's computation. A deployed function also waits a few
-//! milliseconds for the table. More memory does not shorten that wait, but Lambda bills it at the
-//! price of the memory. So the smallest memory that is fast enough is the cheapest.
+//! milliseconds for the table. More memory does not shorten that wait, but Lambda bills the
+//! wait at the price of the memory. So the smallest memory that is fast enough is the cheapest.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::share::{CORE_MB, Share};
 use crate::BenchError;
 use crate::report::{millis, quantile};
 
-/// Memory sizes, from the smallest to that of a whole core.
+/// Memory sizes, from the smallest to the size with which a function has a whole core.
 const SIZES_MB: [u32; 5] = [128, 256, 512, 1_024, CORE_MB];
 /// The measured functions. The first reads one item, and the second reads several items with a
 /// Query. The third is the peer with `lambda_http` and the SDK's default features.
@@ -41,7 +41,7 @@ pub(super) struct Size {
     pub dollars_per_million: f64,
 }
 
-/// Returns the figures, or an empty list if this process may not limit CPU shares.
+/// Returns the figures, or an empty list if this process lacks the permission to limit CPU shares.
 pub(super) async fn curve(all: &[Measured], runs: u16) -> Result<Vec<Size>, BenchError> {
     let mut curve = Vec::new();
     for measured in all.iter().filter(|measured| FUNCTIONS.contains(&measured.name.as_str())) {

@@ -32,7 +32,7 @@ const WARM: usize = 100;
 const TARGET: &str = "target/with-symbols";
 
 /// A row of the table: its name, its depth, and its symbols. Each entry of `functions` is the start
-/// of a symbol's name. After an asterisk, it is a text anywhere in the name.
+/// of a symbol's name. An entry that begins with an asterisk can match anywhere in the name.
 struct Part {
     name: &'static str,
     depth: usize,

@@ -1,8 +1,8 @@
 //! Functions made in the usual ways, for comparison: a separate workspace, and two scripts.
 //!
-//! All but the first two answer `GET /v1/customers/{id}`. Node.js and Python call the Runtime API
-//! without Lambda's own client, and the Node.js SDK is bundled. Both therefore start faster than in
-//! Lambda. Without Node.js or boto3, the row of that peer is missing.
+//! Two peers do nothing. All others answer `GET /v1/customers/{id}`. Node.js and Python call the
+//! Runtime API without Lambda's own client, and the Node.js SDK is bundled. Both therefore start
+//! faster than in Lambda. If Node.js or boto3 is missing, the table has no row for its peer.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,7 +16,7 @@ pub(super) const FOLDER: &str = "bench/peers";
 const EMPTY: &str = "(a) does nothing";
 /// A function that does nothing, on `lambda_http`.
 const EMPTY_HTTP: &str = "does nothing, lambda_http";
-/// The function that the others are compared with.
+/// The function with which the other functions are compared.
 pub(super) const USUAL: &str = "(b) as usual";
 /// The foundation of Bodega's functions, without their code.
 const LEAN: &str = "(c) `GetItem` as Bodega's, no handler";
@@ -41,7 +41,7 @@ pub(super) fn build(folder: &Path) -> Result<(), BenchError> {
     for arguments in [["ci", "--ignore-scripts", "--prefer-offline"], ["run", "build", "--silent"]] {
         let built = Command::new("npm").args(arguments).current_dir(&node).status();
         if !built.is_ok_and(|status| status.success()) {
-            eprintln!("bench: the measurement has no Node.js: npm {} fails", arguments.join(" "));
+            eprintln!("bench: Node.js is not measured, because npm {} fails", arguments.join(" "));
             break;
         }
     }

@@ -20,7 +20,7 @@ const COUNTS: usize = 3;
 /// The longest wait for a step. Under valgrind everything takes about fifty times as long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A measured program and its start.
+/// A measured program: the command that starts it, its environment and its event.
 #[derive(Debug, Clone)]
 pub(super) struct Program {
     pub command: Vec<String>,
@@ -77,7 +77,7 @@ impl Program {
                             share.hold(child.0.id())?;
                         }
                     } else {
-                        // The process has finished its work after a response.
+                        // A process has no work left after its response, so this time is complete.
                         let cpu = cpu::of_threads(&Path::new("/proc").join(child.0.id().to_string()))?;
                         if answers == 1 {
                             run.cpu_cold = cpu;
@@ -117,9 +117,9 @@ impl Program {
         for _ in 0..COUNTS {
             program.run(until, None).await?;
             let count = instructions(&attempt)?;
-            // Until the first event, a process without a connection has the lowest count. Use the
-            // highest. Until a response, a process that connected twice has the highest count. Use
-            // the lowest.
+            // Of the counts until the first event, use the highest: a process without a connection
+            // has a low count. Of the counts until a response, use the lowest: a process that
+            // connected twice has a high count.
             let is_better = |taken: u64| if until == Until::Ready { count > taken } else { count < taken };
             if taken.is_none_or(is_better) {
                 fs::rename(&attempt, file)?;

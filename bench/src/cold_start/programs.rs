@@ -26,7 +26,7 @@ pub(super) struct Measured {
     /// Whether its instructions can be counted.
     pub is_native: bool,
     pub runs: Vec<Run>,
-    /// The first responses with the CPU share of the smallest memory.
+    /// The times of the first responses with the CPU share of the smallest memory.
     pub shared: Vec<Duration>,
 }
 
@@ -94,7 +94,7 @@ pub(super) fn environment(
         ("CURSOR_KEYS", CURSOR_KEYS.to_owned()),
         ("STAGE", "bench".to_owned()),
         ("AWS_REGION", "us-east-1".to_owned()),
-        // Lambda sets two variables with the region. boto3 reads this one.
+        // Lambda sets two variables with the region. boto3 reads only `AWS_DEFAULT_REGION`.
         ("AWS_DEFAULT_REGION", "us-east-1".to_owned()),
         ("AWS_ACCESS_KEY_ID", "bench".to_owned()),
         ("AWS_SECRET_ACCESS_KEY", "bench".to_owned()),

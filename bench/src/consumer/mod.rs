@@ -31,7 +31,7 @@ pub(crate) use taker::{TakerArgs, run as take};
 
 /// Records of the shorter run under DHAT. The longer run has twice as many.
 const COUNTED: u64 = 1_000;
-/// Documents on a page of the search index's list.
+/// Documents on a page when [`SearchClient::list`] reads the search index.
 const PAGE: u32 = 1_000;
 
 #[derive(Debug, Args)]

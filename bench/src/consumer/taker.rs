@@ -54,7 +54,7 @@ pub(super) struct Totals {
     pub calls: Calls,
 }
 
-/// Requests by backend.
+/// The number of requests to each backend.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Calls {
     pub table: u64,

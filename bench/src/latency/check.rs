@@ -15,8 +15,8 @@ use crate::BenchError;
 /// [`BenchError`] for the first difference.
 pub(super) async fn same(shop: &Shop, peer: Server) -> Result<(), BenchError> {
     let (ours, theirs) = (Server::Bodega, peer);
-    // The request has a staff token, because Bodega shows the exact stock only to staff. Peers do
-    // not have the two removed fields.
+    // The request has a staff token, because Bodega shows the exact stock only to staff. The
+    // closure removes two fields that the peers' products do not have.
     let product = async |server, id: &str| {
         let request = shop.get(server, &format!("/products/{id}")).bearer_auth(shop.staff());
         let mut product = shop.json(request, StatusCode::OK).await?;
@@ -77,7 +77,7 @@ pub(super) async fn same(shop: &Shop, peer: Server) -> Result<(), BenchError> {
     if items(&found).get(0).and_then(|first| first.get("id")) != order.get("id") {
         return Err(wrong!("{peer:?}: the newest order is not the first of the list"));
     }
-    // Wait for the effects of the orders, so that the measurement starts with stable counts.
+    // Wait for the effects of the orders, so that the consumer is idle when the measurement starts.
     shop.drain().await.map(drop)
 }
 

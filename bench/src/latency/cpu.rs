@@ -1,4 +1,4 @@
-//! CPU time and memory of a function's processes, which are child processes of this one.
+//! CPU time and memory of a function's processes, which are child processes of this process.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::BenchError;
 /// Interval of the readings. An idle function computes for less than [`IDLE_CPU`] in this time.
 const READING_INTERVAL: Duration = Duration::from_millis(150);
 const IDLE_CPU: Duration = Duration::from_millis(1);
-/// The maximum number of readings. If the function is still busy then, the measurement fails.
+/// The maximum number of readings. If the function is busy even in the last, the measurement fails.
 const MAX_READINGS: usize = 400;
 
 /// The CPU time and memory of a function's processes so far.
@@ -53,7 +53,7 @@ pub(crate) fn of(function: &str) -> Result<Spent, BenchError> {
 /// garbage.
 ///
 /// # Errors
-/// Like [`of`], and when it takes too long.
+/// Like [`of`], and when the function is still busy after the last reading.
 pub(crate) async fn at_rest(function: &str) -> Result<(), BenchError> {
     let mut before = of(function)?;
     for _ in 0..MAX_READINGS {
@@ -84,8 +84,8 @@ fn memory(process: &Path) -> u64 {
 }
 
 /// Returns the CPU time of all threads of a process so far, given its folder below /proc. The
-/// resolution is nanoseconds. It reads a file, because valgrind does not support the clock of the
-/// CPU time.
+/// resolution is nanoseconds. The value comes from a file, because valgrind does not support the
+/// clock that measures CPU time.
 pub(crate) fn of_threads(process: &Path) -> Result<Duration, BenchError> {
     let mut nanos = 0;
     for thread in fs::read_dir(process.join("task"))? {

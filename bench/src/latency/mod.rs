@@ -3,7 +3,7 @@
 //! It starts a local system with a small shop, and concurrent clients. Each client sends its next
 //! request after the previous response.
 //!
-//! Some routes also exist in Node.js and Python, written in the usual way ([`peers`]). Their
+//! Some routes also exist in Node.js and Python, written in the usual way ([`peers`]). The peers'
 //! measurements alternate with Bodega's in the same system, with the same gateway, table and items.
 //! First, [`check`] compares each peer's responses with Bodega's.
 //!

@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_template_with_peers_has_their_routes_and_all_of_its_own() {
+    fn the_template_with_peers_has_the_routes_of_the_template_and_of_the_peers() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
         let options =
             Options { template: Some(path.clone()), bootstraps: None, ..Options::from_environment("/bin/true".into()) };

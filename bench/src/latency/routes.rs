@@ -39,7 +39,7 @@ pub enum Server {
 }
 
 impl Server {
-    /// Returns the prefix of its paths.
+    /// Returns the prefix of the server's paths.
     pub(crate) const fn prefix(self) -> &'static str {
         match self {
             Self::Bodega => "/v1",
@@ -53,7 +53,7 @@ impl Route {
     /// All routes.
     pub const ALL: [Self; 5] = [Self::Product, Self::Overview, Self::Place, Self::Orders, Self::Search];
 
-    /// Returns the name in the template.
+    /// Returns the route's method and path, as in the template.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ impl Route {
         matches!(self, Self::Product | Self::Place | Self::Orders)
     }
 
-    /// Returns the name of its function in the template.
+    /// Returns the name of the function that serves the route on this server.
     pub(crate) const fn function(self, server: Server) -> &'static str {
         match (server, self) {
             (Server::Node, _) => "NodePeer",

@@ -12,7 +12,7 @@ use crate::BenchError;
 
 /// Words of product names. Each product has one of them.
 pub(crate) const WORDS: [&str; 8] = ["ice", "milk", "bread", "apples", "coffee", "rice", "soap", "candles"];
-/// Initial stock of each product, more than all orders take.
+/// Initial stock of each product, more than all orders together need.
 const STOCK: u64 = 1_000_000_000;
 /// A product with one piece. Only [`super::check`] orders it.
 pub(crate) const SCARCE: &str = "scarce";
@@ -25,14 +25,14 @@ pub(crate) struct Customer {
     pub token: String,
 }
 
-/// The API of a running system, and counts of the changes.
+/// The API of a running system, and counts of the orders placed through it.
 pub(crate) struct Shop {
     base: String,
     http: Client,
     staff: String,
     customers: Vec<Customer>,
     products: usize,
-    /// The counts of the index and the quarantine before the shop was filled.
+    /// The orders in the index and the records in the quarantine before the shop was filled.
     before: Drained,
     number: AtomicU64,
     /// The number of placed orders. `pieces` counts the ordered pieces, except those of cancelled
@@ -41,7 +41,8 @@ pub(crate) struct Shop {
     pieces: AtomicU64,
 }
 
-/// The counts of the index and the quarantine after the consumer has processed every write.
+/// The numbers of orders in the index and of records in the quarantine, after the consumer has
+/// processed every write.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Drained {
     orders: u64,
@@ -134,7 +135,7 @@ impl Shop {
         self.products
     }
 
-    /// Returns the id of the n-th product. After the last product it starts again at the first.
+    /// Returns the id of the n-th product. After the last product the first follows again.
     pub fn product(&self, n: usize) -> String {
         format!("product-{:04}", n % self.products)
     }

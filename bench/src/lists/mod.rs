@@ -1,13 +1,13 @@
 //! Reads every list from the first page to the last. The cost of a page must not depend on the
 //! list's length or on the page's position.
 //!
-//! The key schema makes the items. Each list has its own embedded table, and the benchmark writes
-//! the items directly into it. It reads the pages through the function's routes, with requests as
-//! API Gateway passes them on.
+//! The key schema's types make the items. Each list has its own embedded table, and the benchmark
+//! writes the items directly into it. It reads the pages through the function's routes, with
+//! requests as API Gateway passes them on.
 //!
 //! A run fails when an item is missing or appears twice, or when full pages take different numbers
-//! of requests. A few pages may take more, because they read one shard twice
-//! (`shared/table/src/merge.rs`).
+//! of requests. A few pages may take one request more, because the merge reads one shard twice
+//! for them (`shared/table/src/merge.rs`).
 
 mod people;
 mod shop;
@@ -70,7 +70,7 @@ pub(crate) trait Function {
     /// Sends a request and returns the response.
     fn send(&self, call: Call) -> BoxFuture<'_, Answered>;
 
-    /// Returns the state with the table.
+    /// Returns the function's state, which has the table.
     fn services(&self) -> &Services;
 }
 
@@ -92,7 +92,7 @@ impl<S: Sync> Function for Served<S> {
 }
 
 /// Returns a function with only the table as its state.
-#[expect(clippy::unnecessary_wraps, reason = "others may fail")]
+#[expect(clippy::unnecessary_wraps, reason = "other functions of type `Open` may fail")]
 fn served(routes: Routes<Services>, services: Services) -> Result<Box<dyn Function>, BenchError> {
     Ok(Box::new(Served { routes, app: services, services: |services| services }))
 }
@@ -105,10 +105,10 @@ macro_rules! with_only_the_table {
     )*};
 }
 
-with_only_the_table!(customers documents insights organizations support wallet);
+with_only_the_table!(customers documents insights organizations settings support wallet);
 
 /// Returns the function of the orders.
-#[expect(clippy::unnecessary_wraps, reason = "others may fail")]
+#[expect(clippy::unnecessary_wraps, reason = "other functions of type `Open` may fail")]
 pub(crate) fn orders(services: Services) -> Result<Box<dyn Function>, BenchError> {
     Ok(Box::new(Served { routes: orders::routes(), app: orders::App::new(services), services: |app| &app.services }))
 }
@@ -239,7 +239,7 @@ pub(crate) async fn measure(list: &List, items: u64) -> Result<Figures, BenchErr
         // All entries of a list are different.
         seen.extend(page.iter().map(Value::to_string));
         let next = answer.body.get("next_cursor").and_then(Value::as_str);
-        // The last page is left out, because it also detects that no entry follows.
+        // The last page is left out. It needs further requests to find that no entry follows.
         if page.len() == PAGE && next.is_some() {
             full.push(Page {
                 requests: costs.iter().map(|cost| cost.requests).sum(),
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_list_pages_through_a_thousand_items_with_the_same_requests_each() {
+    async fn the_full_pages_of_each_list_take_the_same_number_of_requests() {
         let lists = all().unwrap();
         let known: BTreeSet<String> =
             lists.iter().map(|list| list.name().split('?').next().unwrap_or_default().to_owned()).collect();

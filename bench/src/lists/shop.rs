@@ -3,7 +3,7 @@
 use http_api::sample::Call;
 use key_schema::category::CategoryNode;
 use key_schema::expiration::{Expiration, RemovedBy};
-use key_schema::id::{Born, LogId, MetricName, PointId, StoreId};
+use key_schema::id::{Born, LogId, MetricName, PointId, PromotionId, StoreId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::lists;
@@ -12,6 +12,7 @@ use key_schema::money::Currency;
 use key_schema::order::{CustomerOrder, OrderLog, OrderStatus};
 use key_schema::picking::WaitingJob;
 use key_schema::place::{self, PlaceSales};
+use key_schema::promotion::{Conditions, Goods, Promotion, Reduction};
 use key_schema::review::Review;
 use key_schema::review::recent::RecentReview;
 use key_schema::sales::Sale;
@@ -42,8 +43,8 @@ fn catalog() -> Result<Vec<List>, BenchError> {
             item: Box::new(|n| item(Review { customer_id: customer_id(n)?, ..review(n)? }, n)),
         })
     };
-    // The list begins with the current month. Random milliseconds spread the reviews over the
-    // shards, because a shard is a hash of the sort key with the time.
+    // The list begins with the current month. An entry's shard is a hash of its sort key, which
+    // contains the time. So times with random milliseconds spread the entries over the shards.
     let now = Instant::now();
     let month = now.as_millis() - now.as_millis().rem_euclid(DAY_MILLIS) - DAY_MILLIS * day_of_month(now)?;
     let moment = |n: u64| n * SECOND_MILLIS + fastrand::Rng::with_seed(n).u64(..SECOND_MILLIS);
@@ -80,7 +81,7 @@ fn catalog() -> Result<Vec<List>, BenchError> {
     ])
 }
 
-/// Returns the number of whole days of the month that have passed.
+/// Returns the number of whole days that have passed since the month began.
 fn day_of_month(at: Instant) -> Result<i64, BenchError> {
     let day = at.day();
     let day = day.rsplit('-').next().unwrap_or_default();
@@ -144,7 +145,23 @@ fn orders() -> Result<Vec<List>, BenchError> {
             super::community,
             |n| item(Sale { product_id: product_id(n)?, line: 2, ..sale(n)? }, n),
         ),
+        List::new(Call::new("GET /v1/promotions").staff(STAFF), super::settings, |n| item(promotion(n)?, n)),
     ])
+}
+
+fn promotion(n: u64) -> Result<Promotion, BenchError> {
+    Ok(Promotion {
+        id: PromotionId::new(numbered("promotion", n))?,
+        code: Some(numbered("CODE", n)),
+        name: "Ten percent".to_owned(),
+        reduction: Reduction::Percentage(1_000),
+        applies_to: Goods::All,
+        conditions: Conditions::default(),
+        limit_total: Some(100),
+        limit_per_customer: Some(1),
+        exclusive: false,
+        priority: 0,
+    })
 }
 
 fn copy(n: u64, shipped: bool) -> Result<CustomerOrder, BenchError> {
@@ -168,12 +185,13 @@ fn sale(n: u64) -> Result<Sale, BenchError> {
         store_id: None,
         customer_id: Some(owner()?),
         reversed: false,
+        ranked_at: None,
     })
 }
 
 fn insights() -> Result<Vec<List>, BenchError> {
-    // A page reads the points day by day, so all points are in one day. Points are kept for 30
-    // days.
+    // A page reads the points day by day. All points are in one day, so that a page reads only that
+    // day. Points are kept for 30 days, so the day is ten days ago.
     let midnight = (Instant::now().as_millis() / DAY_MILLIS - 10) * DAY_MILLIS;
     let instant = |millis: i64| Instant::from_millis(millis).unwrap_or(Instant::EPOCH);
     let (from, to) = (instant(midnight), instant(midnight + DAY_MILLIS - 1));

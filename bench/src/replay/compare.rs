@@ -96,8 +96,8 @@ async fn index(shop: &Shop, compared: &mut Compared) -> Result<(), BenchError> {
 #[derive(Default)]
 struct History {
     events: BTreeSet<String>,
-    /// The same events by item, in the order of their changes.
-    by_item: BTreeMap<Key, Vec<String>>,
+    /// The same events by item: those of each change, in the order of the changes.
+    by_item: BTreeMap<Key, Vec<Vec<String>>>,
     /// The sequence numbers of the removals that the audit must contain. `days` has their days.
     removals: BTreeSet<String>,
     days: BTreeSet<String>,
@@ -110,14 +110,11 @@ impl History {
             let event = format!(r#"{{"Records":[{record}]}}"#);
             let event: Event = serde_json::from_str(&event)?;
             for record in &Batch::decode(&event)?.records {
-                for event in rules.events(record)? {
-                    let id = event.id.to_string();
-                    // Several functions may receive the same record, so its event may be counted
-                    // already.
-                    if history.events.insert(id.clone()) {
-                        history.by_item.entry(record.key.clone()).or_default().push(id);
-                    }
-                }
+                // Several functions may receive the same record, so its events may be counted
+                // already.
+                let ids = rules.events(record)?.into_iter().map(|event| event.id.to_string());
+                let fresh: Vec<String> = ids.filter(|id| history.events.insert(id.clone())).collect();
+                history.by_item.entry(record.key.clone()).or_default().push(fresh);
                 let audited = matches!(
                     &record.change,
                     Change::Removed {
@@ -136,7 +133,7 @@ impl History {
 }
 
 /// Compares the events of the history with those on the bus. Events with one id must have the same
-/// content, and the events of one item must arrive in order.
+/// content, and the events of an item's changes must arrive in the order of the changes.
 async fn bus(shop: &Shop, history: &History, compared: &mut Compared) -> Result<(), BenchError> {
     let mut taken: BTreeMap<String, Value> = BTreeMap::new();
     // This maps each event to the position of its first arrival.
@@ -161,7 +158,12 @@ async fn bus(shop: &Shop, history: &History, compared: &mut Compared) -> Result<
         .differences
         .add("events without a change in the table", taken.into_keys().filter(|id| !history.events.contains(id)));
     compared.differences.add("event ids with several contents", other);
-    let in_order = |ids: &[String]| ids.iter().filter_map(|id| place.get(id)).is_sorted();
+    let places = |ids: &Vec<String>| ids.iter().filter_map(|id| place.get(id).copied()).collect::<Vec<_>>();
+    // The events of one change have no order.
+    let in_order = |changes: &[Vec<String>]| {
+        let ends = changes.iter().filter_map(|ids| Some((*places(ids).iter().min()?, *places(ids).iter().max()?)));
+        ends.flat_map(|(first, last)| [first, last]).is_sorted()
+    };
     let out_of_order = history.by_item.iter().filter(|(_, ids)| !in_order(ids));
     compared.differences.add("items with events out of order", out_of_order.map(|(key, _)| format!("{key:?}")));
     Ok(())
@@ -258,19 +260,23 @@ impl Books {
             if order.status == OrderStatus::Placing {
                 continue;
             }
-            let row = sales::derive(order, line).data;
+            let mut row = sales::derive(order, line).data;
+            let key = (row.order_id.to_string(), row.line);
+            // The row keeps the instant at which it first counted as shipped.
+            let ranked_at = self.rows.get(&key).and_then(|stored| stored.ranked_at);
+            row.ranked_at = row.ranked_at.map(|at| ranked_at.unwrap_or(at));
             if !row.reversed {
                 let (quantity, orders) = products.entry(row.product_id.to_string()).or_default();
                 (*quantity, *orders) = (*quantity + row.quantity, *orders + 1);
             }
-            rows.insert((row.order_id.to_string(), row.line), row);
+            rows.insert(key, row);
         }
         compared.derived = self.rows.len() + self.products.len() + self.totals.len();
-        compared.differences.add("different rows of sales", unlike(&rows, &self.rows));
-        // A counter that has returned to zero equals a missing one.
+        compared.differences.add("sales rows that differ", unlike(&rows, &self.rows));
+        // A counter that has returned to zero equals a missing counter.
         let counted = self.products.iter().filter(|(_, counts)| **counts != (0, 0));
         let counted = counted.map(|(id, counts)| (id.clone(), *counts)).collect();
-        compared.differences.add("different counters of products", unlike(&products, &counted));
+        compared.differences.add("product counters that differ", unlike(&products, &counted));
 
         let mut totals: BTreeMap<Total, (i64, i64)> = BTreeMap::new();
         let mut unplaced = Vec::new();
@@ -286,10 +292,10 @@ impl Books {
                 _ => unplaced.push(order.id.to_string()),
             }
         }
-        compared.differences.add("orders without a correct sale of a place", unplaced);
+        compared.differences.add("orders without a correct SalePlace item", unplaced);
         let counted = self.totals.iter().filter(|(_, counts)| **counts != (0, 0));
         let counted = counted.map(|(total, counts)| (total.clone(), *counts)).collect();
-        compared.differences.add("different totals of places", unlike(&totals, &counted));
+        compared.differences.add("totals of places that differ", unlike(&totals, &counted));
     }
 }
 

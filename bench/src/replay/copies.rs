@@ -9,7 +9,7 @@ use key_schema::product::{Product, ReviewStats, Stock};
 
 use super::compare::Compared;
 
-/// Products with their copies, and the sources of the copies.
+/// Products with the values that were copied onto them, and the items from which they were copied.
 #[derive(Default)]
 pub(super) struct Copies {
     products: BTreeMap<String, Stored<Product>>,
@@ -57,10 +57,11 @@ impl Copies {
 
 /// Returns whether the membership's copied values equal the product's.
 fn shows(member: &Membership, product: &Product) -> bool {
-    let Membership { id: _, path: _, source_rev: _, retired, category_path, name, brand, package_size, price } = member;
-    (retired, category_path, name, brand, package_size, price)
+    let Membership { retired, thumbnail, category_path, name, brand, package_size, price, .. } = member;
+    (retired, thumbnail, category_path, name, brand, package_size, price)
         == (
             &product.retired,
+            &product.thumbnail,
             &product.category_path,
             &product.name,
             &product.brand,
@@ -97,13 +98,14 @@ mod tests {
     }
 
     fn differences(change: impl FnOnce(&mut Product)) -> usize {
-        let Product { id, category_path, retired, name, brand, package_size, price, .. } = product();
+        let Product { id, category_path, retired, thumbnail, name, brand, package_size, price, .. } = product();
         let path = CategoryPath::new(vec!["PARTY".into()]).unwrap();
         let member = Membership {
             id: id.clone(),
             path,
             retired,
             source_rev: 1,
+            thumbnail,
             category_path,
             name,
             brand,

@@ -3,9 +3,9 @@
 //! table.
 //!
 //! The consumers are functions of a running local system, in separate processes as in a deployment.
-//! Tests with another history can use each part alone. [`record`] reads the stream's records, and
-//! [`replay`] gives them to the functions again. [`compare`] returns the differences between the
-//! shop and its table.
+//! Tests with a history of their own can use each part alone. [`record`] reads the stream's
+//! records, and [`replay`] gives them to the functions again. [`compare`] returns the differences
+//! between the shop and its table.
 
 mod compare;
 mod copies;

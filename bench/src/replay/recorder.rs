@@ -69,7 +69,7 @@ impl Recorded {
     }
 
     /// Returns the number of records. A record that several functions received counts once for each
-    /// of them.
+    /// function.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.values().map(Vec::len).sum()

@@ -33,7 +33,7 @@ pub struct ReplayArgs {
     limit: Option<u64>,
 }
 
-/// Imports the history, replays it twice, and compares after each step.
+/// Imports the history and replays it twice. After each step, compares the shop with its table.
 ///
 /// # Errors
 /// [`BenchError`] when the shop differs from its table.

@@ -68,7 +68,8 @@ impl Shop {
     }
 
     /// Returns the items of the table.
-    pub(super) fn items(&self) -> Items {
+    #[must_use]
+    pub fn items(&self) -> Items {
         Items::new(self.client(), self.table_name().to_owned())
     }
 

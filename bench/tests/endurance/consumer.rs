@@ -17,7 +17,7 @@ fn every_variant_takes_all_records_in_as_few_calls_as_its_batches_allow() {
     let rows = measured["figures"].as_array().unwrap();
     let calls = |row: usize, port: &str| rows[row]["calls"][port].as_u64().unwrap();
     assert_eq!(rows.len(), 5);
-    // A batch takes one search call. The last variant takes one for each record.
+    // A batch takes one search call. Only the last variant makes one call for each record.
     assert_eq!([0, 1, 3, 4].map(|row| calls(row, "search")), [6, 1, 6, 600]);
     for whole in [2, 3] {
         // Each of the sixty expired sessions has an archive object. Each new order, each paid order

@@ -29,7 +29,11 @@ impl History {
             let first = rng.usize(0..products);
             let line = |n: usize| {
                 let quantity = n % 3 + 1;
-                json!({"product_id": (first + n * 7) % products + 1, "quantity": quantity, "sales_value": 1.25})
+                let discount = |every: usize, amount: f64| if n.is_multiple_of(every) { amount } else { 0.0 };
+                json!({
+                    "product_id": (first + n * 7) % products + 1, "quantity": quantity, "sales_value": 1.25,
+                    "retail_disc": discount(2, 0.3), "coupon_disc": discount(5, 0.55),
+                })
             };
             let bought: Vec<Value> = (0..lines(basket, &mut rng)).map(line).collect();
             let placed_at = format!("2017-01-{:02}T{:02}:00:00Z", basket / 80 + 1, basket % 24);

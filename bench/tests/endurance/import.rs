@@ -1,7 +1,7 @@
 //! Imports 1,000 baskets, some of them large, while the function that places them crashes at every
 //! crash point. The totals must equal those of the files.
 //!
-//! To import the real two weeks:
+//! To import two weeks of the real data:
 //! `cargo run --release -p bodega-bench -- import --products … --households … --baskets …`.
 
 use bench::import::import;
@@ -10,8 +10,8 @@ use crate::history::History;
 use crate::support::{start_embedded, stop};
 
 const BASKETS: usize = 1_000;
-/// One basket in thirty has more lines than a transaction takes, as in the real data. The largest
-/// has 161 lines.
+/// One basket in thirty has more lines than fit into a transaction, as in the real data. The
+/// largest has 161 lines.
 const LARGE: usize = 33;
 const LARGEST: usize = 161;
 const PRODUCTS: usize = 300;

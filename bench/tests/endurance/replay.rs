@@ -1,7 +1,7 @@
 //! Imports a history of 1,000 baskets. The consumer then processes the recorded stream twice more,
 //! with the batches in random order.
 //!
-//! To replay the real two weeks:
+//! To replay two weeks of the real data:
 //! `cargo run --release -p bodega-bench -- replay --products … --households … --baskets …`.
 
 use bench::replay::{Shop, compare, record, replay};
@@ -34,7 +34,7 @@ async fn a_thousand_baskets_replayed_twice_in_random_order_leave_everything_equa
         stock: 1_000_000,
         data: None,
     };
-    // The exit code cannot be compared. The assertions below count the imported records.
+    // An `ExitCode` cannot be compared. The assertions below count the imported records.
     let _ = run(files, system.url(), system.token("import", &["staff".to_owned()])).await;
     cancel(&clients).await;
     for n in 0..SESSIONS {
@@ -48,7 +48,8 @@ async fn a_thousand_baskets_replayed_twice_in_random_order_leave_everything_equa
     let once = compare(&shop, &recorded).await.unwrap();
     assert!(once.is_equal(), "{once}");
     assert_eq!(once.published, once.events, "nothing failed, so nothing was published twice");
-    let expected = (u64::try_from(BASKETS + PRODUCTS).unwrap(), BASKETS + CANCELLED);
+    // An order that is placed has two events.
+    let expected = (u64::try_from(BASKETS + PRODUCTS).unwrap(), 2 * BASKETS + CANCELLED);
     assert_eq!((once.documents, once.events), expected, "{once}");
     assert_eq!(once.expirations, SESSIONS);
     for seed in [1, 2] {

@@ -4,8 +4,8 @@
 //! At the end the shop must equal the table and its stream ([`bench::replay::compare`]). The test
 //! does not compare the responses, because a failed call may have taken effect. A schedule prints
 //! its seed before it starts. To run the same requests again:
-//! `BODEGA_SEED=<seed> cargo test -p bodega-bench --test endurance schedules`, and `BODEGA_STEPS`
-//! makes the schedule longer. The timing differs in each run.
+//! `BODEGA_SEED=<seed> cargo test -p bodega-bench --test endurance schedules`. The timing differs
+//! in each run. `BODEGA_STEPS` sets the length of the schedule.
 
 use std::io::Write as _;
 
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Clients, assert_equal_to_table, ended_session, if_match, start_embedded, stop};
 
-/// The seeds of every test run, in addition to a random one. Add each seed that finds a defect.
+/// The seeds of every test run, in addition to a random seed. Add each seed that finds a defect.
 const SEEDS: [u64; 2] = [1, 20_170_101];
 const STEPS: usize = 300;
 /// Concurrent calls.
@@ -95,8 +95,8 @@ async fn run(seed: u64, steps: usize) {
     stop(system).await;
 }
 
-/// Checks that each order has exactly one confirmation. A crash between the sending of a message
-/// and its record would repeat the message, and no schedule here has that crash.
+/// Checks that each order has exactly one confirmation. A crash after a message is sent and before
+/// it is recorded would repeat the message. No schedule here has that crash.
 async fn messages(clients: &Clients, seed: u64) {
     let placed = clients.all("/_local/events").await.into_iter().filter(|event| event["type"] == "OrderPlaced");
     let mut placed: Vec<String> = placed.map(|event| event["id"].as_str().unwrap().to_owned()).collect();

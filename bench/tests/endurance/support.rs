@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use bench::replay::{Shop, compare, record};
 use key_schema::instant::Instant;
 use key_schema::item::{Meta, Stored};
+use key_schema::revocation;
 use key_schema::session::Session;
 use local::{Log, Options, System};
 use serde_json::{Value, json};
@@ -194,14 +195,14 @@ pub async fn assert_equal_to_table(system: &System, context: &str) {
     assert!(compared.is_equal(), "{context}\n{compared}");
 }
 
-/// Puts a session that expired a minute ago into the table.
+/// Puts a session into the table that DynamoDB may remove, because it expired long ago.
 pub async fn ended_session(system: &System, id: &str) {
     let now = Instant::now();
     let session = Session {
         sign_in: None,
         id: id.parse().unwrap(),
         customer_id: "c0".parse().unwrap(),
-        expires_at: now.plus_seconds(-60),
+        expires_at: now.plus_seconds(-60 - revocation::LIFETIME_SECONDS),
         device: "Laptop".into(),
     };
     // The session starts after the customer's creation, because the archive skips earlier sessions.

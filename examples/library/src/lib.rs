@@ -6,7 +6,7 @@
 //! - [`member`], [`book`] and [`loan`] are the schema. Each module declares its entities, their
 //!   keys, the access patterns, and a constructor for each request.
 //! - [`schema`] has the indexes, the table's definition, and the list of all patterns.
-//! - [`Library`] executes the requests and gives each refusal a meaning.
+//! - [`Library`] executes the requests and maps each refusal to an error.
 
 pub mod book;
 mod library;

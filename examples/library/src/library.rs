@@ -228,7 +228,7 @@ impl Library {
     /// # Errors
     /// [`LibraryError::AlreadyReturned`], and others.
     pub async fn give_back(&self, member: &MemberId, id: &LoanId, now: Instant) -> Result<(), LibraryError> {
-        // The read only finds the book. The write's condition checks that the loan is out.
+        // This read is only for the book's id. The write's condition checks that the loan is out.
         let loan = self.loan(member, id).await?;
         let refused = |refusal: &Refusal<LoanAction>| match (refusal.action, &refusal.item) {
             (LoanAction::Loan, Some(_)) => LibraryError::AlreadyReturned,
@@ -265,7 +265,7 @@ impl Library {
         self.list(loan::overdue(now)?, &[], limit, cursor, now).await
     }
 
-    /// Executes a transaction. `refused` gives the first refused action a meaning.
+    /// Executes a transaction. `refused` maps the first refused action to an error.
     async fn transact<L: Clone>(
         &self,
         transaction: &Transaction<L>,

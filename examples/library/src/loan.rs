@@ -1,8 +1,8 @@
 //! Loans, with a sparse index of the loans that are out.
 //!
-//! A loan has its index keys only until the return. So both lists by due date contain only the
-//! loans that are out. Both lists are sorted by due date, so the overdue loans come first. A query
-//! for them ends at the current time.
+//! A loan has its index keys only until the return. So the two lists by due date, of one member and
+//! of all members, contain only the loans that are out. The overdue loans come first in each list,
+//! and a query for them ends at the current time.
 
 use item_model::change::{Change, IndexEntry};
 use item_model::encoding::join;
@@ -92,8 +92,8 @@ impl IndexEntry for DueEntry {
     }
 }
 
-/// Returns a loan's keys in both lists. No other function builds these keys, so both always have
-/// the same due date.
+/// Returns a loan's keys in both lists. No other function builds these keys, so the two keys
+/// always have the same due date.
 fn due_entries(member: &MemberId, id: &LoanId, due_at: Instant) -> Result<[DueEntry; 2], KeyError> {
     let sort = SortKey::of(DUE, &[&due_at, id])?;
     let entry = |index, partition| DueEntry { key: IndexKey { index, partition, sort: sort.clone() }, due_at };
@@ -235,8 +235,8 @@ pub(crate) fn of_member(member: &MemberId) -> Result<Query<LoanSummary>, KeyErro
 /// Lists all loans that are out and were due before `now`, by due date.
 pub(crate) fn overdue(now: Instant) -> Result<Query<LoanSummary>, KeyError> {
     let shards = DUE_SHARDS.all().map(due_partition).collect::<Result<_, _>>()?;
-    // The key of a loan that is due at this millisecond is longer than the end of the range. So the
-    // range does not contain this loan.
+    // In the key of a loan that is due at `now`, the id follows the time. So the key sorts after
+    // the end of the range.
     let before_now = Range::Between(join(DUE, &[&""]), join(DUE, &[&now]));
     Ok(Query::sharded(&OVERDUE, shards, before_now))
 }

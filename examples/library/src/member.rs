@@ -126,7 +126,7 @@ patterns! {
         purpose: "Change a member's name",
         request: UpdateItem,
         key: "PK = MEMBER#<id>, SK = PROFILE",
-        requires: "unchanged",
+        requires: "the member is unchanged",
         callers: "owner",
     }
     CHANGE_EMAIL {
@@ -134,7 +134,7 @@ patterns! {
         purpose: "Change the email address and move its claim",
         request: TransactWriteItems,
         key: "PK = MEMBER#<id>, SK = PROFILE; PK = EMAIL#<folded>, SK = EMAIL, old and new",
-        requires: "unchanged; the new address is free; the old claim is the member's",
+        requires: "the member is unchanged; the new address is free; the old claim is the member's",
         callers: "owner",
     }
 }
@@ -178,7 +178,7 @@ pub(crate) fn change_email(
         .action(MemberAction::OldEmail, Guarded::delete(old.key()?, mine)))
 }
 
-/// Returns a check that a member exists, as an action of another transaction.
+/// Returns a check that a member exists, as an action of a transaction.
 pub(crate) fn check(id: &MemberId) -> Result<Guarded, KeyError> {
     Ok(Guarded::check(key(id)?, Condition::Exists))
 }

@@ -1,21 +1,24 @@
 //! Readers of the request bodies that describe a product.
 
-use http_api::fields::{MAX_AMOUNT, array, integer, money, parsed, text};
+use http_api::fields::{MAX_AMOUNT, array, boolean, integer, map, money, parsed, text};
 use http_api::{Change as Field, Invalid, Object};
 use key_schema::change::Change;
-use key_schema::id::{MAX_ID_BYTES, ProductId};
+use key_schema::id::{MAX_ID_BYTES, ProductId, TaxCategory};
 use key_schema::instant::Instant;
 use key_schema::item::EncodeError;
 use key_schema::money::Money;
 use key_schema::product::{
-    CategoryIndexKey, CategoryPath, Copied, MAX_CATEGORY_DEPTH, MAX_STOCK, Product, ProductChanges as _,
+    CategoryIndexKey, CategoryPath, MAX_CATEGORY_DEPTH, MAX_STOCK, Product, ProductChanges as _,
 };
+use key_schema::variant::{MAX_OPTION_VALUE_BYTES, MAX_OPTIONS, Options};
 
 /// Limits in bytes of UTF-8. A page of a hundred products stays far below a Query's limit of 1 MB.
 const MAX_NAME: usize = 200;
 const MAX_BRAND: usize = 128;
 const MAX_PACKAGE_SIZE: usize = 64;
 const MAX_SUMMARY: usize = 2000;
+/// The highest weight of one piece: a tonne.
+const MAX_WEIGHT_GRAMS: u64 = 1_000_000;
 
 /// A product as a client describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +29,9 @@ pub struct Draft {
     category_path: CategoryPath,
     price: Money,
     summary: Option<String>,
+    delivery: Delivery<Option<u64>, Option<bool>, Option<TaxCategory>>,
+    /// The parent and the options of a variant.
+    variant: Option<(ProductId, Options)>,
     /// The initial stock, in pieces.
     pub stock: u64,
     /// Whether `price` applies only to a new product. An existing product then keeps its price.
@@ -35,9 +41,35 @@ pub struct Draft {
 impl Draft {
     /// Builds the product with an id.
     pub fn into_product(self, id: ProductId) -> Product {
-        let Self { name, brand, package_size, category_path, price, summary, stock: _, keeps_price: _ } = self;
-        let copied = Copied::default();
-        Product { id, category_path, retired: false, copied, name, brand, package_size, price, summary }
+        let Self { name, brand, package_size, category_path, price, summary, delivery, variant, .. } = self;
+        let (parent, options) = variant.unzip();
+        let Delivery { weight_grams, shippable, tax_category } = delivery;
+        Product {
+            parent,
+            options,
+            package_size,
+            summary,
+            weight_grams,
+            // The item stores `shippable` only if it is false.
+            shippable: shippable.filter(|shippable| !shippable),
+            tax_category,
+            ..Product::new(id, name, brand, price, category_path)
+        }
+    }
+}
+
+/// The fields of a product that its delivery and its tax depend on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Delivery<W, S, T> {
+    weight_grams: W,
+    shippable: S,
+    tax_category: T,
+}
+
+impl<W, S, T> Delivery<W, S, T> {
+    /// Joins the fields, if each could be read.
+    fn read(weight_grams: Option<W>, shippable: Option<S>, tax_category: Option<T>) -> Option<Self> {
+        Some(Self { weight_grams: weight_grams?, shippable: shippable?, tax_category: tax_category? })
     }
 }
 
@@ -47,21 +79,48 @@ impl Draft {
 /// [`Invalid`] with an entry for each invalid field.
 pub fn new_product(mut body: Object<'_>) -> Result<(Option<ProductId>, Draft), Invalid> {
     let id = body.optional("id", parsed::<ProductId>);
-    draft(body, id, Some(None))
+    let parent = body.optional("parent", parsed::<ProductId>);
+    let relation = parent.zip(body.optional("options", options));
+    draft(body, id, Some(None), relation)
 }
 
 /// Reads a product of an import. The id is required, so that a repeated import does not create the
-/// product again. The product has a `price` or a `price_if_new`.
+/// product again. The product has a `price` or a `price_if_new`. An import creates no variants.
 ///
 /// # Errors
 /// [`Invalid`] with an entry for each invalid field.
 pub fn imported_product(mut body: Object<'_>) -> Result<(ProductId, Draft), Invalid> {
     let id = body.required("id", parsed::<ProductId>);
     let price_if_new = body.replaced("price_if_new", money(0..=MAX_AMOUNT));
-    draft(body, id, price_if_new)
+    let refuse = |_| Err(Invalid::new("cannot be imported: create variants with POST /v1/products"));
+    let (parent, options) = (body.optional::<()>("parent", refuse), body.optional::<()>("options", refuse));
+    draft(body, id, price_if_new, parent.zip(options).map(|_| (None, None)))
 }
 
-fn draft<I>(mut body: Object<'_>, id: Option<I>, price_if_new: Option<Option<Money>>) -> Result<(I, Draft), Invalid> {
+/// The parent and the options in a body.
+type Relation = (Option<ProductId>, Option<Options>);
+
+/// Returns the parent and the options of a variant. A product has both or neither.
+fn variant(relation: Relation) -> Result<Option<(ProductId, Options)>, Invalid> {
+    match relation {
+        (Some(parent), Some(options)) => Ok(Some((parent, options))),
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(Invalid::new("is required for a product with a parent").under("options")),
+        (None, Some(_)) => Err(Invalid::new("is required for a product with options").under("parent")),
+    }
+}
+
+fn options(value: http_api::json::Value<'_>) -> Result<Options, Invalid> {
+    let options = map::<String, String>(MAX_OPTIONS, text(1..=MAX_OPTION_VALUE_BYTES))(value)?;
+    Options::new(options).map_err(|error| Invalid::new(error.to_string()))
+}
+
+fn draft<I>(
+    mut body: Object<'_>,
+    id: Option<I>,
+    price_if_new: Option<Option<Money>>,
+    relation: Option<Relation>,
+) -> Result<(I, Draft), Invalid> {
     let keeps_price = !matches!(price_if_new, Some(None));
     let name = body.required("name", text(1..=MAX_NAME));
     let brand = body.required("brand", text(1..=MAX_BRAND));
@@ -73,11 +132,16 @@ fn draft<I>(mut body: Object<'_>, id: Option<I>, price_if_new: Option<Option<Mon
         _ => body.refuse("price", "must be left out when `price_if_new` is present"),
     };
     let summary = body.optional("summary", text(1..=MAX_SUMMARY));
+    let weight_grams = body.optional("weight_grams", integer(0..=MAX_WEIGHT_GRAMS));
+    let shippable = body.optional("shippable", boolean);
+    let tax_category = body.optional("tax_category", parsed::<TaxCategory>);
+    let delivery = Delivery::read(weight_grams, shippable, tax_category);
     let stock = body.optional("stock", integer(0..=MAX_STOCK));
-    let fields = (id, name, brand, package_size, category_path, price, summary, stock);
-    let (id, name, brand, package_size, category_path, price, summary, stock) = body.finish(fields)?;
-    let stock = stock.unwrap_or(0);
-    Ok((id, Draft { name, brand, package_size, category_path, price, summary, stock, keeps_price }))
+    let fields = (id, name, brand, package_size, category_path, price, summary, delivery, relation, stock);
+    let (id, name, brand, package_size, category_path, price, summary, delivery, relation, stock) =
+        body.finish(fields)?;
+    let (variant, stock) = (variant(relation)?, stock.unwrap_or(0));
+    Ok((id, Draft { name, brand, package_size, category_path, price, summary, delivery, variant, stock, keeps_price }))
 }
 
 /// The changes that a client makes to a product.
@@ -90,6 +154,7 @@ pub struct Edit {
     pub category_path: Option<CategoryPath>,
     price: Option<Money>,
     summary: Field<String>,
+    delivery: Delivery<Field<u64>, Field<bool>, Field<TaxCategory>>,
 }
 
 /// Reads a partial change of a product (JSON Merge Patch, RFC 7396). `null` clears an optional
@@ -104,14 +169,19 @@ pub fn edit(mut body: Object<'_>) -> Result<Edit, Invalid> {
     let category_path = body.replaced("category_path", path);
     let price = body.replaced("price", money(0..=MAX_AMOUNT));
     let summary = body.changed("summary", text(1..=MAX_SUMMARY));
-    let (name, brand, package_size, category_path, price, summary) =
-        body.finish((name, brand, package_size, category_path, price, summary))?;
-    let edit = Edit { name, brand, package_size, category_path, price, summary };
+    let weight_grams = body.changed("weight_grams", integer(0..=MAX_WEIGHT_GRAMS));
+    let shippable = body.changed("shippable", boolean);
+    let tax_category = body.changed("tax_category", parsed::<TaxCategory>);
+    let delivery = Delivery::read(weight_grams, shippable, tax_category);
+    let (name, brand, package_size, category_path, price, summary, delivery) =
+        body.finish((name, brand, package_size, category_path, price, summary, delivery))?;
+    let edit = Edit { name, brand, package_size, category_path, price, summary, delivery };
     if edit.is_empty() { Err(Invalid::new("must change at least one field")) } else { Ok(edit) }
 }
 
 impl Edit {
-    /// Builds the change to the stored product. A new category also changes its index key.
+    /// Builds the change to the stored product. A new category also changes the product's index
+    /// key.
     ///
     /// # Errors
     /// [`EncodeError`].
@@ -135,6 +205,15 @@ impl Edit {
         if self.summary.is_given() {
             change = change.summary(&self.summary.apply(None))?;
         }
+        if self.delivery.weight_grams.is_given() {
+            change = change.weight_grams(&self.delivery.weight_grams.apply(None))?;
+        }
+        if self.delivery.shippable.is_given() {
+            change = change.shippable(&self.delivery.shippable.apply(None).filter(|shippable| !shippable))?;
+        }
+        if self.delivery.tax_category.is_given() {
+            change = change.tax_category(&self.delivery.tax_category.apply(None))?;
+        }
         Ok(change)
     }
 
@@ -145,6 +224,9 @@ impl Edit {
             && self.category_path.is_none()
             && self.price.is_none()
             && !self.summary.is_given()
+            && !self.delivery.weight_grams.is_given()
+            && !self.delivery.shippable.is_given()
+            && !self.delivery.tax_category.is_given()
     }
 }
 
@@ -159,6 +241,9 @@ pub fn overwrite(wanted: &Product, at: Instant) -> Result<Change<Product>, Encod
         .package_size(&wanted.package_size)?
         .price(&wanted.price)?
         .summary(&wanted.summary)?
+        .weight_grams(&wanted.weight_grams)?
+        .shippable(&wanted.shippable)?
+        .tax_category(&wanted.tax_category)?
         .enter(&CategoryIndexKey { category_path: &wanted.category_path, id: &wanted.id })
 }
 
@@ -190,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_product_has_its_fields_and_zero_stock_by_default() {
+    fn a_new_product_may_omit_its_id_and_its_stock_which_is_then_zero() {
         let (id, draft) = new_product(Object::parse(WHOLE).unwrap()).unwrap();
         assert_eq!((id.unwrap().as_str(), draft.stock), ("p1", 7));
         let least = r#"{"name":"Ice","brand":"N","category_path":["ICE"],"price":{"amount":0,"currency":"USD"}}"#;
@@ -229,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_too_long_with_its_escapes_is_refused() {
+    fn a_path_with_a_too_long_escaped_form_is_refused() {
         let names: Vec<String> = (0..8).map(|_| "#".repeat(100)).collect();
         let body = WHOLE.replace(r#"["GROCERY","ICE"]"#, &format!("{names:?}"));
         assert_eq!(pointers(new_product(Object::parse(&body).unwrap())), ["/category_path"]);

@@ -27,9 +27,9 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(described(&path, found.about.as_ref()).public(MAX_AGE))
 }
 
-/// PUT categories/{path}: creates or describes a category. `If-None-Match: *` creates it, with its
-/// missing ancestors, and requires that it does not exist. If-Match replaces the description, so
-/// fields that the body omits are cleared.
+/// PUT categories/{path}: creates or describes a category. `If-None-Match: *` creates it with its
+/// missing ancestors, unless the category exists. If-Match replaces the description, so fields that
+/// the body omits are cleared.
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let path = path(request)?;
@@ -47,8 +47,8 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
 }
 
 /// GET categories/{path}/products: lists the products of the category and its subtree, including
-/// members from other categories. The list is ordered by category and id. A page may hold fewer
-/// items than its limit, because each product is listed once
+/// products whose own category is elsewhere. The list is ordered by category and id. A page may
+/// hold fewer items than its limit, because each product is listed once
 /// ([`memberships::one_entry_per_product`]).
 pub async fn products(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;

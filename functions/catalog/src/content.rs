@@ -1,5 +1,5 @@
-//! A product's long description, which only its own page reads. A text that is too large for an
-//! item is uploaded to the bucket ([`crate::uploads`]), and the item references it.
+//! A product's long description, which no list of products contains. A text that is too large for
+//! an item is uploaded to the bucket ([`crate::uploads`]), and the item references it.
 
 use std::time::Duration;
 
@@ -91,16 +91,17 @@ async fn write(app: &App, id: ProductId, wanted: Wanted, precondition: Precondit
                 Err(refusals) => (refusals, Some(version)),
             },
         };
-        // If only the note is refused, the janitor or another request with the same upload has
-        // changed the note. Then this function tries again. The client gets every other refusal.
+        // If only the condition on the upload's note fails, the janitor or another request with the
+        // same upload has changed the note. Then this function tries again. The response reports
+        // any other refusal.
         if refusals.only(ProductAction::Object) { Ok(None) } else { Err(refused(&id, &refusals, version)) }
     })
     .await
 }
 
-/// Replaces the content at a version. If the old content references an object, the table refuses
-/// the first write. The second write also adds a note that the old object is unused. So the usual
-/// case, a text that replaces a text, needs no read.
+/// Replaces the content at a version. The first write is refused if the old content references an
+/// object. Then a second write also adds a note that this object is unused. So the usual case, a
+/// text that replaces a text, needs no read.
 async fn replace(
     app: &App,
     content: &ProductContent,

@@ -1,5 +1,6 @@
 //! Leaderboards: the products with the most sales, views or likes of a day, a week or all time.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -12,10 +13,12 @@ use key_schema::money::Money;
 use key_schema::product::Product;
 use serde::Serialize;
 
+use crate::view::thumbnail;
+
 /// How long caches may store a board.
 const MAX_AGE: Duration = Duration::from_secs(5);
-/// The maximum number of pages of a board that one request reads. Retired products have no place,
-/// so each page may have fewer products than entries.
+/// The maximum number of pages of a board that one request reads. Retired products are left out, so
+/// a page may yield fewer products than it has entries.
 const MAX_PAGES: usize = 4;
 
 /// GET leaderboards/{by}: lists the first products of a board. The sales board has no counts,
@@ -28,20 +31,20 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     let now = Instant::now();
     let period = match kind {
         Kind::All if date.is_some() => {
-            return Err(Problem::new(Code::InvalidParameter, "With `period=all` there is no `date`."));
+            return Err(Problem::new(Code::InvalidParameter, "`date` must be left out when `period` is `all`."));
         }
         Kind::All => Period::All,
         Kind::Day => Period::day(date.unwrap_or(now)),
         Kind::Week => Period::week(date.unwrap_or(now)),
     };
-    // DynamoDB may remove expired ranks later.
+    // DynamoDB may remove ranks long after they expire, so the table may still have them.
     let found = if period.is_expired(now) { Vec::new() } else { first(services, by, period, limit).await? };
     let largest = found.first().map_or(0, |(rank, _)| rank.count);
     let items = found.iter().zip(1..);
     let (from, until) = period.days().map(|(first, last)| (first.day(), last.day())).unzip();
     let view = BoardView {
         items: items.map(|((rank, product), place)| EntryView::new(by, place, rank, product)).collect(),
-        by,
+        by: by.name(),
         period: kind,
         from,
         until,
@@ -50,14 +53,14 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(Response::ok(&view).public(MAX_AGE))
 }
 
-/// Reads the first products of a board that are in the catalogue.
+/// Reads the first products of a board, without retired products.
 async fn first(
     services: &Services,
     by: Board,
     period: Period,
     limit: usize,
 ) -> Result<Vec<(RankEntry, Stored<Product>)>, Problem> {
-    let (mut first, mut after) = (Vec::new(), None);
+    let (mut first, mut after, mut listed) = (Vec::new(), None, BTreeSet::new());
     for page in 0..MAX_PAGES {
         // Retired products are rare, so the first page is nearly always enough.
         let size = if page == 0 { limit } else { MAX_LIMIT };
@@ -69,7 +72,9 @@ async fn first(
         let products = services.table.batch_get(&leaderboard::products(ids)?).await?;
         let on_sale = |product: Option<Stored<Product>>| product.filter(|product| !product.retired);
         let ranked = found.items.into_iter().zip(products);
-        first.extend(ranked.filter_map(|(rank, product)| Some((rank, on_sale(product)?))));
+        let ranked = ranked.filter_map(|(rank, product)| Some((rank, on_sale(product)?)));
+        // A product may be on two pages, because its count changes between their reads.
+        first.extend(ranked.filter(|(rank, _)| listed.insert(rank.product_id.clone())));
         after = found.next;
         if first.len() >= limit || after.is_none() {
             break;
@@ -105,7 +110,7 @@ impl FromStr for Kind {
 #[derive(Serialize)]
 struct BoardView<'a> {
     items: Vec<EntryView<'a>>,
-    by: Board,
+    by: &'static str,
     period: Kind,
     from: Option<String>,
     until: Option<String>,
@@ -125,6 +130,7 @@ struct EntryView<'a> {
     brand: &'a str,
     package_size: Option<&'a str>,
     price: Money,
+    thumbnail: Option<String>,
 }
 
 impl<'a> EntryView<'a> {
@@ -137,6 +143,7 @@ impl<'a> EntryView<'a> {
             brand: &product.brand,
             package_size: product.package_size.as_deref(),
             price: product.price,
+            thumbnail: thumbnail(&product.id, product.thumbnail.as_ref()),
         }
     }
 }

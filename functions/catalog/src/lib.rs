@@ -18,6 +18,7 @@ mod reviews;
 mod stock;
 mod tree;
 mod uploads;
+mod variants;
 mod view;
 
 use std::time::Duration;
@@ -26,7 +27,7 @@ use http_api::{Error, Issuer, IssuerError, Measured, PatternCost, Routes, Servic
 use key_schema::media::MediaKind;
 use key_schema::pattern::Pattern;
 use key_schema::product::{MAX_STOCK, STOCK_LOW};
-use key_schema::{category, idempotency, leaderboard, membership, picture, product, review};
+use key_schema::{category, idempotency, leaderboard, membership, picture, product, review, variant};
 use storage::SetupError;
 use storage::media::Media;
 
@@ -98,7 +99,15 @@ pub fn routes() -> Routes<App> {
         .checking(|app| app.services.checks())
         .on(
             "POST /v1/products",
-            &[&product::CREATE, &product::REVIVE, &product::PAGE, &product::EDIT, &category::KNOWN],
+            &[
+                &product::CREATE,
+                &product::REVIVE,
+                &product::PAGE,
+                &product::EDIT,
+                &category::KNOWN,
+                &variant::CREATE,
+                &variant::REVIVE,
+            ],
             |app, request| Box::pin(products::create(app, request)),
         )
         .on(
@@ -121,7 +130,7 @@ pub fn routes() -> Routes<App> {
             &[&product::PAGE, &product::EDIT, &product::UPDATE, &category::KNOWN, &category::ADD],
             |app, request| Box::pin(products::change(app, request)),
         )
-        .on("DELETE /v1/products/{id}", &[&product::EDIT, &product::RETIRE], |app, request| {
+        .on("DELETE /v1/products/{id}", &[&product::EDIT, &product::RETIRE, &variant::RETIRE], |app, request| {
             Box::pin(products::retire(&app.services, request))
         })
         .on("GET /v1/products/{id}/content", &[&product::GET_CONTENT], |app, request| {
@@ -142,6 +151,9 @@ pub fn routes() -> Routes<App> {
         .on("POST /v1/products/{id}/pictures", &[&picture::PREPARE], |app, request| {
             Box::pin(uploads::permit(app, request, MediaKind::Picture))
         })
+        .on("GET /v1/products/{id}/pictures/{picture}", &[&picture::LIST], |app, request| {
+            Box::pin(pictures::redirect(app, request))
+        })
         .on(
             "PUT /v1/products/{id}/pictures/{picture}",
             &[&picture::PREPARE, &picture::ADD, &picture::DESCRIBE, &key_schema::media::NOTE],
@@ -150,12 +162,12 @@ pub fn routes() -> Routes<App> {
         .on("DELETE /v1/products/{id}/pictures/{picture}", &[&picture::PREPARE, &picture::REMOVE], |app, request| {
             Box::pin(pictures::remove(app, request))
         })
-        .on("PUT /v1/products/{id}/stock", &[&product::SET_STOCK], |app, request| {
+        .on("PUT /v1/products/{id}/stock", &[&product::SET_STOCK, &product::EDIT], |app, request| {
             Box::pin(stock::set(&app.services, request))
         })
         .on(
             "POST /v1/products/{id}/stock/adjustments",
-            &[&product::ADJUST_STOCK, &product::READ_STOCK, &idempotency::GET],
+            &[&product::ADJUST_STOCK, &product::READ_STOCK, &product::EDIT, &idempotency::GET],
             |app, request| Box::pin(stock::adjust(&app.services, request)),
         )
         .on(

@@ -1,5 +1,5 @@
-//! Memberships: a product in further categories. A membership either exists or does not. So a write
-//! needs no If-Match, and a client can repeat each request.
+//! Memberships: each lists a product in a further category. A membership either exists or does not.
+//! So a write needs no If-Match, and a client can repeat each request.
 //!
 //! A change reads the product and the list of its categories strongly. The write is conditional on
 //! both being unchanged. If it is refused, the function reads again.
@@ -37,7 +37,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
             let most = format!("A product can be in at most {MAX_MEMBERSHIPS} further categories.");
             return Err(Problem::new(Code::TooManyCategories, most));
         }
-        // A refused request creates no category, because the checks come first.
+        // The checks come first, so that a refused request creates no category.
         if !grown {
             tree::grow(services, &path, at).await?;
             grown = true;
@@ -72,7 +72,7 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
 /// of the first further category in the subtree.
 ///
 /// An entry of a further category does not show the product's other further categories. If a page
-/// has such entries, one more request reads the category lists of their products.
+/// has such entries, one more request reads the lists of their products' categories.
 ///
 /// # Errors
 /// Fails when the table fails.

@@ -22,8 +22,8 @@ use crate::{body, tree};
 /// The time that a request works before it responds. The function's limit is 29 seconds, and the
 /// last step may need several of them.
 const BUDGET: Duration = Duration::from_secs(10);
-/// If a move was updated within this many seconds, another worker is active. The request then
-/// leaves the move to that worker.
+/// If a move was updated less than this many seconds ago, another worker is active. The request
+/// then leaves the move to that worker.
 const AT_WORK_SECONDS: i64 = 5;
 /// The maximum number of categories whose new paths a request checks.
 const MAX_SEEN: usize = 1000;
@@ -35,7 +35,7 @@ pub async fn start(services: &Services, request: &Request<'_>) -> Result<Respons
     let from = request.path_by("path", CategoryPath::from_segment)?;
     let to = body::destination(request.object()?)?;
     if to.is_within(&from) {
-        return Err(misplaced("must not be the category itself or lie below it"));
+        return Err(misplaced("must not be the category itself or in its subtree"));
     }
     let until = time::Instant::now() + BUDGET;
     let mover = Mover::new(&services.table);

@@ -29,6 +29,9 @@ const MAX_ALT: usize = 300;
 /// The time that a shared cache may keep the list. A change is visible everywhere after this time.
 /// The URLs in the list are valid for much longer.
 const MAX_AGE: Duration = Duration::from_secs(5);
+/// The time that a shared cache may keep a redirection to a picture. The signed URL is valid for
+/// more than twice this time.
+const REDIRECT_AGE: Duration = Duration::from_secs(15 * 60);
 
 /// GET products/{id}/pictures: lists the pictures with a URL for each. Computing a URL takes no
 /// request to the bucket.
@@ -44,6 +47,21 @@ pub async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem>
         items.push(PictureView::new(picture, by));
     }
     Ok(Response::all(&items).public(MAX_AGE))
+}
+
+/// GET products/{id}/pictures/{picture}: redirects to the signed URL of a picture. So lists of
+/// products need no signed URLs, which are long and expire.
+pub async fn redirect(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    let (product, id) = names(request)?;
+    let read = read_by(app, picture::list(&product)?).await?;
+    if !read.is_sold() {
+        return Err(no_such_product());
+    }
+    if !read.pictures().iter().any(|picture| picture.object.id == id) {
+        return Err(Problem::not_found("picture"));
+    }
+    let (url, _) = uploads::reading(app, MediaKind::Picture, &product, &id).await?;
+    Ok(Response::redirect(url).public(REDIRECT_AGE))
 }
 
 /// PUT products/{id}/pictures/{picture}: adds a picture that was uploaded for the product, or
@@ -81,8 +99,9 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
                 let Err(refusals) = app.services.table.transact(&add).await? else {
                     return shown(app, &product, &picture, true).await;
                 };
-                // If the condition on the note fails, the janitor may have deleted the object. Then
-                // the next attempt copies the upload again, unless the picture was added meanwhile.
+                // If the condition on the upload's note fails, the janitor may have deleted the
+                // object. Then the next attempt copies the upload again, unless the picture was
+                // added meanwhile.
                 let is_noted = !refusals.names(PictureAction::Object);
                 kept = is_noted.then_some(StoredUpload { object: picture.object, note });
             }

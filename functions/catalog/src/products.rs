@@ -10,11 +10,11 @@ use key_schema::leaderboard;
 use key_schema::product::{self, Product};
 
 use crate::view::{ProductDetails, ProductView, Sold, Statistics, product_location};
-use crate::{App, body, tree};
+use crate::{App, body, tree, variants};
 
-/// POST products: creates product, stock and the missing categories in one transaction. It also
-/// revives a retired product. The reviews of a revived product stay, and its `version` and `rev`
-/// continue.
+/// POST products: creates product, stock and the missing categories in one transaction. A product
+/// with a `parent` is a variant. The request also revives a retired product. The reviews of a
+/// revived product stay, and its `version` and `rev` continue.
 pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let services = &app.services;
     request.staff()?;
@@ -27,6 +27,9 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
     let stock = draft.stock;
     let new = Stored::new(draft.into_product(id), services.born(at)?, at);
     let nodes = tree::missing(services, &new.category_path, at).await?;
+    if new.parent.is_some() {
+        return variants::create(app, &new, stock, &nodes).await;
+    }
     match services.table.transact(&product::create(&new, stock, &nodes)?).await? {
         Ok(()) => Ok(created(app, &new, &ProductDetails::new(stock))),
         Err(_) => match services.table.get(&product::read_for_update(&new.id)?).await? {
@@ -39,22 +42,32 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
 async fn revive(
     app: &App,
     retired: &Stored<Product>,
-    mut new: Stored<Product>,
+    new: Stored<Product>,
     stock: u64,
     nodes: &[Stored<CategoryNode>],
 ) -> Result<Response, Problem> {
-    let details = ProductDetails { stock, ..load(&app.services, &new.id).await?.1 };
+    let details = details_of_revived(&app.services, &new.id, stock).await?;
     let revival = product::revive(retired, &new, stock, nodes)?;
     // A refusal means that another request has revived the product meanwhile.
     app.services.table.transact(&revival).await?.map_err(|_| already_exists(&new.id))?;
+    Ok(revived(app, retired, new, &details))
+}
+
+/// Reads the data of a retired product's other items, which the revived product keeps.
+pub async fn details_of_revived(services: &Services, id: &ProductId, stock: u64) -> Result<ProductDetails, Problem> {
+    Ok(ProductDetails { stock, ..load(services, id).await?.1 })
+}
+
+/// Builds the response to a request that has revived a product.
+pub fn revived(app: &App, retired: &Stored<Product>, mut new: Stored<Product>, details: &ProductDetails) -> Response {
     new.meta.version = retired.meta.version + 1;
     new.meta.rev = retired.meta.rev + 1;
-    Ok(created(app, &new, &details))
+    created(app, &new, details)
 }
 
 /// GET products/{id}: returns summary, stock, categories, sales and review statistics, read in one
-/// Query. Only staff see the exact numbers. The route needs no token, so the function itself
-/// verifies the tokens of staff. The response depends on the caller, so no cache may keep it.
+/// Query. Only staff see the exact stock and sales. The route needs no token, so the function
+/// itself verifies staff's tokens. The response depends on the caller, so no cache may keep it.
 pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let id: ProductId = request.path("id")?;
     let is_staff = app.services.unless_ended(app.issuer.staff(request).await?).await?.is_staff();
@@ -69,8 +82,8 @@ pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem>
     Ok(Response::ok(&view).etag(product.meta.version))
 }
 
-/// Counts a read as a view, if its request is in the sample. The read succeeds even if the view is
-/// lost.
+/// Counts the read as a view, if the sample of counted reads includes it. The read succeeds even if
+/// the view is lost.
 async fn count_view(app: &App, request: &Request<'_>, id: &ProductId) {
     let services = &app.services;
     let count = async {
@@ -87,8 +100,8 @@ async fn count_view(app: &App, request: &Request<'_>, id: &ProductId) {
     }
 }
 
-/// PATCH products/{id}: changes a product. A new category moves the product in the lists, and
-/// creates the categories that are missing.
+/// PATCH products/{id}: changes a product. A new category moves the product in the lists. The
+/// request creates the categories that are missing.
 pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let services = &app.services;
     request.staff()?;
@@ -122,7 +135,7 @@ pub async fn retire(services: &Services, request: &Request<'_>) -> Result<Respon
     let version = request.if_match()?;
     match services.table.transact(&product::retire(&id, version, Instant::now())?).await? {
         Ok(()) => Ok(Response::no_content()),
-        Err(_) => Err(explain(services, &id).await?),
+        Err(_) => variants::retire(services, &id, version).await,
     }
 }
 
@@ -131,7 +144,7 @@ pub fn no_such_product() -> Problem {
     Problem::not_found("product")
 }
 
-/// Reads a product, retired or not, and the further data of its page.
+/// Reads a product, retired or not, and the data of the product's other items.
 async fn load(services: &Services, id: &ProductId) -> Result<(Option<Stored<Product>>, ProductDetails), Problem> {
     let (mut found, mut details) = (None, ProductDetails::default());
     for item in services.table.query(&product::page(id)?).await?.items {
@@ -141,14 +154,16 @@ async fn load(services: &Services, id: &ProductId) -> Result<(Option<Stored<Prod
             AnyEntity::ProductSales(sales) => details.sold = Sold::from(&sales.data),
             AnyEntity::ReviewStats(stats) => details.statistics = Statistics::from(&stats.data),
             AnyEntity::ProductCategories(further) => details.categories = further.data.paths,
+            AnyEntity::Variant(variant) => details.variants.push(variant.data),
             _ => {}
         }
     }
+    details.variants.sort_by(|one, other| one.product_id.cmp(&other.product_id));
     Ok((found, details))
 }
 
-/// Explains a refused change by the stored product.
-async fn explain(services: &Services, id: &ProductId) -> Result<Problem, Problem> {
+/// Explains a refused change from the stored product.
+pub async fn explain(services: &Services, id: &ProductId) -> Result<Problem, Problem> {
     Ok(match services.table.get(&product::read_for_update(id)?).await? {
         Some(product) if !product.retired => Problem::version_mismatch(),
         _ => no_such_product(),
@@ -161,11 +176,13 @@ fn changed(app: &App, product: &Stored<Product>, details: &ProductDetails) -> Re
     Response::ok(&view).etag(product.meta.version)
 }
 
-fn created(app: &App, product: &Stored<Product>, details: &ProductDetails) -> Response {
+/// Builds the response to a request that has created a product.
+pub fn created(app: &App, product: &Stored<Product>, details: &ProductDetails) -> Response {
     let view = ProductView::new(product, details, app.stock_low).with_numbers(details);
     Response::created(product_location(&product.id), &view).etag(product.meta.version)
 }
 
-fn already_exists(id: &ProductId) -> Problem {
+/// Returns 409 for a product whose id is taken.
+pub fn already_exists(id: &ProductId) -> Problem {
     Problem::new(Code::AlreadyExists, "A product with this id already exists.").location(product_location(id))
 }

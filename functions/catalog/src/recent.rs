@@ -15,8 +15,9 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     List { page, found }.answer(ReviewView::from)
 }
 
-/// Notes that a month has reviews, before its first review is written. The note nearly always
-/// exists, and a read is cheaper than an attempt to write it.
+/// Writes the note that a month has reviews, unless the note exists. The caller writes its review
+/// afterwards. The function reads the note first, because it nearly always exists, and a read is
+/// cheaper than a refused write.
 pub async fn note_month(services: &Services, at: Instant) -> Result<(), Problem> {
     let month = Month::of(at);
     if services.table.get(&recent::month(&month)?).await?.is_some() {
@@ -30,7 +31,7 @@ pub async fn note_month(services: &Services, at: Instant) -> Result<(), Problem>
 }
 
 /// Reads months one after another until the page is full. The first is the current month, or the
-/// month in which the previous page ended. Then follow at most 11 earlier months that have reviews
+/// month in which the previous page ended. At most 11 earlier months with reviews follow
 /// ([`MONTHS_OF_A_PAGE`] in total). The months need not be adjacent.
 ///
 /// Most pages take one request per shard. The upper bound is one request for the list of months,

@@ -30,8 +30,8 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(Response::ok(&ReviewView::from(&review)).etag(review.meta.version))
 }
 
-/// PUT products/{id}/reviews/{customer}: creates the review with `If-None-Match: *`, changes it
-/// with If-Match. The author must have a profile.
+/// PUT products/{id}/reviews/{customer}: creates the review (`If-None-Match: *`) or changes it
+/// (If-Match). The author must have a profile.
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (product_id, customer_id) = names(request)?;
     request.owner(&customer_id)?;
@@ -118,7 +118,7 @@ async fn change(services: &Services, wanted: Review, version: u64) -> Result<Res
     let mut review = at_version(services, &wanted.product_id, &wanted.customer_id, version).await?;
     let at = Instant::now();
     // A review that an older release wrote has no entry in the list of all reviews. Its first
-    // change adds the entry.
+    // change adds the entry. The note of the month must exist before the entry.
     recent::note_month(services, review.meta.created_at).await?;
     let change = review::change(&review, wanted.rating, &wanted.title, &wanted.text, at)?;
     services.table.transact(&change).await?.map_err(|refusals| {

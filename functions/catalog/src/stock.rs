@@ -30,8 +30,10 @@ pub async fn set(services: &Services, request: &Request<'_>) -> Result<Response,
     let id: ProductId = request.path("id")?;
     read_fields!(request.object()? => { set: required(integer(0..=MAX_STOCK)), });
     let stock = services.table.update(&product::set_stock(&id, set, Instant::now())?).await?;
-    let stock = stock.map_err(|_| no_such_product())?;
-    Ok(Response::ok(&StockView { stock: stock.available }))
+    match stock {
+        Ok(stock) => Ok(Response::ok(&StockView { stock: stock.available })),
+        Err(_) => Err(not_for_sale(services, &id).await?),
+    }
 }
 
 /// POST products/{id}/stock/adjustments: adjusts the stock once per Idempotency-Key.
@@ -51,7 +53,7 @@ pub async fn adjust(services: &Services, request: &Request<'_>) -> Result<Respon
         let claim = once.claim_with(&answer, services.born(at)?, at)?;
         let adjust = product::adjust_stock(&stock, pieces, adjustment, claim)?;
         let Err(refusals) = services.table.transact(&adjust).await? else { return Ok(Some(answer)) };
-        // If the key has no first response, another request changed the stock after this request
+        // If the key has no stored response, another request changed the stock after this request
         // read it. Then this request tries again.
         if refusals.names(ProductAction::Idempotency) { once.replay(services).await } else { Ok(None) }
     })
@@ -63,7 +65,18 @@ async fn plan(services: &Services, id: &ProductId, by: i64) -> Result<Result<(St
     let stock = services.table.get(&product::stock(id)?).await?.filter(|stock| stock.sellable);
     Ok(match stock {
         Some(stock) => stock.moved(by).map_err(|error| impossible(error, &stock)).map(|pieces| (stock, pieces)),
-        None => Err(no_such_product()),
+        None => Err(not_for_sale(services, id).await?),
+    })
+}
+
+/// Explains why a stock is not for sale.
+async fn not_for_sale(services: &Services, id: &ProductId) -> Result<Problem, Problem> {
+    Ok(match services.table.get(&product::read_for_update(id)?).await? {
+        Some(product) if !product.retired && product.variants.is_some() => Problem::new(
+            Code::HasVariants,
+            "A product that is sold as variants has no stock. Change the stock of a variant.",
+        ),
+        _ => no_such_product(),
     })
 }
 
@@ -79,7 +92,7 @@ fn movement(request: &Request<'_>) -> Result<(i64, String), Problem> {
 
 fn impossible(error: StockError, stock: &Stock) -> Problem {
     match error {
-        StockError::Insufficient => Problem::new(Code::InsufficientStock, "There are fewer pieces in stock.")
+        StockError::Insufficient => Problem::new(Code::InsufficientStock, "There are not enough pieces in stock.")
             .error("/adjust", format!("only {} in stock", stock.available)),
         StockError::TooLarge => {
             Problem::new(Code::InvalidBody, "The stock cannot become so large.").error("/adjust", error.to_string())

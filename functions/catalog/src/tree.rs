@@ -63,7 +63,8 @@ pub async fn grow_all<'a>(
     left.into_iter().filter_map(path_of).collect()
 }
 
-/// Builds a category's node. All nodes of one path are interchangeable.
+/// Builds a category's node. If several requests build a node for the same category, the table may
+/// keep any one of these nodes.
 ///
 /// # Errors
 /// 500 `internal` when the system provides no randomness.

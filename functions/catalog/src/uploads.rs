@@ -1,9 +1,9 @@
 //! Uploads: a client sends large data to the bucket by a URL that is valid only for one object. A
 //! second request then puts the upload into use.
 //!
-//! The function can permit an upload without a write to the table, because the signed request
-//! contains the permitted name, type, size and expiry. Later the bucket reports the uploaded
-//! object's type and size.
+//! The function can permit an upload without a write to the table. It signs a request for the
+//! client, and this request contains the permitted name, type, size and expiry. Later the bucket
+//! reports the uploaded object's type and size.
 //!
 //! A *note* is an item about an object that possibly no other item references. The janitor finds
 //! unused objects by their notes. [`key_schema::media`] explains why it deletes every unused object
@@ -73,7 +73,8 @@ pub async fn permit(app: &App, request: &Request<'_>, kind: MediaKind) -> Result
     Ok(Response::created(location, &view))
 }
 
-/// An upload that was copied to its permanent name, and the note that no item references it yet.
+/// An upload that was copied to its permanent name, with its note. No item references the object
+/// yet.
 pub struct StoredUpload {
     pub object: MediaObject,
     pub note: Stored<UnsettledObject>,

@@ -2,12 +2,15 @@
 
 mod category;
 mod location;
+mod variant;
 
 pub use self::category::{CategoryView, MoveView, NodeView, category_version};
 pub use self::location::{
     category_location, content_location, membership_location, picture_location, product_location, review_location,
-    upload_location,
+    thumbnail, upload_location,
 };
+
+use self::variant::VariantView;
 
 use std::collections::BTreeMap;
 
@@ -20,6 +23,7 @@ use key_schema::picture::Picture;
 use key_schema::product::{self, Availability, CategoryPath, Product, ProductContent, ProductSales, ReviewStats};
 use key_schema::review::recent::RecentReview;
 use key_schema::review::{self, Review};
+use key_schema::variant::{Options, Variant};
 use serde::Serialize;
 use storage::media::Upload;
 
@@ -33,9 +37,20 @@ pub struct ProductView<'a> {
     category_path: &'a CategoryPath,
     categories: Vec<&'a CategoryPath>,
     price: Money,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<&'a ProductId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    options: Option<&'a Options>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variants: Option<Vec<VariantView<'a>>>,
     summary: Option<&'a str>,
+    thumbnail: Option<String>,
+    weight_grams: Option<u64>,
+    shippable: bool,
+    tax_category: &'a str,
     in_stock: bool,
-    availability: Availability,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    availability: Option<Availability>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stock: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,6 +68,14 @@ impl<'a> ProductView<'a> {
     pub fn new(product: &'a Stored<Product>, details: &'a ProductDetails, stock_low: u64) -> Self {
         let own = &product.category_path;
         let further = details.categories.iter().filter(|further| *further != own);
+        let variants: Option<Vec<_>> =
+            product.variants.map(|_| details.variants.iter().map(VariantView::from).collect());
+        let in_stock = match &variants {
+            Some(variants) => variants.iter().any(|variant| variant.in_stock),
+            None => details.stock > 0,
+        };
+        // A parent has no stock of its own.
+        let availability = variants.is_none().then(|| Availability::of(details.stock, stock_low));
         Self {
             id: &product.id,
             name: &product.name,
@@ -61,9 +84,16 @@ impl<'a> ProductView<'a> {
             category_path: own,
             categories: std::iter::once(own).chain(further).collect(),
             price: product.price,
+            parent: product.parent.as_ref(),
+            options: product.options.as_ref(),
+            variants,
             summary: product.summary.as_deref(),
-            in_stock: details.stock > 0,
-            availability: Availability::of(details.stock, stock_low),
+            thumbnail: thumbnail(&product.id, product.thumbnail.as_ref()),
+            weight_grams: product.weight_grams,
+            shippable: product.is_shippable(),
+            tax_category: product.tax_category(),
+            in_stock,
+            availability,
             stock: None,
             sold: None,
             average_rating: details.statistics.average(),
@@ -74,9 +104,10 @@ impl<'a> ProductView<'a> {
         }
     }
 
-    /// Adds the exact numbers, which only staff see.
+    /// Adds the exact stock and sales, which only staff see.
     pub fn with_numbers(self, details: &ProductDetails) -> Self {
-        Self { stock: Some(details.stock), sold: Some(details.sold), ..self }
+        let stock = self.variants.is_none().then_some(details.stock);
+        Self { stock, sold: Some(details.sold), ..self }
     }
 }
 
@@ -85,12 +116,14 @@ impl<'a> ProductView<'a> {
 pub struct ProductDetails {
     /// Pieces in stock.
     pub stock: u64,
-    /// Its sales.
+    /// The product's sales.
     pub sold: Sold,
-    /// Its review statistics.
+    /// The product's review statistics.
     pub statistics: Statistics,
-    /// Its further categories.
+    /// The product's further categories.
     pub categories: Vec<CategoryPath>,
+    /// The product's variants, by id.
+    pub variants: Vec<Variant>,
 }
 
 impl ProductDetails {
@@ -172,6 +205,7 @@ pub struct ProductSummaryView<'a> {
     package_size: Option<&'a str>,
     category_path: &'a CategoryPath,
     price: Money,
+    thumbnail: Option<String>,
     version: u64,
 }
 
@@ -184,6 +218,7 @@ impl<'a> From<&'a product::ProductSummary> for ProductSummaryView<'a> {
             package_size: listed.package_size.as_deref(),
             category_path: &listed.category_path,
             price: listed.price,
+            thumbnail: thumbnail(&listed.id, listed.thumbnail.as_ref()),
             version: listed.version,
         }
     }

@@ -1,4 +1,5 @@
-//! Lists the edges of a node in the graph of customers. Each kind of edge comes from other items.
+//! Lists the edges of a node in the graph of customers. Each kind of edge comes from a different
+//! kind of item.
 
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::graph::{self, EdgeKind};

@@ -1,4 +1,5 @@
-//! Follows. Only the follower and staff may change a follow. Every signed-in caller may read it.
+//! Follows: each is an edge from one customer to another. Only the follower and staff may change
+//! it. Every signed-in caller may read it.
 
 use http_api::url::location;
 use http_api::{Code, Problem, Request, Response, Services};

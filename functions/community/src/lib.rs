@@ -1,4 +1,4 @@
-//! Community: follows, likes, and the graph of customers that contains them.
+//! Community: follows, likes, the customers of a place, and the graph of customers.
 //!
 //! A follow or a like either exists or does not. So a write needs no If-Match and can be repeated.
 

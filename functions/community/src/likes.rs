@@ -1,4 +1,4 @@
-//! Likes: the list of a customer, and for each product a count and a list for staff.
+//! Likes: a list for each customer, and for each product a count and a list that only staff read.
 
 use futures::future::try_join;
 use http_api::url::location;

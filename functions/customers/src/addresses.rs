@@ -3,7 +3,7 @@
 //! A change touches only its own entry, so it needs no If-Match. Two clients that set two addresses
 //! at once both succeed. If a client sends an If-Match, it must be the customer's current ETag.
 
-use http_api::fields::text;
+use http_api::fields::visible_text;
 use http_api::{Code, Problem, Request, Response, Services, read_fields};
 use key_schema::customer::{self, Address, Customer, MAX_ADDRESSES};
 use key_schema::id::AddressName;
@@ -12,7 +12,7 @@ use key_schema::item::Stored;
 use table::Refusal;
 
 use crate::owner;
-use crate::profile::{no_customer, place_name, respond};
+use crate::profile::{no_customer, respond};
 
 /// PUT /v1/customers/{id}/addresses/{name}: sets an address and returns the customer.
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
@@ -38,13 +38,13 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
     let remove = customer::remove_address(owner.customer(), &name, version, Instant::now())?;
     if let Err(refusal) = services.table.update(&remove).await? {
         refused(&refusal, version)?;
-        // A repeated request finds no such address and succeeds, too.
+        // Any other refusal means that the address does not exist. So a repeated request succeeds.
     }
     Ok(Response::no_content())
 }
 
-/// Returns the problem of a refused write: 404 if the customer is missing or is being erased. 412
-/// if the stored version is not the client's.
+/// Explains a refused write. Fails with 404 if the customer is missing or is being erased, and with
+/// 412 if the stored version is not the client's.
 fn refused(refusal: &Refusal, version: Option<u64>) -> Result<(), Problem> {
     let customer = refusal.stored::<Stored<Customer>>()?.filter(|customer| customer.erasing_since.is_none());
     let customer = customer.ok_or_else(no_customer)?;
@@ -56,11 +56,11 @@ fn refused(refusal: &Refusal, version: Option<u64>) -> Result<(), Problem> {
 
 fn read(request: &Request<'_>) -> Result<Address, Problem> {
     read_fields!(request.object()? => {
-        street: required(text(1..=200)),
-        city: required(place_name),
-        postal_code: optional(text(1..=32)),
-        region: optional(place_name),
-        country: required(place_name),
+        street: required(visible_text(1..=200)),
+        city: required(visible_text(1..=128)),
+        postal_code: optional(visible_text(1..=32)),
+        region: optional(visible_text(1..=128)),
+        country: required(visible_text(1..=128)),
     });
     Ok(Address { street, city, postal_code, region, country })
 }

@@ -18,9 +18,9 @@ use crate::owner;
 use crate::profile::no_customer;
 use crate::view::{CartLineView, CartView};
 
-/// The maximum number of attempts to set a line. An attempt updates the cart, or creates a cart if
-/// there is none. It fails only if another request creates a cart between these two writes, which
-/// happens rarely.
+/// The maximum number of attempts to set a line. An attempt updates the cart. If there is no cart,
+/// it then creates one. The attempt fails only if another request creates the cart between these
+/// two writes, which happens rarely.
 const ATTEMPTS: usize = 3;
 
 /// GET /v1/customers/{id}/cart: returns the cart.
@@ -99,14 +99,21 @@ async fn check(services: &Services, customer: &CustomerId, product: &ProductId) 
     })
 }
 
-/// Returns the product of a new line, or 422 without one.
+/// Returns the product of a new line, 422 if the catalogue does not have it, or 409 if it is sold
+/// only as variants.
 pub fn in_catalogue(product: Option<Stored<Product>>) -> Result<Stored<Product>, Problem> {
-    product.ok_or_else(|| Problem::new(Code::UnknownProduct, "The catalogue has no product with this id."))
+    let product =
+        product.ok_or_else(|| Problem::new(Code::UnknownProduct, "The catalogue has no product with this id."))?;
+    if product.variants.is_some() {
+        let detail = "The product is sold only as variants. Add a variant from the product's page to the cart.";
+        return Err(Problem::new(Code::HasVariants, detail));
+    }
+    Ok(product)
 }
 
 /// Returns the problem of a line for which the cart has no room.
-pub fn too_many_lines() -> Problem {
-    Problem::new(Code::TooManyLines, format!("A cart can have at most {MAX_LINES} lines."))
+pub fn too_many_lines(most: usize) -> Problem {
+    Problem::new(Code::TooManyLines, format!("The cart can have at most {most} lines."))
 }
 
 async fn set_line(
@@ -120,7 +127,7 @@ async fn set_line(
         let put = cart::put_line(customer, product, line, now)?;
         let Err(refusal) = services.table.update(&put).await? else { return Ok(()) };
         if refusal.stored::<Stored<Cart>>()?.is_some_and(|cart| !cart.is_expired(now)) {
-            return Err(too_many_lines());
+            return Err(too_many_lines(MAX_LINES));
         }
         // Without a cart, or with an expired one, the line starts a new cart.
         let lines = BTreeMap::from([(product.clone(), line.clone())]);

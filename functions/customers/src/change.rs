@@ -2,8 +2,8 @@
 //!
 //! The function first reads the profile strongly, because three changes depend on the stored
 //! profile. A new user name or verified email address moves the customer's claim in the same
-//! transaction. A new tier changes the index key, which contains the id and the time of creation. A
-//! new country or city is merged with the other member of `place`.
+//! transaction. A new tier changes the index key, which also contains the stored time of creation.
+//! A new country or city is merged with the other member of `place`.
 //!
 //! The write is conditional on the version that was read, so two concurrent changes cannot mix. A
 //! request that changes nothing writes nothing.
@@ -42,8 +42,16 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
         return Err(Problem::version_mismatch());
     }
     let is_mail_allowed = patch.email.is_some() && owner.is_staff();
+    let keeps_email = patch.email.is_none();
     let after = patch.apply(&before, owner.caller())?;
-    let changed = write(services, before, after).await?;
+    let unproven = Customer { email_verified: before.email_verified, ..after.clone() };
+    let mut changed = write(services, before.clone(), after).await;
+    // Another customer may have verified the same address. The request does not name the address,
+    // so its change succeeds, and the address stays unverified.
+    if keeps_email && changed.as_ref().is_err_and(|problem| problem.code() == Code::EmailTaken) {
+        changed = write(services, before, unproven).await;
+    }
+    let changed = changed?;
     if is_mail_allowed {
         let lift = recipient::lift(&RecipientHash::of(&changed.email))?;
         let refused = |_| Problem::internal("an unconditional write was refused");
@@ -67,8 +75,8 @@ async fn write(services: &Services, before: Stored<Customer>, after: Customer) -
     let names = Names { email: &after.email, email_verified: after.email_verified, username: &after.username };
     let rename = customer::rename(&before, names, update, now)?;
     services.table.transact(&rename).await?.map_err(|refusals| refused(&refusals))?;
-    // A transaction returns no item, so the response is built from the read profile. The condition
-    // on the version ensures that no other field that clients see has changed.
+    // A transaction returns no item, so the response is built from the profile that was read. The
+    // condition on the version ensures that no other field that clients see has changed.
     let mut meta = before.meta;
     meta.version += 1;
     meta.rev += 1;
@@ -76,7 +84,8 @@ async fn write(services: &Services, before: Stored<Customer>, after: Customer) -
     Ok(Stored { meta, data: after })
 }
 
-/// Builds the update of all fields except the names, which [`customer::rename`] adds.
+/// Builds the update of name, place and tier. [`customer::rename`] adds the email address, whether
+/// it is verified, and the user name.
 fn differences(before: &Stored<Customer>, after: &Customer, now: Instant) -> Result<Update<Customer>, Problem> {
     let mut update = Update::<Customer>::visible(now);
     if after.name != before.name {
@@ -124,8 +133,8 @@ impl Patch {
     fn apply(self, before: &Customer, caller: &SignedIn) -> Result<Customer, Problem> {
         let email_verified = match &self.email {
             Some(email) if is_vouched_for(caller, email) => true,
-            // If only the case differs, the address is the same mailbox and stays verified. Any
-            // other spelling may be another mailbox.
+            // If the new address differs only in case, it is the same mailbox and stays verified.
+            // Any other spelling may be another mailbox.
             Some(email) => before.email_verified && email.as_str().eq_ignore_ascii_case(before.email.as_str()),
             // Only the customer's own token can verify the address. A staff token says nothing
             // about it.
@@ -163,7 +172,7 @@ impl PlacePatch {
         Ok(Self { country, city })
     }
 
-    /// Merges the patch member by member (RFC 7396). A place needs both members in the result.
+    /// Merges the patch member by member (RFC 7396). The resulting place must have both members.
     fn apply(self, before: Option<&Place>) -> Result<Place, Problem> {
         let country = self.country.or_else(|| before.map(|place| place.country.clone()));
         let city = self.city.or_else(|| before.map(|place| place.city.clone()));

@@ -12,21 +12,21 @@ use workflows::removal::RemovalError;
 use crate::owner;
 use crate::profile::{changed_meanwhile, no_customer, refused};
 
-/// The sessions per page.
+/// The number of sessions per page.
 const PAGE: usize = 100;
 
 /// DELETE /v1/customers/{id}: erases a customer.
 ///
-/// The request first marks the profile. From then on the table refuses transactions that need the
-/// customer. So the customer gets no further items, such as editorships.
+/// The request first marks the profile. From then on the table refuses transactions for which the
+/// customer must exist. So the customer gets no further items, such as editorships.
 ///
 /// The profile is deleted after the belongings, so that an interrupted request can be repeated.
 /// Every step can run again. One transaction deletes the profile with the claims of its user name
 /// and email address. Other customers can then use these names.
 ///
 /// The sessions end after the profile is deleted, because the caller may need the same token to
-/// repeat the request. From then on, the functions refuse the tokens of these sessions. The janitor
-/// ends the sessions of interrupted requests.
+/// repeat the request. The functions then refuse the tokens of these sessions. If the request is
+/// interrupted, the janitor ends the sessions.
 ///
 /// After it has deleted the profile, the request erases the belongings once more, because an index
 /// may not have shown all of them. Meanwhile, other requests can have added only followers and
@@ -34,8 +34,8 @@ const PAGE: usize = 100;
 /// then gets 404.
 ///
 /// If no client repeats an interrupted request, the janitor finishes it. The janitor also removes
-/// the customer's archive ([`key_schema::erasure`]). Orders stay because the books need them.
-/// Reviews stay, too.
+/// the customer's archive ([`key_schema::erasure`]). Orders stay because accounting needs
+/// them. Reviews stay, too.
 pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let version = request.if_match()?;
@@ -52,7 +52,8 @@ pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Respons
         begun.map_err(|refusal| changed_meanwhile(&refusal))?;
         telemetry::crash_point("customers.erasure.begun");
     }
-    erasure::erase_belongings(&services.table, owner.customer(), budget).await.map_err(removal_failed)?;
+    let erase = erasure::erase_belongings(&services.table, owner.customer(), Instant::now(), budget);
+    erase.await.map_err(removal_failed)?;
     telemetry::crash_point("customers.belongings.erased");
     let deleted = services.table.transact(&customer::delete(&customer, Instant::now())?).await?;
     deleted.map_err(|refusals| refused(&refusals))?;
@@ -62,23 +63,31 @@ pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Respons
 }
 
 /// Erases belongings that an index did not show earlier, and ends the sessions. If the customer has
-/// a new profile, the function does nothing, and the janitor ends the older sessions.
+/// a new profile, the function does nothing, and the janitor removes the older items.
 async fn erase_remaining(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
+    // If the customer signs up again after the next read, the new items are younger than this
+    // instant, and stay.
+    let until = Instant::now();
     if services.table.get(&customer::read_for_update(customer)?).await?.is_some() {
         return Ok(());
     }
-    erasure::erase_belongings(&services.table, customer, budget).await.map_err(removal_failed)?;
-    end_sessions(services, customer, budget).await
+    erasure::erase_belongings(&services.table, customer, until, budget).await.map_err(removal_failed)?;
+    end_sessions(services, customer, until, budget).await
 }
 
-/// Ends all sessions, including expired ones that DynamoDB has not removed yet. Otherwise they
-/// would be archived at their removal.
-async fn end_sessions(services: &Services, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), Problem> {
+/// Ends all sessions, even expired sessions that DynamoDB has not removed yet. Otherwise their
+/// removal would archive them.
+async fn end_sessions(
+    services: &Services,
+    customer: &CustomerId,
+    until: Instant,
+    budget: &Budget<'_>,
+) -> Result<(), Problem> {
     let mut after = None;
     loop {
-        // The loop reads each page once, because the index may still show ended sessions.
+        // The loop never reads a page again, because the index may still show ended sessions.
         let page = services.table.query(&session::of_customer(customer)?.limit(PAGE).after(after)).await?;
-        let ids = || page.items.iter().map(|session| &session.id);
+        let ids = || page.items.iter().filter(|session| session.created_at < until).map(|session| &session.id);
         let sessions = services.table.batch_get(&session::read_all(ids())?).await?;
         budget.write(&session::revoke_all(sessions.iter().flatten(), Instant::now())?).await?;
         budget.write(&session::end_all(ids())?).await?;

@@ -1,18 +1,18 @@
 //! Guest carts: carts of visitors without an account. A request with a cart's token may read and
-//! change the cart. A request without it gets 404.
+//! change the cart. A request without the token gets 404.
 
 use std::collections::BTreeMap;
 
 use http_api::fields::{integer, parsed, text};
 use http_api::url::location;
 use http_api::{Problem, Request, Response, Services, read_fields};
-use key_schema::cart::{self, Cart, CartLine, MAX_LINES};
-use key_schema::guest_cart::{self, CartToken, ClaimAction, GuestCart, LIFETIME_SECONDS};
+use key_schema::cart::{self, Cart, CartLine};
+use key_schema::guest_cart::{self, CartToken, ClaimAction, GuestCart, LIFETIME_SECONDS, MAX_LINES};
 use key_schema::id::{GuestCartId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::order::MAX_QUANTITY;
-use table::{Backoff, Refusal};
+use table::{Backoff, Refusal, TableError};
 
 use crate::cart::{in_catalogue, products, too_many_lines};
 use crate::owner;
@@ -21,11 +21,12 @@ use crate::view::{CartLineView, CartView, GuestCartView};
 
 /// The header with the token.
 const TOKEN: &str = "cart-token";
-/// The longest token that is read. The shop's own tokens have 64 bytes.
+/// The longest token that the function accepts. The shop's own tokens have 64 bytes.
 const MAX_TOKEN_BYTES: usize = 200;
 
 /// POST /v1/carts: creates an empty guest cart. Only this response contains the token.
-pub async fn create(services: &Services) -> Result<Response, Problem> {
+pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    request.refuse_body()?;
     let now = Instant::now();
     let token = CartToken::new(services.random()?);
     let cart = GuestCart {
@@ -36,9 +37,9 @@ pub async fn create(services: &Services) -> Result<Response, Problem> {
         claim: None,
     };
     let cart = Stored::new(cart, services.born(now)?, now);
-    // The id is new. So an existing cart was written by an earlier attempt of this request, whose
-    // response was lost.
-    let _ = services.table.write(&guest_cart::create(&cart)?).await?;
+    // The table does not repeat a write whose response was lost. So if a cart with this id exists,
+    // another visitor got the same random id. The token of this request does not open that cart.
+    services.table.write(&guest_cart::create(&cart)?).await?.map_err(|_| TableError::Contended)?;
     let location = location(&["carts", cart.id.as_str()]);
     Ok(Response::created(location, &GuestCartView::new(&cart, Some(&token), &[])))
 }
@@ -77,7 +78,7 @@ pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Resp
     let put = guest_cart::put_line(&id, &token, &product, &line, now)?;
     if let Err(refusal) = services.table.update(&put).await? {
         refused(&refusal, &token, now)?;
-        return Err(too_many_lines());
+        return Err(too_many_lines(MAX_LINES));
     }
     Ok(Response::ok(&CartLineView::new((&product, &line), Some(&stored))))
 }
@@ -120,8 +121,8 @@ pub async fn claim(services: &Services, request: &Request<'_>) -> Result<Respons
             expires_at: now.plus_seconds(cart::LIFETIME_SECONDS),
             lines: merged(previous.as_ref().map(|cart| &cart.lines), &guest.lines),
         };
-        if merged.lines.len() > MAX_LINES {
-            return Err(too_many_lines());
+        if merged.lines.len() > cart::MAX_LINES {
+            return Err(too_many_lines(cart::MAX_LINES));
         }
         let merged = Stored::new(merged, services.born(now)?, now);
         let claim = guest_cart::claim(&guest, &token, &merged, previous.as_ref(), now)?;
@@ -139,7 +140,8 @@ async fn respond(services: &Services, cart: Option<&Stored<Cart>>) -> Result<Res
     Ok(Response::ok(&CartView::new(cart.map(|cart| &cart.data), &products)))
 }
 
-/// Returns the lines of both carts. A product of both has the sum of the pieces.
+/// Returns the lines of both carts. A product in both carts has the sum of the pieces, or
+/// [`MAX_QUANTITY`] if the sum is larger.
 fn merged(
     own: Option<&BTreeMap<ProductId, CartLine>>,
     guest: &BTreeMap<ProductId, CartLine>,
@@ -159,12 +161,12 @@ fn named(request: &Request<'_>) -> Result<(GuestCartId, CartToken), Problem> {
     Ok((id, CartToken::given(token)))
 }
 
-/// Returns whether the token opens the cart, and the cart has neither expired nor been claimed.
+/// Returns whether the token opens the cart and the cart has neither expired nor been claimed.
 fn is_open(cart: &Stored<GuestCart>, token: &CartToken, now: Instant) -> bool {
     cart.token_hash == token.hash() && !cart.is_expired(now) && cart.claim.is_none()
 }
 
-/// Explains a refusal by the stored cart: 404 if it is missing or not open to the caller.
+/// Explains a refusal: fails with 404 if the stored cart is missing or not open to the caller.
 fn refused(refusal: &Refusal, token: &CartToken, now: Instant) -> Result<(), Problem> {
     let cart = refusal.stored::<Stored<GuestCart>>()?;
     cart.filter(|cart| is_open(cart, token, now)).map(|_| ()).ok_or_else(no_cart)

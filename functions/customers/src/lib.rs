@@ -16,40 +16,11 @@ mod view;
 
 use http_api::{Owner, Problem, Request, Routes, Services};
 use key_schema::pattern::Pattern;
-use key_schema::{customer, document, follow, graph, like, organization, question, recipient, session};
+use key_schema::{customer, question, recipient, session};
+use workflows::erasure::{PATTERNS, with_patterns};
 
 /// The access patterns of an erasure.
-const ERASE_CUSTOMER: &[&Pattern] = &[
-    &customer::EDIT,
-    &customer::BEGIN_ERASURE,
-    &customer::DELETE,
-    &session::OF_CUSTOMER,
-    &session::READ_ALL,
-    &session::REVOKE_ALL,
-    &session::END_ALL,
-    &key_schema::cart::DISCARD,
-    &follow::FOLLOWERS,
-    &follow::ERASE,
-    &like::ERASE,
-    &graph::OWN,
-    &question::ERASABLE,
-    &question::ANSWERS,
-    &question::ERASE,
-    &organization::ERASABLE,
-    &organization::ERASE_MEMBER,
-    &organization::OF_CUSTOMER,
-    &organization::invitation::ROSTER,
-    &organization::invitation::ERASE,
-    &organization::invitation::FORGET,
-    &document::EDIT,
-    &document::RETIRE,
-    &document::HISTORY,
-    &document::SWEEP,
-    &document::DELETE,
-    &document::OF_CUSTOMER,
-    &document::RELEASE,
-    &document::FORGET,
-];
+const ERASE_CUSTOMER: &[&Pattern] = &with_patterns::<{ 1 + PATTERNS.len() }>(&[&customer::BEGIN_ERASURE]);
 
 /// Returns the routes. Their keys are those of the routes in template.yaml.
 #[must_use]
@@ -125,7 +96,9 @@ pub fn routes() -> Routes<Services> {
             ],
             |services, request| Box::pin(guest_cart::claim(services, request)),
         )
-        .on("POST /v1/carts", &[&key_schema::guest_cart::CREATE], |services, _| Box::pin(guest_cart::create(services)))
+        .on("POST /v1/carts", &[&key_schema::guest_cart::CREATE], |services, request| {
+            Box::pin(guest_cart::create(services, request))
+        })
         .on("GET /v1/carts/{id}", &[&key_schema::guest_cart::GET, &key_schema::cart::PRODUCTS], |services, request| {
             Box::pin(guest_cart::read(services, request))
         })

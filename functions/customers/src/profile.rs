@@ -7,7 +7,7 @@ use http_api::fields::{parsed, text};
 use http_api::json::Value;
 use http_api::url::location;
 use http_api::view::{CustomerView, QuestionView};
-use http_api::{Code, Problem, Request, Response, Services, read_fields};
+use http_api::{Code, ME, Problem, Request, Response, Services, read_fields};
 use key_schema::customer::{self, Customer, CustomerAction, OVERVIEW_QUESTIONS, Place};
 use key_schema::entity::AnyEntity;
 use key_schema::id::CustomerId;
@@ -34,8 +34,11 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         place: optional(place),
     });
     let id = id.unwrap_or_else(|| caller.id().clone());
+    if id.as_str() == ME {
+        return Err(Problem::new(Code::InvalidBody, "The id is reserved.").error("/id", "names the caller in paths"));
+    }
     if id != *caller.id() && !caller.is_staff() {
-        return Err(Problem::new(Code::Forbidden, "Only staff can create a customer with an id other than their own."));
+        return Err(Problem::new(Code::Forbidden, "Only staff can create a customer with someone else's id."));
     }
     let now = Instant::now();
     let (email_verified, list_shards) =
@@ -130,7 +133,8 @@ pub fn changed_meanwhile<A>(refusal: &Refusal<A>) -> Problem {
     if refusal.item.is_some() { Problem::version_mismatch() } else { no_customer() }
 }
 
-/// Returns the problem of a taken name. If both names are taken, it reports the email address.
+/// Returns the problem of a taken email address or user name. If both are taken, it reports the
+/// email address.
 fn name_taken(refusals: &Refusals<CustomerAction>) -> Problem {
     if refusals.names(CustomerAction::Email) {
         email_taken()
@@ -139,7 +143,7 @@ fn name_taken(refusals: &Refusals<CustomerAction>) -> Problem {
     }
 }
 
-/// Reads the name with which mails address a customer.
+/// Reads a customer's name, which mails use after "Dear".
 pub fn name(value: Value<'_>) -> Result<String, Invalid> {
     text(1..=200)(value)
 }

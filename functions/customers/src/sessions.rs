@@ -1,5 +1,5 @@
-//! Sessions: a customer's signed-in devices. An expired session does not exist for any caller, even
-//! if DynamoDB has not removed it yet.
+//! Sessions: a customer's signed-in devices. No caller can list or extend an expired session. But a
+//! caller can end it, because the tokens of its sign-in may still be valid.
 
 use http_api::body::Invalid;
 use http_api::fields::{integer, text};
@@ -8,9 +8,10 @@ use http_api::url::location;
 use http_api::{Problem, Request, Response, Services, read_fields};
 use key_schema::id::SessionId;
 use key_schema::instant::Instant;
-use key_schema::item::{Entity as _, Stored};
+use key_schema::item::Stored;
 use key_schema::quota::Quota;
-use key_schema::session::{self, Session, SessionAction, SessionIndexKey};
+use key_schema::session::{self, Session, SessionAction};
+use table::retry_on_conflict;
 
 use crate::owner;
 use crate::profile::no_customer;
@@ -21,7 +22,7 @@ const MAX_TTL_SECONDS: i64 = 2_592_000;
 /// The lifetime of a session when the request gives none: one day.
 const DEFAULT_TTL_SECONDS: i64 = 86_400;
 
-/// POST /v1/customers/{id}/sessions: starts a session of a customer with a profile.
+/// POST /v1/customers/{id}/sessions: starts a session, if the customer has a profile.
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     read_fields!(request.object()? => {
@@ -43,8 +44,8 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         if refusals.names(SessionAction::Customer) {
             return Err(no_customer());
         }
-        // The id is new. So if the session exists, an earlier attempt of this request has written
-        // it, and its response was lost.
+        // The id is new. So if the session was refused, too, an earlier attempt of this request has
+        // written it, and the response to that attempt was lost.
         if refusals.names(SessionAction::Quota) && !refusals.names(SessionAction::Session) {
             return Err(Problem::quota_exceeded(Quota::Sessions, now));
         }
@@ -61,49 +62,47 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     request.list(services, query, &parameters).await?.answer(SessionView::from)
 }
 
-/// PUT /v1/sessions/{id}: restarts the session's lifetime from now, and may rename the device.
+/// PUT /v1/sessions/{id}: extends the session, and may rename the device. The request never
+/// shortens the session.
 pub async fn prolong(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     read_fields!(request.object()? => {
         device: optional(device),
         ttl_seconds: optional(integer(1..=MAX_TTL_SECONDS)),
     });
-    let now = Instant::now();
-    let session = readable_session(services, request, now).await?;
-    let expires_at = match ttl_seconds {
-        Some(ttl) => now.plus_seconds(ttl),
-        // A request without a lifetime must not shorten the remaining lifetime.
-        None => now.plus_seconds(DEFAULT_TTL_SECONDS).max(session.expires_at),
-    };
-    let index_key = SessionIndexKey { customer_id: &session.customer_id, expires_at, id: &session.id };
-    let device = device.as_ref().unwrap_or(&session.device);
-    let session = services.table.update(&session::extend(&index_key, device, now)?).await?;
-    Ok(Response::ok(&SessionView::from(&session.map_err(|_| no_session())?)))
+    retry_on_conflict(async || {
+        let now = Instant::now();
+        let session = readable_session(services, request).await?;
+        if !session.is_active(now) {
+            return Err(no_session());
+        }
+        let expires_at = now.plus_seconds(ttl_seconds.unwrap_or(DEFAULT_TTL_SECONDS)).max(session.expires_at);
+        let device = device.as_ref().unwrap_or(&session.device);
+        // If another request has changed or ended the session, the next attempt reads it again.
+        let extended = services.table.update(&session::extend(&session, expires_at, device, now)?).await?;
+        Ok(extended.ok().map(|session| Response::ok(&SessionView::from(&session))))
+    })
+    .await
 }
 
-/// DELETE /v1/sessions/{id}: ends a session. The functions then refuse the tokens of the sign-in
-/// that began it, and tokens that name the session itself ([`http_api::SignIns`]).
+/// DELETE /v1/sessions/{id}: ends a session, expired or not. The functions then refuse the tokens
+/// of the sign-in that began it, and tokens that name the session itself ([`http_api::SignIns`]).
 pub async fn end(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    let now = Instant::now();
-    let session = readable_session(services, request, now).await?;
+    let session = readable_session(services, request).await?;
     // A refusal would mean that a new session has the same random id, which cannot happen.
-    services.table.transact(&session::end(&session, now)?).await?.map_err(|_| no_session())?;
+    services.table.transact(&session::end(&session, Instant::now())?).await?.map_err(|_| no_session())?;
     services.sign_ins.ended(session::sign_ins(&session));
     Ok(Response::no_content())
 }
 
-/// Reads the session of the path, if the caller may act for its customer.
+/// Reads the session of the path, expired or not, if the caller may act for its customer.
 ///
 /// # Errors
-/// 404 if the session is missing, has expired, or belongs to another customer.
-async fn readable_session(
-    services: &Services,
-    request: &Request<'_>,
-    now: Instant,
-) -> Result<Stored<Session>, Problem> {
+/// 404 if the session is missing or belongs to another customer.
+async fn readable_session(services: &Services, request: &Request<'_>) -> Result<Stored<Session>, Problem> {
     let caller = request.signed_in()?;
     let id: SessionId = request.path("id")?;
-    let found = services.table.get(&session::get(&id)?).await?.filter(|session| !session.is_expired(now));
+    let found = services.table.get(&session::get(&id)?).await?;
     found.filter(|session| caller.is_staff() || session.customer_id == *caller.id()).ok_or_else(no_session)
 }
 

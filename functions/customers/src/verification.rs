@@ -1,8 +1,8 @@
 //! Verifies the email address of a profile.
 //!
-//! The stream publishes the request as an event, and the notifier mails the code. No item stores
-//! the code ([`key_schema::code`]). The function counts each try before it compares the code, so
-//! concurrent requests share the limit of tries.
+//! The stream publishes a request for a code as an event, and the notifier mails the code. No item
+//! stores the code ([`key_schema::code`]). The function counts each try before it compares the
+//! code, so concurrent requests share the limit of tries.
 
 use http_api::fields::text;
 use http_api::{Code, Owner, Problem, Request, Response, Services, SignedIn, read_fields};
@@ -20,7 +20,8 @@ use table::Refusal;
 use crate::owner;
 use crate::profile::{no_customer, respond};
 
-/// The maximum number of attempts. An attempt fails if another request has changed the read items.
+/// The maximum number of attempts. An attempt fails if another request has changed the items that
+/// it read.
 const ATTEMPTS: usize = 4;
 
 /// The response to a request for a code.
@@ -40,7 +41,7 @@ pub fn is_vouched_for(caller: &SignedIn, email: &Email) -> bool {
 
 /// POST /v1/customers/{id}/email/verification: requests a mail with a code.
 ///
-/// If the customer's own token contains the address as verified, it is verified at once.
+/// If the customer's own token contains the address as verified, the request verifies it at once.
 pub async fn request(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     for _ in 0..ATTEMPTS {
@@ -101,7 +102,8 @@ pub async fn verify(services: &Services, request: &Request<'_>) -> Result<Respon
     if !services.codes.is_code(&pending.key, &subject, &code) {
         return Err(code_invalid());
     }
-    // After any other refusal, a concurrent request has used the code, or has changed the address.
+    // A refused claim means that another customer has the address. Any other refusal means that a
+    // concurrent request has used the code or changed the address.
     if let Err(refusals) = services.table.transact(&verification::verify(&profile, Some(nonce), now)?).await?
         && refusals.names(VerificationAction::Claim)
     {
@@ -165,8 +167,8 @@ fn too_many_tries() -> Problem {
     Problem::new(Code::TooManyTries, "The code was tried too often. Request a new one.")
 }
 
-/// Returns the problem of an address to which SES sends no mail. Such a request must not use up the
-/// codes of another address with the same folded form.
+/// Returns the problem of an address to which SES sends no mail. A request for such an address must
+/// not use up the codes of another address with the same folded form.
 fn no_mail() -> Problem {
     let detail = "No mail can be sent to the profile's email address. Change the address first.";
     Problem::new(Code::InvalidBody, detail).error("/email", "must be one plain address of ASCII")
@@ -174,7 +176,7 @@ fn no_mail() -> Problem {
 
 fn too_many_mails(next: Instant, now: Instant) -> Problem {
     let seconds = (next.as_seconds() - now.as_seconds()).max(1);
-    Problem::new(Code::TooManyMails, "All mails with codes of this day are used up. Try again later.")
+    Problem::new(Code::TooManyMails, "The daily limit of mails with codes is reached. Try again later.")
         .retry_after(seconds)
 }
 

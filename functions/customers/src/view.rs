@@ -1,5 +1,6 @@
 //! The JSON bodies of responses.
 
+use http_api::url;
 use http_api::view::{CustomerView, QuestionView};
 use key_schema::cart::{Cart, CartLine};
 use key_schema::guest_cart::{CartToken, GuestCart};
@@ -111,6 +112,7 @@ pub struct CartLineView<'a> {
     name: Option<&'a str>,
     unit_price: Option<Money>,
     total: Option<Money>,
+    thumbnail: Option<String>,
     in_stock: bool,
     added_at: Instant,
 }
@@ -125,6 +127,9 @@ impl<'a> CartLineView<'a> {
             name: product.map(|product| product.name.as_str()),
             unit_price,
             total: unit_price.and_then(|price| price.times(line.quantity).ok()),
+            thumbnail: product
+                .and_then(|product| product.thumbnail.as_ref())
+                .map(|picture| url::picture(product_id.as_str(), picture.as_str())),
             in_stock: product.is_some_and(|product| product.copied.in_stock),
             added_at: line.added_at,
         }

@@ -1,6 +1,7 @@
 //! Permissions on documents. Staff may do everything. The owner may do everything, and the editors
 //! may read and write. In an organization's document, owner and editors also need a current
-//! membership. Every member of the organization may read it, and the admins may do everything.
+//! membership. Every member of the organization may read the document, and the admins may do
+//! everything.
 //!
 //! This module decides about reads. The conditions of transactions decide about writes. For a write
 //! this module chooses the right that the condition checks, and explains a refusal.
@@ -25,8 +26,8 @@ pub enum Access {
     Manager,
 }
 
-/// Returns the access if the head alone decides it. Otherwise the error has the organization and
-/// the customer whose membership decides.
+/// Returns the access if the document's head alone decides it. Otherwise the error has the
+/// organization and the customer whose membership decides.
 pub fn access_by_head<'a>(
     caller: &'a SignedIn,
     document: &'a Document,

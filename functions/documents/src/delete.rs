@@ -2,10 +2,11 @@
 //!
 //! A history is unbounded, so one transaction cannot delete it. The function first marks the head,
 //! on the condition that the client's version is current. From then on no caller can see or write
-//! the document. Then it deletes the texts of the versions, the versions, and last the head.
+//! the document. Then the function deletes the texts of the versions, the versions, and last the
+//! head.
 //!
 //! A long history takes several requests, each with a [`Budget`]. After an interruption the
-//! remaining items are invisible. The head still reserves the id, and the same request continues
+//! remaining items are invisible. The head still reserves the id, and a repeated request continues
 //! the deletion.
 
 use http_api::{Problem, Request, Response, Services};
@@ -38,9 +39,9 @@ pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(Response::no_content())
 }
 
-/// Handles a refusal of the first write. It returns the document if an earlier deletion was
-/// interrupted. It hides an organization's document in a transaction that checks the caller's
-/// membership. It returns [`None`] if a concurrent request has deleted the document.
+/// Handles a refusal of the first write. If an earlier deletion was interrupted, returns the
+/// document. If the document belongs to an organization, marks it in a transaction that checks the
+/// caller's membership. If a concurrent request has deleted it meanwhile, returns [`None`].
 async fn shared_or_interrupted(
     services: &Services,
     asked: &RequestedChange,

@@ -72,17 +72,18 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     }
 }
 
-/// GET documents/{id}: returns the current version, in two requests at any size. The first reads
-/// the head, which names the texts. The second reads the texts by key. It also reads the caller's
-/// membership, if the membership decides about access.
+/// GET documents/{id}: returns the current version. A version of any size takes two requests. The
+/// first reads the head, which names the texts. The second reads the texts by key. It also reads
+/// the caller's membership, if the membership decides about access.
 ///
 /// Texts that do not fit into one response come in pages. A cursor is valid only for the version of
 /// its page, so no reader mixes two versions.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: DocumentId = request.path("id")?;
-    // Later pages read the head strongly. An eventually consistent read could return an older
-    // version than the previous page, and the cursor would be refused.
+    // Requests for later pages use a strongly consistent read of the head. An eventually consistent
+    // read could return an older version than the previous page has. Then the cursor would be
+    // refused.
     let is_first_page = request.query("cursor")?.is_none();
     let get = if is_first_page { document::get(&id)? } else { document::read_for_update(&id)? };
     let head = services.table.get(&get).await?.filter(|head| !head.deleting);

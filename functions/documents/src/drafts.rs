@@ -28,7 +28,7 @@ pub async fn begin(services: &Services, request: &Request<'_>) -> Result<Respons
 /// DELETE documents/{id}/drafts: discards the draft with its texts.
 ///
 /// The first write discards the draft for every caller. The removal of its texts can take several
-/// requests, so a repetition continues an interrupted one.
+/// requests, so a repetition continues an interrupted removal.
 pub async fn discard(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let asked = read_request(request, Access::Writer)?;
     let document = services.table.get(&document::read_for_update(&asked.id)?).await?;
@@ -49,7 +49,8 @@ pub async fn discard(services: &Services, request: &Request<'_>) -> Result<Respo
 }
 
 /// Returns whether a request with this If-Match continues the removal of a discarded draft. The
-/// discard increased the version, and no request can have increased it since.
+/// discard must be the document's last change. The If-Match must have the version before or after
+/// the discard.
 fn is_discarding(document: &Stored<Document>, version: u64) -> bool {
     let is_repeated = document.meta.version == version || document.meta.version == version.saturating_add(1);
     !document.deleting && !document.discarded.is_empty() && is_repeated

@@ -69,8 +69,8 @@ impl RequestedChange {
 }
 
 impl OpenChange<'_> {
-    /// Removes the texts of a discarded draft first, if some remain. Until then the table refuses
-    /// every change of the content.
+    /// Removes the remaining texts of a discarded draft. While some remain, the table refuses every
+    /// change of the content.
     ///
     /// # Errors
     /// As [`finish_discard`], and 412 when another request has changed the document.

@@ -1,4 +1,4 @@
-//! Editors: a set of customers on the document's item. A client can repeat each request.
+//! Editors: a set of customers in the document's item. A client can repeat each request.
 
 use http_api::identity::SignedIn;
 use http_api::{Code, Problem, Request, Response, Services};

@@ -14,8 +14,8 @@ use crate::edit::read_request;
 use crate::versions::{Texts, texts};
 use crate::view::{HeadView, OneSection};
 
-/// GET documents/{id}/sections/{name}: returns one text of the current version, in two requests
-/// like the whole document.
+/// GET documents/{id}/sections/{name}: returns one text of the current version. It takes two
+/// requests to the table, as many as for the whole document.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, name): (DocumentId, SectionName) = (request.path("id")?, request.path("name")?);
@@ -25,8 +25,8 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     if known == Ok(Access::Stranger) {
         return Err(no_such_document());
     }
-    // This read is necessary even for a missing section. The caller's membership decides whether
-    // the 404 names the section or the document.
+    // `texts` also reads the caller's membership. So it runs even for a missing section: the
+    // membership decides whether the 404 names the section or the document.
     let wanted = head.sections.get(&name).map(|number| (name, *number)).into_iter().collect();
     let Texts { sections, .. } = texts(services, &head, &wanted, known).await?;
     let section = sections.values().next().ok_or_else(|| Problem::not_found("section"))?;

@@ -116,7 +116,7 @@ pub struct SectionView<'a> {
     at: Instant,
 }
 
-/// Returns the sections in their order.
+/// Returns the sections, sorted by name.
 pub fn parts(texts: &BTreeMap<SectionName, DocumentSection>) -> Vec<NamedSection<'_>> {
     texts.iter().map(|(name, section)| (name, SectionView::from(section))).collect()
 }

@@ -1,14 +1,15 @@
 //! The queue of picking jobs. A paid order waits for one of the warehouse's picking stations. At
 //! most `PICKING_STATIONS` orders have a station at a time.
 //!
-//! The messages of the SQS queue are events of the bus: an order was paid, or has left the
-//! warehouse (shipped or cancelled). The function writes the step of each message in a separate
-//! transaction ([`picking`]). Then it gives free stations to waiting orders. Only staff change an
-//! order's status. `GET /v1/picking` shows the waiting orders and the orders with a station.
+//! The messages of the SQS queue are events of the bus: an order was paid, shipped or cancelled.
+//! The function writes the step of each message in a separate transaction ([`picking`]). Then it
+//! gives free stations to waiting orders. It changes no order's status. `GET /v1/picking` shows the
+//! waiting orders and the orders with a station.
 //!
 //! Messages arrive at least once and in any order. The response names unreadable messages and
-//! messages with a failed step. SQS delivers only these messages again. If they keep failing, SQS
-//! moves them to the dead-letter queue.
+//! messages with a failed step. If giving out the stations fails, it names all messages. SQS
+//! delivers only the named messages again. If they keep failing, SQS moves them to the dead-letter
+//! queue.
 
 pub mod message;
 pub mod picking;
@@ -99,7 +100,7 @@ fn report(event: &LambdaEvent<Batch>, answer: &Answer, started: Instant, costs: 
         .print();
 }
 
-/// Converts a count. It is exact, because a batch has at most 10,000 messages.
+/// Converts a count. The result is exact, because a batch has at most 10,000 messages.
 #[allow(clippy::cast_precision_loss)]
 fn count(number: usize) -> f64 {
     number as f64

@@ -58,8 +58,8 @@ impl Message {
         Ok(Step::of(self.event()?.data))
     }
 
-    /// Returns the id of the request that caused the event, if the event has a valid id. Logs and
-    /// writes record this id.
+    /// Returns the id of the request that caused the event, if the event has a valid correlation
+    /// id. The log entries and the written items contain this id.
     #[must_use]
     pub fn cause(&self) -> Option<String> {
         self.event().ok()?.correlation_id.filter(|id| correlation::id(id).is_some())

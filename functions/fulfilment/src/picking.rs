@@ -7,24 +7,26 @@
 //!                     └───────────────leave──────────────────▶
 //! ```
 //!
-//! Every message is handled in two parts. First the function *writes* the message's step. Then it
-//! *looks* for a waiting order and a free station, and admits the order.
+//! The function handles a batch in two parts. First it *writes* the step of each message. Then it
+//! *looks* for waiting orders and free stations, and admits the orders.
 //!
-//! - **Never more than N.** `admit` has a condition on the number of orders at stations.
+//! - **Never more orders than stations.** `admit` has a condition on the number of orders that have
+//!   a station.
 //! - **No job is lost.** A payment message is acknowledged only when the order waits. `admit` moves
-//!   the order from the list to the stations in one transaction. Only `leave` removes orders. These
-//!   orders have left the statuses paid and picking, to which no order returns.
+//!   the order from the list to the stations in one transaction. Only `leave` removes orders. The
+//!   removed orders have left the statuses paid and picking, to which no order returns.
 //! - **No job stays forever.** The transaction of `wait` checks that the order is still paid or
 //!   being picked. So the order's shipment or cancellation comes later, and its message removes the
 //!   order from the list or the stations. A concurrent `admit` finds that the order no longer waits
 //!   and does nothing. `wait` does nothing if the payment message arrives after the order has left.
 //!   The transaction of `admit` checks the order, too. If the order has left, the function removes
-//!   it before its message arrives.
+//!   it from the list without waiting for its message.
 //! - **No wake-up is lost.** A function that adds to the list writes first and then looks at the
 //!   stations. A function that frees a station writes first and then looks at the list. Both look
-//!   with strong reads. If the first function finds no free station, the second function writes
-//!   later, and its look finds the waiting order. If a function ends between writing and looking,
-//!   SQS delivers its message again. Then the function writes nothing new, and looks.
+//!   with strongly consistent reads. If the adding function finds no free station, the freeing
+//!   function writes later, and its look finds the waiting order. If a function ends between
+//!   writing and looking, SQS delivers its message again. Then the function writes nothing new, and
+//!   looks.
 //! - **Repetitions change nothing.** A waiting order is not added again, and an order with a
 //!   station keeps it. A payment message and its concurrent repetition may put an order back on the
 //!   list just after it got a station. The next look removes the order from the list. Then `admit`
@@ -47,8 +49,8 @@ use crate::message::{Batch, Message, MessageError, Step};
 /// The number of waiting orders that a look reads. Orders behind the first one may already have a
 /// station, and the look removes them from the list.
 const LOOK_AHEAD: usize = 10;
-/// The maximum number of rounds in one look. In each round, this or another function admits an
-/// order.
+/// The maximum number of rounds in one look. In each round, this or another function admits or
+/// removes an order.
 const MAX_ROUNDS: usize = 4 * picking::MAX_STATIONS;
 
 /// The response to the queue: the ids of the messages that must be delivered again.
@@ -140,7 +142,8 @@ impl Picking {
         }
         if !done.is_empty() {
             crash_point("fulfilment.waiting");
-            // Other requests may have caused the admitted orders, so there is no correlation id.
+            // The messages and the admitted orders can come from different requests, so the
+            // admission has no correlation id.
             let admitted = timeout_at(stop, self.admit()).await;
             let failure = match admitted {
                 Ok(Ok(())) => None,
@@ -167,7 +170,7 @@ impl Picking {
 
     /// Puts an order on the list, unless it is listed, has a station, or no longer needs picking.
     async fn wait(&self, order_id: OrderId) -> Result<(), PickingError> {
-        // This read only saves the writes of a repeated message. Its result may be outdated, and
+        // This read only avoids the writes of a repeated message. The result may be outdated, and
         // nothing depends on it.
         if self.jobs().await?.contains(&order_id) {
             return Ok(());
@@ -184,7 +187,7 @@ impl Picking {
         self.table.transact(&leave).await?.map_err(|_| PickingError::Contended)
     }
 
-    /// Gives each free station to the order that has waited longest.
+    /// Gives each free station to the waiting order that was placed first.
     async fn admit(&self) -> Result<(), PickingError> {
         for _ in 0..MAX_ROUNDS {
             let jobs = self.jobs().await?;
@@ -197,8 +200,8 @@ impl Picking {
             let admit = picking::admit(order, self.stations, &Born::new(order.as_str())?, at)?;
             match self.table.transact(&admit).await? {
                 Ok(()) => crash_point("fulfilment.admitted"),
-                // The order has left the warehouse, and its message is late. Until that message the
-                // order would keep a station from the others.
+                // The order was shipped or cancelled, and its message is late. Until the message
+                // arrives, the order would keep other waiting orders from a station.
                 Err(refusals) if refusals.names(PickingAction::Order) => self.leave(order).await?,
                 // Another function admitted or removed the order, or used the last station. The
                 // next round looks again.

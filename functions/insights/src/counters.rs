@@ -1,11 +1,12 @@
 //! Counters: the number of occurrences of an event, such as a view of a product.
 //!
-//! Every caller may add without a token, because viewers of a product may be anonymous. The
-//! gateway's rate limit and the largest amount per request limit abuse. A request creates at most
-//! one item of a few hundred bytes. Only staff see a sum.
+//! Every caller may add without a token, because viewers of a product may be anonymous. Two limits
+//! reduce abuse: the gateway's rate limit, and the maximum amount per request. A request creates at
+//! most three items of a few hundred bytes: a shard, the head after a split, and the record of the
+//! Idempotency-Key. Only staff see a sum.
 
 use http_api::fields::integer;
-use http_api::{Once, Problem, Request, Response, Services};
+use http_api::{Code, Once, Problem, Request, Response, Services};
 use key_schema::counter::{self, Counter, MAX_ADD, Reason};
 use key_schema::entity::AnyEntity;
 use key_schema::id::CounterName;
@@ -19,7 +20,7 @@ const HOT_AFTER: u32 = 3;
 
 /// POST counters/{name}: adds 1 or the body's amount. The Idempotency-Key is optional.
 pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    let name: CounterName = request.path("name")?;
+    let name = name_of(request)?;
     let once = Once::of_anybody(request)?;
     let mut body = request.object()?;
     let amount = body.optional("add", integer(1..=MAX_ADD));
@@ -27,8 +28,8 @@ pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response,
     let answer = Response::ok(&Added { name: &name, added: amount });
     let (mut backoff, mut cancelled) = (Backoff::new(), 0);
     loop {
-        // This read costs an extra request. A cached number of shards would be correct, too, but
-        // the function would miss a later split.
+        // This read costs an extra request. With a cached number of shards the sum would still be
+        // right, but the addition would not use the shards of a later split.
         let head = services.table.get(&counter::head(&name)?).await?;
         let shard = fastrand::u32(0..counter::shards(head.as_deref()));
         let at = Instant::now();
@@ -61,8 +62,8 @@ pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response,
     }
 }
 
-/// Splits a counter whose additions conflict. If several requests try, one succeeds. The addition
-/// continues in either case.
+/// Splits a counter whose additions conflict. If several requests try to split it, one succeeds,
+/// and each continues with its addition.
 async fn cool(
     services: &Services,
     name: &CounterName,
@@ -77,10 +78,10 @@ async fn cool(
 
 /// GET counters/{name}: returns the sum of a counter. A counter that was never split takes one
 /// request. Otherwise a second request reads the further shards, whose number is in the head. If
-/// each read requested all 64 shards, it would cost 30 times as much for a small counter.
+/// every read requested all 64 shards, reading a small counter would cost 30 times as much.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
-    let name: CounterName = request.path("name")?;
+    let name = name_of(request)?;
     let mut found = services.table.batch_get(&counter::read(&name)?).await?;
     let head = found.iter().flatten().find_map(|entity| match entity {
         AnyEntity::Counter(head) => Some(head.data.clone()),
@@ -104,7 +105,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 /// double the number once. A counter with the maximum number of shards stays unchanged.
 pub async fn split(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
-    let name: CounterName = request.path("name")?;
+    let name = name_of(request)?;
     let mut seen = services.table.get(&counter::head(&name)?).await?;
     let mut backoff = Backoff::new();
     loop {
@@ -113,11 +114,20 @@ pub async fn split(services: &Services, request: &Request<'_>) -> Result<Respons
         };
         match services.table.update(&split).await? {
             Ok(head) => return Ok(shards(&name, Some(&head))),
-            // Another request split the counter after this one read it.
+            // Another request split the counter after this request read it.
             Err(refusal) => seen = refusal.stored()?,
         }
         backoff.after_conflict().await?;
     }
+}
+
+/// Returns the name in the path.
+fn name_of(request: &Request<'_>) -> Result<CounterName, Problem> {
+    let name: CounterName = request.path("name")?;
+    if counter::is_reserved(&name) {
+        return Err(Problem::new(Code::InvalidId, "The shop itself uses the counter with this name."));
+    }
+    Ok(name)
 }
 
 fn shards(name: &CounterName, head: Option<&Stored<Counter>>) -> Response {

@@ -12,6 +12,7 @@ use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored, key_of};
 use key_schema::key::Key;
 use key_schema::metric::{self, Decimal, MAX_POINTS, MetricPoint};
+use key_schema::month::Month;
 use key_schema::request::{BatchWriteAction, MAX_BATCH_WRITE};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -35,11 +36,16 @@ pub async fn store(services: &Services, request: &Request<'_>) -> Result<Respons
         // written.
         distinct.insert(point.key()?, point);
     }
-    let points: Vec<&Stored<MetricPoint>> = distinct.values().copied().collect();
-    // The writes run concurrently, in at most 20 requests. Their retries share one time limit.
-    let writes = points.chunks(MAX_BATCH_WRITE).map(|chunk| write(&services.table, chunk));
+    let mut months: BTreeMap<Month, Vec<&Stored<MetricPoint>>> = BTreeMap::new();
+    for point in distinct.values() {
+        months.entry(Month::of(point.at)).or_default().push(point);
+    }
+    // The writes run concurrently, in at most 20 requests and one more for each further month.
+    // Their retries share one time limit.
+    let chunks = months.iter().flat_map(|(month, points)| points.chunks(MAX_BATCH_WRITE).map(|chunk| (*month, chunk)));
+    let writes = chunks.map(|(month, chunk)| write(services, month, chunk));
     let unwritten: BTreeMap<Key, Code> = try_join_all(writes).await?.into_iter().flatten().collect();
-    if let Some(code) = unwritten.values().next().filter(|_| unwritten.len() == points.len()) {
+    if let Some(code) = unwritten.values().next().filter(|_| unwritten.len() == distinct.len()) {
         let all = "no point could be written";
         return Err(if *code == Code::Throttled { Problem::throttled(all) } else { Problem::unavailable(all) });
     }
@@ -96,10 +102,22 @@ fn read_point(
     Ok(MetricPoint { name, at, id: id.unwrap_or(generated), value }.stored())
 }
 
-/// Writes the points of one request. Returns the keys of points that may not have been written.
-async fn write(table: &Table, points: &[&Stored<MetricPoint>]) -> Result<Vec<(Key, Code)>, Problem> {
+/// Returns the table with the points of a month.
+fn table(services: &Services, month: Month) -> Table {
+    services.metrics.table(&services.table, month.table(services.table.name()))
+}
+
+/// Writes the points of one request, which belong to one month. Returns the keys of points that may
+/// not have been written.
+async fn write(
+    services: &Services,
+    month: Month,
+    points: &[&Stored<MetricPoint>],
+) -> Result<Vec<(Key, Code)>, Problem> {
     let all = |code| points.iter().map(|point| Ok((point.key()?, code))).collect::<Result<Vec<_>, Problem>>();
-    match table.batch_write(&metric::store(points.iter().copied())?).await {
+    let batch = metric::store(points.iter().copied())?;
+    let write = || async { table(services, month).batch_write(&batch).await };
+    match services.metrics.attempt(write).await {
         Ok(left) => Ok(left.iter().filter_map(key_written).map(|key| (key, Code::Throttled)).collect()),
         Err(TableError::Throttled | TableError::Contended | TableError::Unprocessed(_)) => all(Code::Throttled),
         Err(TableError::Unavailable(_)) => all(Code::Unavailable),
@@ -119,7 +137,7 @@ fn key_written(action: &BatchWriteAction) -> Option<Key> {
 /// one day ago.
 ///
 /// A page usually takes one request per shard of one day. The upper bound is one request per shard
-/// of 32 days, apart from rare second requests to a shard.
+/// of each of 32 days, apart from rare second requests to a shard.
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let name: MetricName = request.path("name")?;
@@ -129,8 +147,17 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     let page = request.page(&services.cursors, metric::OF_NAME.id, &parameters)?;
     let now = Instant::now();
     let from = from.unwrap_or_else(|| to.unwrap_or(now).plus_seconds(-DEFAULT_RANGE_SECONDS));
-    let days = metric::of_name(&name, from, to.unwrap_or(Instant::MAX), now)?;
-    let found = services.table.query_in_turn(days, page.limit(), page.after()).await?;
+    let to = to.unwrap_or(Instant::MAX);
+    let mut days = Vec::new();
+    for month in Month::visible(now) {
+        let of_month = metric::of_name(&name, from.max(month.begins()), to.min(month.ends()), now)?;
+        days.extend(of_month.into_iter().map(|day| (month, day)));
+    }
+    let read = || {
+        let days = days.iter().map(|(month, day)| (table(services, *month), day.clone())).collect();
+        Table::query_in_turn(days, page.limit(), page.after())
+    };
+    let found = services.metrics.attempt(read).await?;
     let items = found.items.iter().map(PointView::new).collect::<Result<Vec<_>, _>>()?;
     page.answer(&items, |kept| found.end(kept))
 }
@@ -143,7 +170,9 @@ pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response,
     let at = request
         .query_instant("at")?
         .ok_or_else(|| Problem::new(Code::InvalidParameter, "The query parameter `at` is missing."))?;
-    let found = services.table.get(&metric::get(&name, at, &id)?).await?;
+    let get = metric::get(&name, at, &id)?;
+    let read = || async { table(services, Month::of(at)).get(&get).await };
+    let found = services.metrics.attempt(read).await?;
     let point = found.filter(|point| !point.is_expired(Instant::now()));
     Ok(Response::ok(&PointView::new(&point.ok_or_else(|| Problem::not_found("point"))?)?))
 }

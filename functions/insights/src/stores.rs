@@ -27,7 +27,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     let id: StoreId = request.path("id")?;
     let precondition = request.precondition()?;
     read_fields!(request.object()? => {
-        // `GET sales/{country}` has the country in its path, so it must be a valid id.
+        // `GET sales/{country}` has the country in its path, so the country must be a valid id.
         country: required(|value| {
         let country: String = text(1..=MAX_ID_BYTES)(value)?;
         check_id(&country).map_err(|error| Invalid::new(error.to_string()))?;

@@ -1,4 +1,4 @@
-//! The continuation of an abandoned category move.
+//! Continues an abandoned category move.
 
 use key_schema::category::relocation::{CategoryMove, Phase};
 use key_schema::instant::Instant;

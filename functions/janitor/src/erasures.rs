@@ -1,8 +1,11 @@
-//! Erased customers: deletes their archived items, and items that were written during the erasure.
+//! Finishes erasures: deletes the customer's archived items, and items that were written during the
+//! erasure.
 //!
 //! [`key_schema::erasure`] explains why no item of an erased customer is archived later. This
-//! requires that no consumer that has read the profile is still archiving. The janitor waits for
-//! its grace, so that every such consumer has ended.
+//! holds only if no consumer that has read the profile is still archiving. The janitor waits for
+//! twice its grace, so that every such consumer has ended.
+
+use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _};
 use key_schema::erasure::{self, Pending};
@@ -10,18 +13,21 @@ use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::item::EncodeError;
 use key_schema::key::KeyError;
-use key_schema::{archive, cart, session};
+use key_schema::{archive, session};
 use storage::objects::ObjectError;
 use table::{Budget, TableError};
 use tokio::time::{self, timeout_at};
 use workflows::erasure::erase_belongings;
 use workflows::removal::RemovalError;
 
+use crate::removals::overdue_before;
 use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round};
+use crate::turns;
 
-/// The maximum number of erasures in one round. The next round continues with the others.
-const MOST: usize = 100;
-/// The number of objects that one request lists and one request deletes: a limit of S3.
+/// The least time that one erasure gets. A shorter time could end before the first object is
+/// deleted.
+const LEAST: Duration = Duration::from_secs(1);
+/// The number of objects that one request lists: the maximum of S3.
 const OBJECTS: u16 = 1000;
 
 /// The reason why an erasure is not finished.
@@ -40,54 +46,71 @@ enum ErasureError {
 }
 
 impl Janitor {
-    /// Finishes the erasures that began at `before` or earlier. Stops at `stop`. If an erasure
-    /// stays incomplete, the next round continues with the objects that still exist.
-    pub(crate) async fn erase(&self, before: Instant, stop: time::Instant, round: &mut Round) -> Result<(), ListError> {
-        // Erasures take at most half of the time, because a customer with many objects would leave
-        // no time for the unreferenced objects.
+    /// Finishes the erasures that deleted the profile at `before` or earlier. Stops at `stop`. If
+    /// an erasure stays incomplete, a later round continues with the objects that still exist.
+    pub(crate) async fn erase(
+        &self,
+        now: Instant,
+        before: Instant,
+        stop: time::Instant,
+        round: &mut Round,
+    ) -> Result<(), ListError> {
+        // Erasures take at most half of the remaining time, because a customer with many objects
+        // would leave no time for the unreferenced objects.
         let started = time::Instant::now();
         let stop = started + stop.saturating_duration_since(started) / 2;
-        let Ok(found) = timeout_at(stop, self.table.query(&erasure::pending(before)?.limit(MOST))).await else {
-            tracing::warn!("no time was left for erasures");
-            return Ok(());
-        };
-        for erasure in found?.items {
+        let mut found = Vec::new();
+        match timeout_at(stop, self.list(|| erasure::pending(before), &mut found)).await {
+            Ok(listed) => listed?,
+            Err(_) => tracing::warn!("no time was left to list all erasures"),
+        }
+        let erasures = turns::order(found, now);
+        for (left, erasure) in (1..=erasures.len()).rev().zip(&erasures) {
             // A timeout polls its future once even after `stop`, so the time is checked first.
-            let finished = match time::Instant::now() < stop {
-                true => timeout_at(stop, self.finish(&erasure)).await.ok(),
+            let started = time::Instant::now();
+            let time = turns::share(stop, left).max(LEAST);
+            let budget = Budget::share(&self.table, time);
+            let finished = match started < stop {
+                true => timeout_at(stop.min(started + time), self.finish(erasure, &budget)).await.ok(),
                 false => None,
             };
             match finished {
                 Some(Ok(())) => round.erased += 1,
-                Some(Err(ErasureError::Removal(RemovalError::Table(TableError::OverBudget)))) => round.left += 1,
-                Some(Err(error)) => {
-                    tracing::error!(%error, "an erasure could not be finished");
+                Some(Err(
+                    ErasureError::Table(TableError::OverBudget)
+                    | ErasureError::Removal(RemovalError::Table(TableError::OverBudget)),
+                ))
+                | None
+                    if erasure.created_at > overdue_before(now) =>
+                {
+                    round.left += 1;
+                }
+                unfinished => {
+                    let error = unfinished.and_then(Result::err).map(|error| error.to_string());
+                    tracing::error!(error, "an erasure could not be finished");
                     round.failed += 1;
                 }
-                None => round.left += 1,
             }
+            // A timeout ends the round's erasures.
+            let _ = timeout_at(stop, budget.settle()).await;
         }
         Ok(())
     }
 
-    async fn finish(&self, erasure: &Pending) -> Result<(), ErasureError> {
+    async fn finish(&self, erasure: &Pending, budget: &Budget<'_>) -> Result<(), ErasureError> {
         let customer = &erasure.customer_id;
         // A customer who has signed up again keeps the newer items, so only older items are erased.
-        // If the customer signs up after this read, sessions and the cart are newer than `now` and
-        // stay. The erasure of belongings does not compare times, so it can remove new ones.
+        // If the customer signs up after the read, the new items are newer than `now` and stay.
         let now = Instant::now();
         let back = self.table.get(&archive::owner(customer)?).await?;
         let until = back.map_or(now, |back| back.created_at);
-        if back.is_none() {
-            // The index may not have shown all items to the erasure, and the erasure may have
-            // stopped after the profile. A customer who has signed up again keeps them.
-            erase_belongings(&self.table, customer, &Budget::begin(&self.table)).await?;
-        }
-        self.end_sessions(customer, until).await?;
-        let _ = self.table.write(&cart::discard_earlier(customer, until)?).await?;
-        for collection in archive::belongings(customer)? {
-            self.empty(&collection).await?;
-        }
+        // An error in one step does not stop the others. The note stays until all succeed. The
+        // request may have left belongings: the index did not show them, or the request stopped
+        // right after it deleted the profile.
+        let ended = self.end_sessions(customer, until, budget).await;
+        let emptied = self.empty_archive(customer).await;
+        let erased = erase_belongings(&self.table, customer, until, budget).await;
+        ended.and(emptied).and(erased.map_err(ErasureError::from))?;
         telemetry::crash_point("janitor.archive.emptied");
         // A refusal means that another janitor has finished the erasure, or that there is a second
         // erasure of the same customer. A later round handles the second erasure.
@@ -95,9 +118,21 @@ impl Janitor {
         Ok(())
     }
 
-    /// Ends sessions that began before `until`. The erasure itself has ended all sessions that the
-    /// index showed, so there are few of them.
-    async fn end_sessions(&self, customer: &CustomerId, until: Instant) -> Result<(), ErasureError> {
+    async fn empty_archive(&self, customer: &CustomerId) -> Result<(), ErasureError> {
+        for collection in archive::belongings(customer)? {
+            self.empty(&collection).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends sessions that began before `until`. There can be thousands, because a request stops
+    /// after 5 seconds.
+    async fn end_sessions(
+        &self,
+        customer: &CustomerId,
+        until: Instant,
+        budget: &Budget<'_>,
+    ) -> Result<(), ErasureError> {
         let mut after = None;
         loop {
             let page = self.table.query(&session::of_customer(customer)?.limit(PAGE).after(after)).await?;
@@ -108,10 +143,7 @@ impl Janitor {
                 for writes in
                     [session::revoke_all(sessions.iter().flatten(), Instant::now())?, session::end_all(ids())?]
                 {
-                    let left = self.table.batch_write(&writes).await?;
-                    if !left.is_empty() {
-                        return Err(TableError::Unprocessed(left.len()).into());
-                    }
+                    budget.write(&writes).await?;
                 }
             }
             after = page.next;

@@ -9,7 +9,8 @@ const MOST_SECONDS: u32 = 24 * 60 * 60;
 
 /// How long the janitor leaves work to the function that began it, in seconds.
 ///
-/// It is `JANITOR_GRACE_SECONDS` (1 to 86,400, default 60) and must exceed the timeout of `Orders`.
+/// It is `JANITOR_GRACE_SECONDS` (1 to 86,400, default 60). It must exceed the timeout of every
+/// function whose work the janitor continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grace(u32);
 
@@ -37,14 +38,15 @@ impl Grace {
         number.map(Self).ok_or(GraceError)
     }
 
-    /// Returns the latest start of work that is old enough for the janitor.
+    /// Returns the start of the grace. Work that began then or earlier is old enough for the
+    /// janitor.
     pub(crate) fn before(self, now: Instant) -> Instant {
         now.plus_seconds(-i64::from(self.0))
     }
 
-    /// Returns the latest instant of an erasure that is old enough for the janitor. A consumer of
-    /// the stream that read the customer before the erasure may archive items until its timeout. A
-    /// test checks that twice the grace is longer than that timeout.
+    /// Returns the instant two graces ago. If an erasure deleted the profile then or earlier, it is
+    /// old enough for the janitor. A stream consumer that read the profile before may archive items
+    /// until its timeout. A test checks that twice the grace is longer than that timeout.
     pub(crate) fn twice_before(self, now: Instant) -> Instant {
         self.before(self.before(now))
     }

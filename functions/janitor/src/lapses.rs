@@ -1,16 +1,17 @@
-//! Pending orders that have lapsed: cancels them, and returns their stock.
+//! Cancels pending orders that have lapsed, and returns their stock.
 //!
-//! The index may be outdated, so [`staging::lapse`] decides by the head. The condition on the head
-//! refuses the lapse after a payment, a cancellation or another janitor's lapse.
+//! The index may be outdated, so [`staging::lapse`] decides by the order's head. The condition on
+//! the head refuses the lapse after a payment, a cancellation or another janitor's lapse.
 
 use futures::StreamExt as _;
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::order::open;
 use tokio::time::{self, timeout_at};
-use workflows::staging::{self, Lapsed, StagingError};
+use workflows::staging::{self, Lapsed};
 
-use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round, reason};
+use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round, is_busy, reason};
+use crate::turns;
 
 /// The maximum number of orders in one round. The next round continues with the others.
 const MOST: usize = 1000;
@@ -18,7 +19,7 @@ const MOST: usize = 1000;
 impl Janitor {
     /// Cancels the pending orders that have lapsed at `now`. Stops at `stop`.
     pub(crate) async fn lapse(&self, now: Instant, stop: time::Instant, round: &mut Round) -> Result<(), ListError> {
-        // Lapsed orders take at most half of the time. The rest is for erasures and objects.
+        // Lapsed orders take at most half of the remaining time, and the later work gets the rest.
         let started = time::Instant::now();
         let stop = started + stop.saturating_duration_since(started) / 2;
         let (mut found, mut after): (Vec<OrderId>, _) = (Vec::new(), None);
@@ -35,6 +36,9 @@ impl Janitor {
                 break;
             }
         }
+        // Conflicts on one product can use up the time for its orders, so each round begins at
+        // another order.
+        let found = turns::order(found, now);
         let each = found.iter().map(|id| async move {
             // A timeout polls its future once even after `stop`, so the time is checked first.
             let lapsed = match time::Instant::now() < stop {
@@ -48,8 +52,11 @@ impl Janitor {
             match outcome {
                 Some(Ok(Lapsed::Cancelled)) => round.lapsed += 1,
                 Some(Ok(Lapsed::NotDue)) => {}
-                // Another worker handles the order. The next round finds it if that worker fails.
-                Some(Err(StagingError::Contended)) => round.left += 1,
+                // Other requests change the order or its stock. The next round tries again.
+                Some(Err(error)) if is_busy(&error) => {
+                    tracing::warn!(order = %id, reason = reason(&error), %error, "an order lapses later");
+                    round.left += 1;
+                }
                 Some(Err(error)) => {
                     tracing::error!(order = %id, reason = reason(&error), %error, "an order could not lapse");
                     round.failed += 1;

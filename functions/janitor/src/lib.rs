@@ -12,24 +12,24 @@
 //! A second sparse index lists the pending orders by the instant at which they lapse. The janitor
 //! cancels the orders that are due ([`key_schema::order::open`]).
 //!
-//! An erasure of a customer, a deletion of a document and the removal of a draft can take more than
-//! one request may write. Two further sparse indexes list them. The janitor finishes those that no
-//! client repeats ([`workflows::removal`], [`workflows::erasure`]).
+//! An erasure of a customer, a deletion of a document and the removal of a draft can need more
+//! writes than one request may make. Two further sparse indexes list these removals. The janitor
+//! finishes the removals that no client repeats ([`workflows::removal`], [`workflows::erasure`]).
 //!
 //! The janitor also deletes an erased customer's items in the archive, as soon as no consumer can
 //! still be archiving them ([`key_schema::erasure`]).
 //!
 //! The move of a category with its descendants takes many transactions as well
 //! ([`key_schema::category::relocation`]). The request that began the move does as much as its time
-//! allows. The janitor does the rest, after the orders of its round. Before the end of the move, it
-//! waits for requests that may still use the old categories.
+//! allows. The janitor does the rest, after all other work of its round. Before the end of the
+//! move, it waits for requests that may still use the old categories.
 //!
 //! The janitor waits until work is older than [`Grace`]. The grace is longer than the longest run
 //! of the function that began the work. For orders the grace only avoids conflicts. Every
-//! transaction has a condition on the order's head, so an early or second janitor interrupts other
-//! work but does no damage. A bucket has no such condition: a copy could complete after the
-//! object's deletion. So the grace must also be longer than the longest run of the function
-//! `Catalog`, which copies pictures ([`key_schema::media`]).
+//! transaction has a condition on the order's head. So an early or second janitor interrupts the
+//! function or the first janitor, but does no damage. A bucket has no such condition: a copy could
+//! complete after the object's deletion. So the grace must also be longer than the longest run of
+//! the function `Catalog`, which copies pictures ([`key_schema::media`]).
 
 mod category;
 mod erasures;
@@ -38,14 +38,12 @@ mod lapses;
 mod objects;
 mod removals;
 pub mod round;
+mod turns;
 
 use std::time::Duration;
 
 use key_schema::pattern::Pattern;
-use key_schema::{
-    archive, cart, customer, document, erasure, follow, graph, heartbeat, instant, like, order, organization, question,
-    session,
-};
+use key_schema::{archive, customer, document, erasure, heartbeat, instant, order};
 use lambda_runtime::{Context, LambdaEvent, service_fn};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -55,44 +53,17 @@ use table::{Measured, SetupError, Table};
 use telemetry::correlation;
 use telemetry::emf::{Line, Unit};
 use tokio::time::Instant;
+use workflows::erasure::with_patterns;
 
 pub use category::Moved;
 pub use grace::{Grace, GraceError};
 use round::{Janitor, Round};
 
-/// The access patterns that the function uses.
-pub const PATTERNS: &[&Pattern] = &[
-    &session::OF_CUSTOMER,
-    &session::READ_ALL,
-    &session::REVOKE_ALL,
-    &session::END_ALL,
-    &cart::DISCARD,
-    &customer::EDIT,
+/// The access patterns besides those of an erasure.
+const OTHERS: &[&Pattern] = &[
     &customer::ERASING,
-    &customer::DELETE,
-    &follow::FOLLOWERS,
-    &follow::ERASE,
-    &like::ERASE,
-    &graph::OWN,
-    &question::ERASABLE,
-    &question::ANSWERS,
-    &question::ERASE,
-    &organization::ERASABLE,
-    &organization::ERASE_MEMBER,
-    &organization::OF_CUSTOMER,
-    &organization::invitation::ROSTER,
-    &organization::invitation::ERASE,
-    &organization::invitation::FORGET,
-    &document::EDIT,
     &document::REMOVALS,
-    &document::RETIRE,
-    &document::HISTORY,
-    &document::SWEEP,
     &document::DISCARD_TEXTS,
-    &document::DELETE,
-    &document::OF_CUSTOMER,
-    &document::RELEASE,
-    &document::FORGET,
     &key_schema::media::UNSETTLED,
     &key_schema::media::DOOM,
     &key_schema::media::REFERENCES,
@@ -123,14 +94,17 @@ pub const PATTERNS: &[&Pattern] = &[
     &heartbeat::BEAT,
 ];
 
+/// The access patterns that the function uses.
+pub const PATTERNS: &[&Pattern] = &with_patterns::<{ OTHERS.len() + workflows::erasure::PATTERNS.len() }>(OTHERS);
+
 /// The time before the deadline at which the function stops, so that its response is still sent.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// The function's event: an operator's input, or EventBridge's scheduled event without these
-/// fields.
+/// The function's event: an operator's input, or EventBridge's scheduled event, which does not have
+/// this field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Event {
-    /// Another grace for this invocation, in seconds. 0 means no grace.
+    /// The grace of this invocation, in seconds, instead of the environment's. 0 means no grace.
     #[serde(default)]
     pub grace_seconds: Option<u32>,
 }

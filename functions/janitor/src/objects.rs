@@ -1,6 +1,7 @@
-//! Unreferenced objects of the bucket: unused copies of uploads, and removed pictures and texts.
+//! Deletes unreferenced objects of the bucket: unused copies of uploads, and removed pictures and
+//! texts.
 //!
-//! [`key_schema::media`] explains why a referenced object is never deleted. This requires that no
+//! [`key_schema::media`] explains why a referenced object is never deleted. This holds only if no
 //! function is still copying an object whose note is older than the grace. The grace ensures that,
 //! because it is longer than a function can run.
 
@@ -57,7 +58,7 @@ enum NotDeleted {
 }
 
 impl Janitor {
-    /// Deletes objects that have been unreferenced since `before` or longer. Stops at `stop`.
+    /// Deletes unreferenced objects with a note from `before` or earlier. Stops at `stop`.
     pub(crate) async fn clear(
         &self,
         now: Instant,
@@ -68,7 +69,7 @@ impl Janitor {
         let (mut found, mut after) = (Vec::new(), None);
         while found.len() < MOST {
             let query = media::unsettled_since(before)?.limit(PAGE).after(after);
-            // Orders and erasures come first. These objects are invisible and can wait.
+            // Orders and erasures come first. Unreferenced objects are invisible and can wait.
             let Ok(page) = timeout_at(stop, self.table.query(&query)).await else {
                 tracing::warn!("no time was left for unreferenced objects");
                 return Ok(());

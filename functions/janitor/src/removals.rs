@@ -1,9 +1,14 @@
 //! Removals that no client repeats: erasures of customers, deletions of documents, and the texts of
 //! discarded drafts.
 //!
-//! A request removes only as much as its [`Budget`] allows, and its repetition continues. The
-//! janitor continues after the grace, also with a budget for each of them.
+//! A request removes only as much as its [`Budget`] allows. If the client repeats the request, it
+//! continues the removal. After the grace, the janitor continues the removal. A round gives each
+//! removal a share of its time, so a large removal delays the others but does not stop them
+//! ([`crate::turns`]).
 
+use std::time::Duration;
+
+use key_schema::id::{CustomerId, DocumentId};
 use key_schema::instant::Instant;
 use key_schema::{customer, document};
 use table::{Budget, TableError};
@@ -12,50 +17,87 @@ use workflows::removal::RemovalError;
 use workflows::{erasure, removal};
 
 use crate::round::{Janitor, ListError, PAGE, Round};
+use crate::turns;
+
+/// The least time of one removal. One step of a deletion removes ten texts, which takes about two
+/// seconds at the permitted rate. So with a shorter share, a deletion would exceed its share.
+const LEAST: Duration = Duration::from_secs(2);
+/// The age at which an unfinished removal counts as failed.
+const OVERDUE_SECONDS: i64 = 24 * 60 * 60;
+
+/// Returns the instant one day ago. Unfinished removals that began earlier count as failed, and the
+/// alarm `JanitorFailures` reports them. They may cause no other error, because each round may do a
+/// part.
+pub(crate) fn overdue_before(now: Instant) -> Instant {
+    now.plus_seconds(-OVERDUE_SECONDS)
+}
+
+enum Unfinished {
+    Customer(CustomerId),
+    Document(DocumentId),
+}
 
 impl Janitor {
-    /// Continues the erasures and deletions that began up to `before`, until `stop`.
+    /// Continues the erasures and deletions that began at `before` or earlier. Stops at `stop`.
     pub(crate) async fn remove(
         &self,
+        now: Instant,
         before: Instant,
         stop: time::Instant,
         round: &mut Round,
     ) -> Result<(), ListError> {
-        // Removals take at most half of the time, because there can be many of them.
+        // Removals take at most half of the remaining time, because there can be many of them.
         let started = time::Instant::now();
         let stop = started + stop.saturating_duration_since(started) / 2;
+        let (mut customers, mut documents) = (Vec::new(), Vec::new());
+        let mut overdue = 0;
         let lists = async {
-            let customers = self.table.query(&customer::erasing(before)?.limit(PAGE)).await?.items;
-            let documents = self.table.query(&document::removals(before)?.limit(PAGE)).await?.items;
-            Ok::<_, ListError>((customers, documents))
+            self.list(|| customer::erasing(before), &mut customers).await?;
+            self.list(|| document::removals(before), &mut documents).await?;
+            if !customers.is_empty() || !documents.is_empty() {
+                let long = overdue_before(now);
+                overdue += self.table.query(&customer::erasing(long)?.limit(PAGE)).await?.items.len();
+                overdue += self.table.query(&document::removals(long)?.limit(PAGE)).await?.items.len();
+            }
+            Ok::<_, ListError>(())
         };
-        let Ok(found) = timeout_at(stop, lists).await else {
-            tracing::warn!("no time was left for removals");
-            return Ok(());
-        };
-        let (customers, documents) = found?;
-        for customer in customers {
-            let budget = Budget::begin(&self.table);
-            count(Box::pin(erasure::go_on(&self.table, &customer.id, &budget)), stop, round).await;
+        match timeout_at(stop, lists).await {
+            Ok(listed) => listed?,
+            Err(_) => tracing::warn!("no time was left to list all removals"),
         }
-        for document in documents {
-            let budget = Budget::begin(&self.table);
-            count(Box::pin(removal::go_on(&self.table, &document.id, &budget)), stop, round).await;
+        if overdue > 0 {
+            tracing::error!(overdue, "removals have been unfinished for more than a day");
+            round.failed += u32::try_from(overdue).unwrap_or(u32::MAX);
+        }
+        let customers = customers.into_iter().map(|customer| Unfinished::Customer(customer.id)).collect();
+        let documents = documents.into_iter().map(|document| Unfinished::Document(document.id)).collect();
+        let removals = turns::alternate(turns::order(customers, now), turns::order(documents, now));
+        for (left, removal) in (1..=removals.len()).rev().zip(&removals) {
+            // A timeout polls its future once even after `stop`, so the time is checked first.
+            if time::Instant::now() >= stop {
+                round.left += 1;
+                continue;
+            }
+            let budget = Budget::share(&self.table, turns::share(stop, left).max(LEAST));
+            let work = async {
+                match removal {
+                    Unfinished::Customer(id) => erasure::go_on(&self.table, id, &budget).await,
+                    Unfinished::Document(id) => removal::go_on(&self.table, id, &budget).await,
+                }
+            };
+            count(timeout_at(stop, Box::pin(work)).await.ok(), round);
+            // A timeout ends the round's removals.
+            let _ = timeout_at(stop, budget.settle()).await;
         }
         Ok(())
     }
 }
 
-/// Continues one removal, and counts its outcome.
-async fn count(removal: impl Future<Output = Result<bool, RemovalError>>, stop: time::Instant, round: &mut Round) {
-    // A timeout polls its future once even after `stop`, so the time is checked first.
-    let outcome = match time::Instant::now() < stop {
-        true => timeout_at(stop, removal).await.ok(),
-        false => None,
-    };
+/// Counts the outcome of one removal.
+fn count(outcome: Option<Result<bool, RemovalError>>, round: &mut Round) {
     match outcome {
         Some(Ok(true)) => round.removed += 1,
-        // The list was outdated.
+        // The index was outdated: the removal had already ended.
         Some(Ok(false)) => {}
         // The next round continues.
         Some(Err(RemovalError::Table(TableError::OverBudget | TableError::Contended))) | None => round.left += 1,

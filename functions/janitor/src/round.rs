@@ -1,4 +1,4 @@
-//! One round of the janitor: the unfinished orders, and their outcomes.
+//! One round of the janitor. This module handles the unfinished orders itself.
 
 use std::time::Duration;
 
@@ -6,9 +6,11 @@ use futures::StreamExt as _;
 use key_schema::heartbeat;
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
+use key_schema::item::FromItem;
 use key_schema::key::KeyError;
 use key_schema::order::staged::{self, Work};
 use key_schema::order::{self, OrderStatus};
+use key_schema::request::Query;
 use serde::Serialize;
 use storage::media::Media;
 use storage::objects::ObjectStore;
@@ -16,14 +18,16 @@ use table::{Measured, Table, TableError};
 use tokio::time::{self, timeout_at};
 use workflows::staging::{self, StagingError, Undone};
 
-use crate::{Grace, Moved};
+use crate::{Grace, Moved, turns};
 
 /// The number of orders that are handled concurrently. It is low, because the orders change the
-/// same stocks and customers' requests come first.
+/// same stocks as customers' requests, which take precedence.
 pub(crate) const AT_ONCE: usize = 4;
-/// The number of orders on a page of the list.
+/// The number of entries on a page of a list.
 pub(crate) const PAGE: usize = 100;
-/// The maximum number of pages in one round. A later round finds the other orders.
+/// The age at which an order that other requests keep busy counts as failed.
+const OVERDUE: Duration = Duration::from_secs(24 * 60 * 60);
+/// The maximum number of pages of one list in a round. A later round finds the other entries.
 const MAX_PAGES: usize = 50;
 
 /// The results of a round.
@@ -43,11 +47,11 @@ pub struct Round {
     pub removed: u32,
     /// Completed erasures of customers.
     pub erased: u32,
-    /// Orders, objects and erasures that failed, and a failed category move. The log has each of
-    /// them.
+    /// Orders, objects, erasures and removals that failed, removals that have been unfinished for
+    /// more than a day, and a failed category move. The log has each of them.
     pub failed: u32,
-    /// Orders, objects and erasures for which no time was left, and lapsed orders that another
-    /// worker handles.
+    /// Orders, objects, erasures and removals that a later round continues. No time was left for
+    /// them, or they conflict with other requests.
     pub left: u32,
     /// The outcome of the category move, if an abandoned move was found.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,7 +61,7 @@ pub struct Round {
     pub oldest: Duration,
 }
 
-/// A list of work cannot be read: orders, erasures or objects.
+/// A list of work cannot be read: orders, removals, erasures or objects.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
     /// The table cannot be read.
@@ -113,8 +117,8 @@ impl Janitor {
         self.table.meter().take()
     }
 
-    /// Writes the heartbeat that the stream's consumers report. If the write fails, the consumers'
-    /// alarm reports the failure, and the round continues.
+    /// Writes the heartbeat, so that each consumer of the stream emits its metric. If the write
+    /// fails, the alarm on that metric fires, and the round continues.
     pub async fn beat(&self, now: Instant) {
         let written = match heartbeat::beat(now) {
             Ok(beat) => self.table.write(&beat).await.map_err(|error| error.to_string()),
@@ -126,22 +130,29 @@ impl Janitor {
     }
 
     /// Handles the orders that have been unfinished for longer than the grace. Then handles lapsed
-    /// orders, erasures and objects. All work ends at `stop`. If the list of unfinished orders
-    /// cannot be read to its end, the janitor still handles the orders that it has read.
+    /// orders, removals, erasures and objects. All work ends at `stop`. If the list of unfinished
+    /// orders cannot be read to its end, the janitor still handles the orders that it has read.
     pub async fn run_round(&self, now: Instant, grace: Grace, stop: time::Instant) -> (Round, Result<(), ListError>) {
         let mut found = Vec::new();
-        // Listing takes at most half of the time. Otherwise a slow table or a long list would leave
-        // no time for the work.
+        // Listing takes at most half of the remaining time. Otherwise a slow table or a long list
+        // would leave no time for the work.
         let started = time::Instant::now();
         let half = started + stop.saturating_duration_since(started) / 2;
-        let listed = match timeout_at(half, self.list(grace.before(now), &mut found)).await {
+        let list = self.list(|| staged::unfinished(grace.before(now)), &mut found);
+        let listed = match timeout_at(half, list).await {
             Ok(listed) => listed,
             Err(_) if found.is_empty() => Err(ListError::Time),
             Err(_) => Ok(()),
         };
+        // An order with conflicts can take seconds, so the unfinished orders get half of the
+        // remaining time, too, and each round begins at another order.
+        let started = time::Instant::now();
+        let half = started + stop.saturating_duration_since(started) / 2;
+        let found = turns::order(found, now);
         let mut round = Round { found: u32::try_from(found.len()).unwrap_or(u32::MAX), ..Round::default() };
-        let mut outcomes =
-            futures::stream::iter(&found).map(|id| self.handle_order(id, now, stop)).buffer_unordered(AT_ONCE);
+        let mut outcomes = futures::stream::iter(&found)
+            .map(|order| self.handle_order(&order.id, now, half))
+            .buffer_unordered(AT_ONCE);
         while let Some((outcome, age)) = outcomes.next().await {
             round.oldest = round.oldest.max(age);
             match outcome {
@@ -154,19 +165,24 @@ impl Janitor {
         }
         drop(outcomes);
         let lapsed = self.lapse(now, stop, &mut round).await;
-        let removed = self.remove(grace.before(now), stop, &mut round).await;
-        let erased = self.erase(grace.twice_before(now), stop, &mut round).await;
+        let removed = self.remove(now, grace.before(now), stop, &mut round).await;
+        let erased = self.erase(now, grace.twice_before(now), stop, &mut round).await;
         let cleared = self.clear(now, grace.before(now), stop, &mut round).await;
         (round, listed.and(lapsed).and(removed).and(erased).and(cleared))
     }
 
-    /// Reads the whole list before any work, up to [`MAX_PAGES`]. So its length is the backlog, and
-    /// an order that fails does not block the orders after it.
-    async fn list(&self, before: Instant, found: &mut Vec<OrderId>) -> Result<(), ListError> {
+    /// Reads a whole list before any work, up to [`MAX_PAGES`]. So its length is the backlog, and
+    /// an entry that fails does not block the entries after it. Adds the entries of each page to
+    /// `found`, so that a timeout keeps them.
+    pub(crate) async fn list<T: FromItem>(
+        &self,
+        query: impl Fn() -> Result<Query<T>, KeyError>,
+        found: &mut Vec<T>,
+    ) -> Result<(), ListError> {
         let mut after = None;
         for _ in 0..MAX_PAGES {
-            let page = self.table.query(&staged::unfinished(before)?.limit(PAGE).after(after)).await?;
-            found.extend(page.items.into_iter().map(|order| order.id));
+            let page = self.table.query(&query()?.limit(PAGE).after(after)).await?;
+            found.extend(page.items);
             after = page.next;
             if after.is_none() {
                 break;
@@ -184,6 +200,10 @@ impl Janitor {
         }
         let outcome = match timeout_at(stop, self.end(id, now, &mut age)).await {
             Ok(Ok(outcome)) => outcome,
+            Ok(Err(error)) if is_busy(&error) && age < OVERDUE => {
+                tracing::warn!(order = %id, reason = reason(&error), %error, "an unfinished order is left");
+                Outcome::Left
+            }
             Ok(Err(error)) => {
                 tracing::error!(order = %id, reason = reason(&error), %error, "an unfinished order failed");
                 Outcome::Failed
@@ -214,6 +234,12 @@ impl Janitor {
     }
 }
 
+/// Returns whether other requests or the capacity of the table prevented the work. Customers can
+/// cause this at any time, so it is no failure of the janitor.
+pub(crate) const fn is_busy(error: &StagingError) -> bool {
+    matches!(error, StagingError::Contended | StagingError::Table(TableError::Contended | TableError::Throttled))
+}
+
 /// Returns a stable name for a failure in the log, independent of the message.
 pub(crate) const fn reason(error: &StagingError) -> &'static str {
     match error {
@@ -222,7 +248,9 @@ pub(crate) const fn reason(error: &StagingError) -> &'static str {
         StagingError::Table(TableError::Throttled | TableError::OverBudget) => "throttled",
         StagingError::Table(TableError::Unavailable(_) | TableError::Unprocessed(_)) => "unavailable",
         StagingError::Table(TableError::Decode(_)) => "malformed",
-        StagingError::Table(TableError::Rejected(_) | TableError::TooManyActions(_)) => "rejected",
+        StagingError::Table(TableError::Rejected(_) | TableError::NoTable(_) | TableError::TooManyActions(_)) => {
+            "rejected"
+        }
         StagingError::Encode(_) => "not_encodable",
     }
 }

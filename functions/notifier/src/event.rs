@@ -1,4 +1,4 @@
-//! The events from EventBridge, and the news for customers in them.
+//! The events from EventBridge, and the news that they contain for customers.
 
 use bus::{Data, DecodeError, EmailVerificationRequested, Event, OrderPlaced, OrderStatusChanged, Reason};
 use key_schema::id::{CustomerId, OrderId};
@@ -37,7 +37,8 @@ impl Delivery {
         (text("type"), text("id"))
     }
 
-    /// Returns the id of the request that caused the event, if the event has a valid id.
+    /// Returns the id of the request that caused the event, if the event has a valid correlation
+    /// id.
     #[must_use]
     pub fn cause(&self) -> Option<&str> {
         self.detail.get("correlation_id").and_then(Value::as_str).and_then(correlation::id)
@@ -110,7 +111,8 @@ impl<'a> News<'a> {
             Data::EmailVerificationRequested(EmailVerificationRequested { customer_id, expires_at }) => {
                 Some(Self::Code { customer: customer_id, expires_at: *expires_at })
             }
-            Data::StockLow(_) | Data::ReviewPosted(_) | Data::CustomerTierChanged(_) => None,
+            // Version 1 of `OrderPlaced` already causes the message about the same order.
+            Data::OrderPlacedV2(_) | Data::StockLow(_) | Data::ReviewPosted(_) | Data::CustomerTierChanged(_) => None,
         }
     }
 }

@@ -4,6 +4,10 @@
 //! Received` ([events of SES](https://docs.aws.amazon.com/eventbridge/latest/ref/events-ref-ses.html)).
 //! The detail has the fields of every [SES event
 //! record](https://docs.aws.amazon.com/ses/latest/dg/event-publishing-retrieving-sns-contents.html).
+//!
+//! A report also lists the addresses that bounced or complained. SES takes these addresses from the
+//! message of the recipient's mail server, so the recipient could name any address there. The
+//! notifier ignores them, and stops mail to the address to which it sent the mail.
 
 use key_schema::recipient::StopReason;
 use key_schema::text::Email;
@@ -32,27 +36,20 @@ pub struct Feedback {
 #[derive(Deserialize)]
 #[serde(tag = "eventType")]
 enum Detail {
-    Bounce { bounce: Bounce },
-    Complaint { complaint: Complaint },
+    Bounce { bounce: Bounce, mail: Mail },
+    Complaint { mail: Mail },
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Bounce {
     bounce_type: String,
-    bounced_recipients: Vec<Recipient>,
 }
 
+/// The mail that the report is about.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Complaint {
-    complained_recipients: Vec<Recipient>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Recipient {
-    email_address: String,
+struct Mail {
+    destination: Vec<String>,
 }
 
 impl Feedback {
@@ -62,28 +59,26 @@ impl Feedback {
     /// [`NotFeedback`].
     pub fn read(detail: &Value) -> Result<Self, NotFeedback> {
         let (reason, recipients) = match Detail::deserialize(detail).map_err(|_| NotFeedback)? {
-            Detail::Bounce { bounce } if bounce.bounce_type == "Permanent" => {
-                (StopReason::Bounce, bounce.bounced_recipients)
+            Detail::Bounce { bounce, mail } if bounce.bounce_type == "Permanent" => {
+                (StopReason::Bounce, mail.destination)
             }
             // A bounce that is not permanent, for example because of a full mailbox, stops no mail.
             Detail::Bounce { .. } => (StopReason::Bounce, Vec::new()),
-            Detail::Complaint { complaint } => (StopReason::Complaint, complaint.complained_recipients),
+            Detail::Complaint { mail } => (StopReason::Complaint, mail.destination),
         };
         if recipients.len() > MAX_RECIPIENTS {
             return Err(NotFeedback);
         }
-        let recipients = recipients.iter().map(Recipient::address).collect::<Result<_, _>>()?;
+        let recipients = recipients.iter().map(|recipient| address(recipient)).collect::<Result<_, _>>()?;
         Ok(Self { reason, recipients })
     }
 }
 
-impl Recipient {
-    /// Returns the address of `name@domain` or `Name <name@domain>`.
-    fn address(&self) -> Result<Email, NotFeedback> {
-        let text = self.email_address.trim();
-        let bare = text.strip_suffix('>').and_then(|text| text.rsplit_once('<')).map_or(text, |(_, bare)| bare);
-        bare.parse().map_err(|_| NotFeedback)
-    }
+/// Returns the address of `name@domain` or `Name <name@domain>`.
+fn address(text: &str) -> Result<Email, NotFeedback> {
+    let text = text.trim();
+    let bare = text.strip_suffix('>').and_then(|text| text.rsplit_once('<')).map_or(text, |(_, bare)| bare);
+    bare.parse().map_err(|_| NotFeedback)
 }
 
 #[cfg(test)]
@@ -95,10 +90,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_permanent_bounces_and_complaints_have_recipients() {
+    fn a_report_concerns_the_address_of_the_mail_and_no_other() {
         let bounce = |kind: &str, address: &str| {
             json!({"eventType": "Bounce", "bounce": {"bounceType": kind, "bounceSubType": "General",
-                "bouncedRecipients": [{"emailAddress": address, "action": "failed"}]}, "mail": {}})
+                "bouncedRecipients": [{"emailAddress": "victim@example.com", "action": "failed"}]},
+                "mail": {"destination": [address]}})
         };
         let zoe: Vec<Email> = vec!["zoe@example.com".parse().unwrap()];
         for address in ["zoe@example.com", "Zoë <zoe@example.com>", " <zoe@example.com>"] {
@@ -108,21 +104,22 @@ mod tests {
         for kind in ["Transient", "Undetermined"] {
             assert!(Feedback::read(&bounce(kind, "zoe@example.com")).unwrap().recipients.is_empty(), "{kind}");
         }
-        let complaint = json!({"eventType": "Complaint",
-            "complaint": {"complainedRecipients": [{"emailAddress": "zoe@example.com"}]}});
+        let complaint = json!({"eventType": "Complaint", "mail": {"destination": ["zoe@example.com"]},
+            "complaint": {"complainedRecipients": [{"emailAddress": "nobody"}]}});
         let read = Feedback::read(&complaint).unwrap();
         assert_eq!(read, Feedback { reason: StopReason::Complaint, recipients: zoe });
     }
 
     #[test]
-    fn a_report_in_another_form_is_refused() {
-        let many = vec![json!({"emailAddress": "zoe@example.com"}); MAX_RECIPIENTS + 1];
+    fn a_report_in_an_unknown_form_is_refused() {
+        let many = vec!["zoe@example.com"; MAX_RECIPIENTS + 1];
         for detail in [
             json!({}),
             json!({"eventType": "Delivery", "delivery": {}}),
             json!({"eventType": "Bounce"}),
-            json!({"eventType": "Complaint", "complaint": {"complainedRecipients": [{"emailAddress": "nobody"}]}}),
-            json!({"eventType": "Complaint", "complaint": {"complainedRecipients": many}}),
+            json!({"eventType": "Complaint", "complaint": {}}),
+            json!({"eventType": "Complaint", "mail": {"destination": ["nobody"]}}),
+            json!({"eventType": "Complaint", "mail": {"destination": many}}),
         ] {
             assert_eq!(Feedback::read(&detail), Err(NotFeedback), "{detail}");
         }

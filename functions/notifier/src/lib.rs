@@ -2,15 +2,17 @@
 //! placed, and a message at each step that matters to them. It also mails the codes that verify
 //! email addresses, and stops mail to an address after a permanent bounce or a complaint.
 //!
-//! # Which mails are not sent
+//! # Which mails are sent
 //!
 //! Customers can enter any address, so these rules protect the owners of addresses:
 //!
-//! - A message about an order goes only to a verified address.
-//! - A message with a code goes only to the address of the request, while the code is valid.
+//! - A message about an order is sent only to a verified address.
+//! - A message with a code is sent only to the address for which the code was requested, while the
+//!   code is valid.
 //! - An address gets a limited number of mails a day. The limit of mails with codes is lower
-//!   ([`key_schema::recipient`]). Repeated attempts of one message count once.
-//! - No mail goes to an address after a permanent bounce or a complaint.
+//!   ([`key_schema::recipient`]). Repeated attempts to send one message count once.
+//! - After a permanent bounce or a complaint an address gets no mail, until staff enter the address
+//!   again.
 //!
 //! A message that a rule refuses is dropped for good, logged and counted without the address.
 //!
@@ -25,7 +27,7 @@
 //!                                             └─ window ─┘
 //! ```
 //!
-//! - Before SES accepts the message, a failure costs nothing, because the next attempt sends it. If
+//! - Before SES accepts the message, a failure does no harm, because the next attempt sends it. If
 //!   an attempt crashed, its lease excludes other attempts until the lease expires. The next
 //!   attempt waits for this, if it has enough time. Otherwise it fails, and Lambda starts another
 //!   attempt after a minute.
@@ -34,8 +36,8 @@
 //! - **Between SES's acceptance and the record there is a window in which a crash repeats a
 //!   message.** In these milliseconds the function may crash, or SES's response may be lost. The
 //!   next attempt cannot know that the message was accepted, and sends a second mail. A second mail
-//!   is better than none. A record that cannot be written in time does not repeat the message,
-//!   because the invocation still succeeds and Lambda does not retry it.
+//!   is better than none. A failure to write the record does not repeat the message, because the
+//!   invocation still succeeds and Lambda does not retry it.
 //!
 //! Two attempts never send at once, because an attempt stops before its lease ends ([`notifier`]).
 //!

@@ -20,14 +20,14 @@ pub trait Mailer: Send + Sync {
     fn send(&self, message: &Message) -> impl Future<Output = Result<(), MailError>> + Send;
 }
 
-/// The reason why a message was not sent, or may not have been.
+/// The reason why a message was not sent, or may not have been sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MailError {
     /// The message's recipient or content is refused permanently.
     #[error("the message is refused: {0}")]
     Rejected(String),
     /// The account's limit per second or per day is reached. The message was certainly not sent.
-    #[error("the mail service takes no more at the moment: {0}")]
+    #[error("the mail service takes no more messages at the moment: {0}")]
     Throttled(String),
     /// This deployment may not send: the sender is not verified, or sending is paused. The message
     /// was certainly not sent.
@@ -55,9 +55,9 @@ pub struct Ses {
 }
 
 impl Ses {
-    /// Creates a mailer with the sender's address and the configuration set by which SES reports
-    /// bounces and complaints. It never retries, because SES may have accepted a request whose
-    /// response was lost. Only the claim in the table decides about another attempt.
+    /// Creates a mailer with the sender's address and the name of a configuration set. SES reports
+    /// bounces and complaints through that set. The mailer never retries, because SES may have
+    /// accepted a request whose response was lost. Only the table's claim decides about a retry.
     #[must_use]
     pub fn new(service: Service, from: String, configuration_set: String) -> Self {
         Self { service: service.with_limits(Limits::once(REQUEST_TIMEOUT)), from, configuration_set }
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_code_of_a_refusal_classifies_it_as_rejected_throttled_refused_or_unknown() {
+    fn an_error_code_of_ses_means_rejected_throttled_refused_or_unknown() {
         let judged = |code: &str| {
             let body = format!("{{\"__type\":\"{code}\",\"message\":\"ann@example.com\"}}");
             judge(&Response { status: 400, body: body.into(), ..Response::default() })

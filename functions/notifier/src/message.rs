@@ -78,6 +78,11 @@ impl Message {
         for line in lines {
             let _ = writeln!(text, "{} x {}: {}", line.quantity, quoted(&line.name), amount(line.total));
         }
+        let goods: i64 = lines.iter().map(|line| line.total.amount).sum();
+        let shipping = order.total.amount.saturating_sub(goods);
+        if !lines.is_empty() && shipping > 0 {
+            let _ = writeln!(text, "Shipping: {}", amount(Money::new(shipping, order.total.currency)));
+        }
         let _ = writeln!(text, "Total: {}", amount(order.total));
         let _ = writeln!(text, "Ordered on: {}", order.placed_at.day());
         let kind = if occasion == Occasion::Placed { Kind::OrderPlaced } else { Kind::OrderStatusChanged };

@@ -1,4 +1,5 @@
-//! The processing of one event: claim, send, record. See the crate for the guarantees.
+//! Handles one event: claims its message, sends it and records the outcome. The crate's page
+//! explains the guarantees.
 
 use std::time::Duration;
 
@@ -28,17 +29,18 @@ pub const LEASE: Duration = Duration::from_secs(10);
 /// How long an attempt may send after its claim. This time ends 2 s before the lease, because
 /// clocks may differ.
 pub const SEND_UNTIL: Duration = Duration::from_secs(8);
-/// The time of an invocation that is reserved after sending, to record the outcome and to respond.
-/// With less time left, no attempt begins or continues to send.
+/// The time at the end of an invocation that is reserved to record the outcome and to respond. With
+/// less time left, no attempt begins or continues to send.
 pub const MARGIN: Duration = Duration::from_secs(3);
 /// The part of [`MARGIN`] that is reserved for the response. When only this time is left, the
-/// attempt gives up the record. Otherwise Lambda would end the function during the write, count
-/// that as a failure and invoke it again, which sends the message again.
+/// attempt stops recording. Otherwise Lambda would end the function during the write, count that
+/// as a failure and invoke the function again, which sends the message again.
 pub const ANSWER: Duration = Duration::from_secs(1);
 /// The interval at which an attempt checks whether another attempt has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// The maximum age, in seconds, at which an event in a replay of the archive still sends a message.
-/// Younger events still have their records, because records live longer ([`LIFETIME_SECONDS`]).
+/// The maximum age, in seconds, of an event that may send a message in a replay of the archive. If
+/// such an event has sent its message already, the record of the message prevents a second message.
+/// The record still exists, because records live longer ([`LIFETIME_SECONDS`]).
 pub const MAX_REPLAY_AGE_SECONDS: i64 = 30 * 24 * 60 * 60;
 
 /// The outcome of an event.
@@ -48,11 +50,12 @@ pub enum Outcome {
     Sent,
     /// An earlier delivery of the event has completed.
     Known,
-    /// The event does not concern customers, or is too old.
+    /// The event has no news for a customer. It concerns no customer, is too old, reports a bounce
+    /// that is not permanent, or its code is no longer needed or valid.
     NoNews,
     /// The customer or the order does not exist any more.
     NotFound,
-    /// The mail service refuses the message permanently.
+    /// The mail service refuses the message permanently, or the address is not a plain address.
     Rejected,
     /// The customer has not verified the address.
     Unverified,
@@ -88,7 +91,7 @@ pub enum NotifyError {
     /// This program does not know the event.
     #[error("the event cannot be read: {0}")]
     Event(#[from] bus::DecodeError),
-    /// The report of SES has another form.
+    /// A report of SES cannot be read.
     #[error(transparent)]
     Feedback(#[from] NotFeedback),
     /// Another attempt has claimed the message and has not ended yet.
@@ -212,8 +215,8 @@ impl<M: Mailer> Notifier<M> {
         }
     }
 
-    /// Returns the message with the code of a request, if this is still the customer's latest
-    /// request.
+    /// Returns the message with the code of a request, if the request is still the customer's
+    /// latest.
     async fn with_code(&self, id: &CustomerId, expires_at: Instant, now: Instant) -> Result<Composed, NotifyError> {
         let mut found = self.table.batch_get(&verification::read(id)?).await?.into_iter();
         let (Some(Some(AnyEntity::Customer(customer))), Some(Some(AnyEntity::EmailVerification(request)))) =
@@ -230,7 +233,7 @@ impl<M: Mailer> Notifier<M> {
         })
     }
 
-    /// Claims the message of an event for one attempt, and counts it for its recipient.
+    /// Claims the message of an event for one attempt, and counts the message for its recipient.
     async fn claim(
         &self,
         event: &Event,
@@ -271,7 +274,7 @@ impl<M: Mailer> Notifier<M> {
             Err(error) => {
                 // If the release fails, the next attempt waits for the lease to expire.
                 if error.is_certain() && timeout_at(end, self.release(&claim, now)).await.is_err() {
-                    tracing::info!(event_id = event.id.as_str(), "no time was left to give a claim back");
+                    tracing::info!(event_id = event.id.as_str(), "no time was left to release a claim");
                 }
                 return Err(error.clone().into());
             }
@@ -289,7 +292,8 @@ impl<M: Mailer> Notifier<M> {
         }
     }
 
-    /// Sends the message. While the service is busy, it retries until `until`.
+    /// Sends the message. While the service is busy, it retries until `until`, or until the budget
+    /// of [`Backoff`] is used up.
     async fn send(&self, message: &Message, until: Clock) -> Result<(), MailError> {
         let mut backoff = Backoff::new();
         loop {
@@ -306,8 +310,8 @@ impl<M: Mailer> Notifier<M> {
         }
     }
 
-    /// Records the outcome of the message. A failure is only a warning: the message has been sent,
-    /// and an error would cause a second mail.
+    /// Records the outcome of the message. A failure is only a warning, because an error would
+    /// cause another attempt to send.
     async fn settle(&self, event: &Event, state: MailState, now: Instant) {
         let mut backoff = Backoff::new();
         loop {
@@ -334,7 +338,7 @@ impl<M: Mailer> Notifier<M> {
             Err(error) => Err(error.to_string()),
         };
         if let Err(error) = released {
-            tracing::info!(event_id = claim.event_id, error, "a claim is not given back");
+            tracing::info!(event_id = claim.event_id, error, "a claim was not released");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Checks the limits of a customer: the unpaid orders, and the orders that the customer places in a
+//! Checks a customer's limits: on unpaid orders, and on the orders that the customer places in a
 //! day.
 
 use std::cmp::Reverse;
@@ -11,11 +11,11 @@ use key_schema::item::Stored;
 use key_schema::order::open::{Limits, OpenOrder, OpenOrders};
 use key_schema::order::{self, MAX_LINES};
 
-use crate::place::WantedLine;
+use crate::lines::WantedLine;
 
-/// Returns the entry of a wanted order for its customer's open orders. `known` is the stored list
-/// of open orders. Returns [`None`] if only some lines of another order were read. The caller then
-/// reads the open orders again.
+/// Returns the entry that an order of these `lines` gets in its customer's list of open orders.
+/// `known` is the stored list. Returns [`None`] if only some lines of another order were read. The
+/// caller then reads the open orders again.
 ///
 /// # Errors
 /// 409 `too_many_pending_orders`, 409 `quantity_limit` with the lines, or 429 `quota_exceeded`.
@@ -53,7 +53,7 @@ pub async fn entry(
         return Err(Problem::daily_limit(max, "orders", now));
     }
 
-    // The sum of the other orders' largest lines is an upper bound for the pieces of each product.
+    // The sum of the open orders' largest lines is an upper bound for their pieces of each product.
     // If the bound exceeds the limit, the loop reads the lines of these orders. It begins with the
     // orders that have the largest lines.
     let max = limits.max_pending_quantity;

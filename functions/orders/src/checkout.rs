@@ -2,14 +2,18 @@
 
 use http_api::fields::{boolean, money};
 use http_api::{Code, Once, Problem, Request, Response};
-use key_schema::cart::{self, CartLine};
+use key_schema::cart::{self, Cart, CartLine};
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::idempotency;
 use key_schema::instant::Instant;
 use key_schema::order::MAX_TOTAL;
 
 use crate::App;
-use crate::place::{Wanted, WantedLine, place, replay};
+use crate::addresses;
+use crate::lines::WantedLine;
+use crate::place::{Wanted, first_response_or, place, replay};
+use crate::promotions;
+use crate::quote::{self, Quote, Quoted};
 
 /// POST customers/{id}/cart/checkout: places an order for the cart. The Idempotency-Key is
 /// optional. Without a key, a repeated request finds an empty cart, because the transaction that
@@ -23,13 +27,20 @@ pub async fn checkout(app: &App, request: &Request<'_>) -> Result<Response, Prob
     let caller = owner.caller();
     // Only staff may send `lapses`. For any other caller it is an unknown field.
     let lapses = if caller.is_staff() { body.optional("lapses", boolean) } else { Some(None) };
-    let (expected_total, lapses) = body.finish((expected_total, lapses))?;
+    let addresses = addresses::read(&mut body);
+    let mut sealed = quote::read(&mut body);
+    if let (Some(Some(_)), Some(addresses)) = (&sealed, &addresses)
+        && !addresses.is_empty()
+    {
+        sealed = body.refuse("quote_id", "already contains the addresses, so leave them out");
+    }
+    let (expected_total, lapses, addresses, sealed) = body.finish((expected_total, lapses, addresses, sealed))?;
     let lapses = lapses == Some(true);
     let once = Once::optional(request)?;
     let now = Instant::now();
     let cart = services.table.get(&cart::get(&customer_id)?).await?.filter(|cart| cart.expires_at > now);
-    // The record is read after the cart. So if the cart is missing because the first attempt has
-    // removed it, this read finds the record.
+    // The idempotency record is read after the cart. So if the cart is missing because the first
+    // attempt has removed it, this read finds the record.
     if let Some(once) = &once
         && let Some(record) = services.table.get(&idempotency::get(once.scope())?).await?
         && let Some(first) = replay(services, once, Some(&record), now).await?
@@ -39,16 +50,20 @@ pub async fn checkout(app: &App, request: &Request<'_>) -> Result<Response, Prob
     let Some(cart) = cart.filter(|cart| !cart.lines.is_empty()) else {
         return Err(Problem::new(Code::CartEmpty, "The cart is empty."));
     };
-    let mut lines: Vec<_> = cart.lines.iter().enumerate().collect();
-    // The order keeps the sequence in which the customer added the lines.
-    lines.sort_by_key(|(_, (_, line))| line.added_at);
-    let wanted_line = |(at, (product, line)): (usize, (&ProductId, &CartLine))| WantedLine {
-        pointer: format!("/items/{at}"),
-        product_id: product.clone(),
-        quantity: line.quantity,
-        total: None,
+    let (addresses, quote) = match sealed {
+        None => (addresses, None),
+        Some(sealed) => {
+            let quote = Quote::open(services, &customer_id, &sealed, now)?;
+            let (rules, limits) = tokio::try_join!(quote::rules(services), app.limits())?;
+            let promotions = match promotions::usable(services, &customer_id, &rules, quote.codes(), None, now).await {
+                Ok(promotions) => promotions,
+                // The first attempt may have completed meanwhile, and used up a promotion.
+                Err(problem) => return first_response_or(services, once.as_ref(), now, problem).await,
+            };
+            (quote.addresses(), Some(Quoted { quote, rules, promotions, rounding: limits.tax_rounding }))
+        }
     };
-    let lines = lines.into_iter().map(wanted_line).collect();
+    let lines = lines_of(&cart);
     let wanted = Wanted {
         customer_id,
         list: "/items",
@@ -58,6 +73,22 @@ pub async fn checkout(app: &App, request: &Request<'_>) -> Result<Response, Prob
         store_id: None,
         lapses,
         expected_total,
+        addresses,
+        quote,
     };
     place(app, caller, wanted, once.as_ref(), None, Some(cart::check_out(&cart)?)).await
+}
+
+/// Returns the lines of a cart, in the sequence in which the customer last set them.
+pub fn lines_of(cart: &Cart) -> Vec<WantedLine> {
+    let mut lines: Vec<_> = cart.lines.iter().enumerate().collect();
+    lines.sort_by_key(|(_, (_, line))| line.added_at);
+    let wanted_line = |(at, (product, line)): (usize, (&ProductId, &CartLine))| WantedLine {
+        pointer: format!("/items/{at}"),
+        product_id: product.clone(),
+        quantity: line.quantity,
+        total: None,
+        discounts: Vec::new(),
+    };
+    lines.into_iter().map(wanted_line).collect()
 }

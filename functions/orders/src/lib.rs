@@ -1,13 +1,18 @@
 //! Orders: placing, payment, refunds, status changes, invoices and lists.
 
+mod addresses;
 mod bounds;
 mod checkout;
 mod invoice;
 mod limits;
+mod lines;
 mod list;
 mod log;
 mod picking;
 mod place;
+mod price;
+mod promotions;
+mod quote;
 mod refund;
 mod refusal;
 mod sales;
@@ -17,14 +22,14 @@ mod view;
 use http_api::{Error, Measured, PatternCost, Routes, Services};
 use key_schema::order::open::Limits;
 use key_schema::pattern::Pattern;
-use key_schema::{cart, idempotency, order, settings, wallet};
+use key_schema::{cart, customer, idempotency, order, pricing, promotion, settings, wallet};
 
 /// The function's state, built once at start-up.
 #[derive(Debug)]
 pub struct App {
     /// The table.
     pub services: Services,
-    /// The limits of open orders for a shop whose settings have none.
+    /// The limits of open orders for a shop whose settings have no limits.
     pub defaults: Limits,
 }
 
@@ -50,6 +55,7 @@ const PLACE_ORDER: &[&Pattern] = &[
     &order::LINES,
     &order::HEAD,
     &order::REFERENCE,
+    &order::addresses::READ,
     &order::open::OPEN,
     &order::staged::AVAILABLE,
     &order::staged::BEGIN,
@@ -63,6 +69,7 @@ const PLACE_ORDER: &[&Pattern] = &[
 /// The access patterns of a checkout.
 const CHECK_OUT: &[&Pattern] = &[
     &cart::GET,
+    &order::addresses::READ,
     &order::PREPARE,
     &order::PLACE,
     &order::EDIT,
@@ -74,6 +81,11 @@ const CHECK_OUT: &[&Pattern] = &[
     &order::staged::COMMIT,
     &order::staged::UNDO,
     &settings::READ,
+    &pricing::READ,
+    &promotion::FIND,
+    &promotion::READ,
+    &customer::GET,
+    &order::OF_CUSTOMER,
     &idempotency::GET,
 ];
 
@@ -84,10 +96,19 @@ pub fn routes() -> Routes<App> {
         .checking(|app: &App| app.services.checks())
         .on("POST /v1/orders", PLACE_ORDER, |app, request| Box::pin(place::create(app, request)))
         .on("GET /v1/orders", &[&order::BY_STATUS], |app, request| Box::pin(list::by_status(&app.services, request)))
-        .on("GET /v1/orders/{id}", &[&order::GET], |app, request| Box::pin(list::get(&app.services, request)))
+        .on("GET /v1/orders/{id}", &[&order::GET, &order::addresses::READ], |app, request| {
+            Box::pin(list::get(&app.services, request))
+        })
         .on(
             "POST /v1/orders/{id}/status",
-            &[&order::EDIT, &order::HEAD, &order::MOVE, &order::staged::GIVE_BACK, &wallet::CONVERT],
+            &[
+                &order::EDIT,
+                &order::HEAD,
+                &order::MOVE,
+                &order::staged::GIVE_BACK,
+                &wallet::CONVERT,
+                &order::addresses::READ,
+            ],
             |app, request| Box::pin(status::change(&app.services, request)),
         )
         .on(
@@ -119,6 +140,21 @@ pub fn routes() -> Routes<App> {
         .on("POST /v1/customers/{id}/cart/checkout", CHECK_OUT, |app, request| {
             Box::pin(checkout::checkout(app, request))
         })
+        .on(
+            "POST /v1/customers/{id}/cart/quote",
+            &[
+                &cart::GET,
+                &cart::PRODUCTS,
+                &customer::GET,
+                &pricing::READ,
+                &promotion::FIND,
+                &promotion::UNKNOWN_CODES,
+                &promotion::READ,
+                &order::OF_CUSTOMER,
+                &settings::READ,
+            ],
+            |app, request| Box::pin(quote::create(app, request)),
+        )
         .on("GET /v1/picking", &[&key_schema::picking::STATIONS, &key_schema::picking::WAITING], |app, request| {
             Box::pin(picking::queue(&app.services, request))
         })

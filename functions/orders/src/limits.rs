@@ -1,10 +1,12 @@
 //! The limits of open orders: the shop's settings, or the defaults.
 
 use http_api::Problem;
+use key_schema::order::TaxRounding;
 use key_schema::order::open::{
     Limits, MAX_ORDERS_PER_DAY, MAX_PENDING_LINES, MAX_PENDING_ORDERS, MAX_PENDING_QUANTITY, PENDING_MINUTES,
 };
 use key_schema::settings::Known;
+use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::App;
@@ -40,13 +42,15 @@ impl App {
     }
 }
 
-/// Reads the public setting `orders`. An earlier version of `PUT /v1/settings` did not check this
+/// Reads the public setting `orders`. `PUT /v1/settings` of an earlier release did not check this
 /// setting. So the function treats an invalid limit as missing.
 fn of(known: &Known, defaults: Limits) -> Limits {
     let values: Value = serde_json::from_str(&known.values).unwrap_or_default();
+    let orders = values.get("orders");
     let limit = |name: &str, range: std::ops::RangeInclusive<u64>| {
-        values.get("orders")?.get(name)?.as_u64().filter(|limit| range.contains(limit))
+        orders?.get(name)?.as_u64().filter(|limit| range.contains(limit))
     };
+    let flag = |name: &str| orders?.get(name)?.as_bool();
     Limits {
         pending_minutes: limit("pending_minutes", PENDING_MINUTES).unwrap_or(defaults.pending_minutes),
         max_pending_orders: limit("max_pending_orders", MAX_PENDING_ORDERS).unwrap_or(defaults.max_pending_orders),
@@ -54,6 +58,11 @@ fn of(known: &Known, defaults: Limits) -> Limits {
             .unwrap_or(defaults.max_pending_quantity),
         max_pending_lines: limit("max_pending_lines", MAX_PENDING_LINES).unwrap_or(defaults.max_pending_lines),
         max_orders_per_day: limit("max_orders_per_day", MAX_ORDERS_PER_DAY).unwrap_or(defaults.max_orders_per_day),
+        shipping_address_required: flag("shipping_address_required").unwrap_or(defaults.shipping_address_required),
+        tax_rounding: orders
+            .and_then(|orders| TaxRounding::deserialize(orders.get("tax_rounding")?).ok())
+            .unwrap_or(defaults.tax_rounding),
+        quote_optional: flag("quote_optional").unwrap_or(defaults.quote_optional),
     }
 }
 
@@ -78,13 +87,17 @@ mod tests {
         let set = |values: &str| of(&Known { values: values.to_owned(), ..Known::default() }, defaults);
         assert_eq!(
             set(r#"{"orders":{"pending_minutes":5,"max_pending_orders":2,"max_pending_quantity":7,
-                    "max_pending_lines":800,"max_orders_per_day":9}}"#),
+                    "max_pending_lines":800,"max_orders_per_day":9,"shipping_address_required":true,
+                    "tax_rounding":"order","quote_optional":true}}"#),
             Limits {
                 pending_minutes: 5,
                 max_pending_orders: 2,
                 max_pending_quantity: 7,
                 max_pending_lines: 800,
-                max_orders_per_day: 9
+                max_orders_per_day: 9,
+                shipping_address_required: true,
+                tax_rounding: TaxRounding::Order,
+                quote_optional: true
             }
         );
         assert_eq!(set(r#"{"orders":{"max_pending_orders":2}}"#), Limits { max_pending_orders: 2, ..defaults });

@@ -1,4 +1,4 @@
-//! Reads a single order, and lists orders by customer, status and shipment.
+//! Reads a single order. Lists orders by customer and by status, and lists a customer's shipments.
 
 use http_api::{Code, List, Problem, Request, Response, Services};
 use key_schema::entity::AnyEntity;
@@ -12,13 +12,15 @@ use table::Page as Found;
 
 use crate::view::{OrderCollection, no_such_order};
 
-/// GET orders/{id}: returns head, lines and history, read in one Query.
+/// GET orders/{id}: returns head, lines and history, read in one Query. The addresses of an order
+/// are in its customer's partition and take a second read.
 pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let id: OrderId = request.path("id")?;
     let items = services.table.query(&order::get(&id)?).await?.items;
     let collection = OrderCollection::visible(items, Instant::now()).ok_or_else(no_such_order)?;
     request.owner(&collection.order.customer_id).map_err(|_| no_such_order())?;
+    let collection = collection.with_addresses(services).await?;
     Ok(Response::ok(&collection.view()).etag(collection.order.meta.version))
 }
 
@@ -54,23 +56,33 @@ async fn part(
     Ok(view(&parts).ok_or_else(no_such_order)?.etag(parts.order.meta.version))
 }
 
-/// The maximum number of times that a page is filled again after expired orders were left out.
-/// After that the page stays short.
+/// The maximum number of refills of a page. A page leaves out expired orders, and orders in a
+/// status other than the requested one. After the last refill it stays short.
 const MAX_REFILLS: usize = 4;
 
-/// GET customers/{id}/orders?from=&to=: lists a customer's orders, newest first.
+/// GET customers/{id}/orders?status=&from=&to=: lists a customer's orders, newest first. With a
+/// status, a page may have fewer orders than `limit` although more follow.
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
     let (from, to) = request.query_range()?;
-    let parameters = [("customer", customer.as_str()), ("from", text(request, "from")?), ("to", text(request, "to")?)];
+    let status = request.query_as::<OrderStatus>("status")?;
+    let parameters = [
+        ("customer", customer.as_str()),
+        ("status", status.map_or("", |status| status.as_str())),
+        ("from", text(request, "from")?),
+        ("to", text(request, "to")?),
+    ];
     let page = request.page(&services.cursors, order::OF_CUSTOMER.id, &parameters)?;
     let (now, mut alive) = (Instant::now(), Found::<OrderSummary>::new([], page.after()));
     for _ in 0..=MAX_REFILLS {
         let missing = page.limit() - alive.items.len();
         let query = order::of_customer(&customer, from, to)?.limit(missing).after(alive.next.take());
         let found = services.table.query(&query).await?;
-        alive.append(found.filter_map(|copy| (!copy.is_expired(now)).then(|| copy.data.into())));
+        alive.append(found.filter_map(|copy| {
+            let shown = !copy.is_expired(now) && status.is_none_or(|status| copy.status == status);
+            shown.then(|| copy.data.into())
+        }));
         if alive.next.is_none() || alive.items.len() >= page.limit() {
             break;
         }

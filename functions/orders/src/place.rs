@@ -1,49 +1,46 @@
 //! Places an order: completely, or not at all.
 //!
 //! One BatchGet reads the customer, the products and the record of the idempotency key. One
-//! transaction then writes head, lines, first step of the history, the customer's copy, and the
-//! claims on reference and idempotency key. It also takes each line's pieces from stock, on the
-//! condition that there are enough.
+//! transaction then writes head, lines, first step of the history, the customer's copy of the
+//! head, and the claims on reference and idempotency key. It also takes each line's pieces from
+//! stock, on the condition that there are enough.
 //!
 //! The response has one error for each refused line, because a refused transaction shows the
 //! refused actions by position. An order with more lines than a transaction can hold is placed in
-//! several transactions. It stays invisible until the last one ([`workflows::staging`]).
+//! several transactions. The order stays invisible until the last transaction
+//! ([`workflows::staging`]).
 //!
 //! A repeated request looks up the record of its first attempt before any check. So it gets the
 //! first response even if data has changed since. If two attempts run concurrently, only one
 //! transaction writes the record. The other attempt is refused and reads this record.
 
-use std::borrow::Cow;
-
-use http_api::fields::{array, boolean, instant, integer, money, parsed};
+use http_api::fields::{boolean, instant, parsed};
 use http_api::{Code, Once, Problem, Request, Response, Services, SignedIn};
 use key_schema::entity::AnyEntity;
-use key_schema::id::{CustomerId, OrderId, OrderReference, ProductId, StoreId};
+use key_schema::id::{CustomerId, OrderId, OrderReference, StoreId};
 use key_schema::idempotency::{self, IdempotencyRecord, Scope, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::money::{Money, MoneyError};
+use key_schema::money::Money;
 use key_schema::order::staged::{Unfinished, Work};
-use key_schema::order::{
-    self, MAX_LINES, MAX_QUANTITY, MAX_TOTAL, Order, OrderAction, OrderLine, OrderStatus, Placement, open,
-};
-use key_schema::product::Product;
+use key_schema::order::{self, Charges, MAX_LINES, Order, OrderAction, OrderLine, OrderStatus, Placement, open};
+use key_schema::promotion::{self, Use};
 use key_schema::request::{Guarded, MAX_TRANSACTION_ACTIONS};
 use table::{Backoff, Refusals, TableError};
 use workflows::staging::{self, Placing, StagingError};
 
 use crate::App;
+use crate::addresses::{self, GivenAddresses};
 use crate::bounds;
-use crate::refusal::{amount_refused, price_changed, reference_taken, refused, unknown_products};
+use crate::lines::{self, Sold, WantedLine};
+use crate::price::tax_rate;
+use crate::quote::Quoted;
+use crate::refusal::{price_changed, quote_required, reference_taken, refused};
 use crate::view::OrderCollection;
 
 /// The tolerance for a `placed_at` ahead of this function's clock. Clocks differ, but an order
 /// cannot be placed in the future.
 const CLOCK_SKEW_SECONDS: i64 = 5 * 60;
-/// The maximum number of lines that are read. A longer array gets a single error about its length.
-const MAX_LINES_READ: usize = 10_000;
-/// The largest amount that a client may state for a line, in minor units.
-const MAX_LINE_AMOUNT: i64 = 1_000_000_000_000;
 
 /// An order that a caller wants to place.
 #[derive(Debug)]
@@ -58,32 +55,16 @@ pub struct Wanted {
     pub reference: Option<OrderReference>,
     /// Staff only: the time of placing.
     pub placed_at: Option<Instant>,
-    /// Staff only: the shop where it was placed.
+    /// Staff only: the shop where the order was placed.
     pub store_id: Option<StoreId>,
     /// Staff only: whether the order lapses. A customer's order always lapses.
     pub lapses: bool,
     /// The total that the client has shown to the customer. Any other total is refused.
     pub expected_total: Option<Money>,
-}
-
-/// A line of the wanted order.
-#[derive(Debug)]
-pub struct WantedLine {
-    /// The JSON Pointer to the line, in the request's body or in the cart.
-    pub pointer: String,
-    /// The product.
-    pub product_id: ProductId,
-    /// The number of pieces.
-    pub quantity: u64,
-    /// Staff only: the amount paid for the line.
-    pub total: Option<Money>,
-}
-
-impl WantedLine {
-    /// Adds an error about one field of this line to a problem.
-    pub fn error(&self, problem: Problem, field: &str, detail: impl Into<Cow<'static, str>>) -> Problem {
-        problem.line_error(format!("{}/{field}", self.pointer), &self.product_id, detail)
-    }
+    /// The addresses.
+    pub addresses: GivenAddresses,
+    /// The quote, with everything that its price depends on now.
+    pub quote: Option<Quoted>,
 }
 
 /// Returns the first response again, if the record belongs to this request and has not expired. The
@@ -96,11 +77,12 @@ pub async fn replay(
 ) -> Result<Option<Response>, Problem> {
     let Some(answer) = once.first(record, now)? else { return Ok(None) };
     let StoredResponse::Order(id) = answer else {
-        return Err(Problem::internal("the idempotency record of an order holds another answer"));
+        return Err(Problem::internal("the idempotency record of an order holds no order id"));
     };
     let items = services.table.query(&order::read_for_update(id)?).await?.items;
     // A large order takes several transactions, so some items may still be missing.
     let collection = OrderCollection::assemble(items).ok_or_else(Once::in_progress)?;
+    let collection = collection.with_addresses(services).await?;
     Ok(Some(created(&collection.into_placed()).header("idempotency-replayed", "true")))
 }
 
@@ -116,19 +98,9 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
 fn read(request: &Request<'_>, caller: &SignedIn) -> Result<Wanted, Problem> {
     let mut body = request.object()?;
     let customer_id = body.required("customer_id", parsed::<CustomerId>);
-    let lines = body.required(
-        "lines",
-        array(1..=MAX_LINES_READ, |value| {
-            let mut line = value.object()?;
-            let product_id = line.required("product_id", parsed::<ProductId>);
-            let quantity = line.required("quantity", integer(1..=MAX_QUANTITY));
-            // Only staff may send `total`. For any other caller it is an unknown field.
-            let total = if caller.is_staff() { line.optional("total", money(0..=MAX_LINE_AMOUNT)) } else { Some(None) };
-            let (product_id, quantity, total) = line.finish((product_id, quantity, total))?;
-            Ok(WantedLine { pointer: String::new(), product_id, quantity, total })
-        }),
-    );
+    let lines = body.required("lines", lines::read(caller));
     let reference = body.optional("reference", parsed::<OrderReference>);
+    let addresses = addresses::read(&mut body);
     let (placed_at, store_id, lapses) = if caller.is_staff() {
         let placed_at = body.optional("placed_at", instant);
         (placed_at, body.optional("store_id", parsed::<StoreId>), body.optional("lapses", boolean))
@@ -141,8 +113,8 @@ fn read(request: &Request<'_>, caller: &SignedIn) -> Result<Wanted, Problem> {
     {
         placed_at = body.refuse("placed_at", "must be between 1970 and now");
     }
-    let (customer_id, mut lines, reference, placed_at, store_id, lapses) =
-        body.finish((customer_id, lines, reference, placed_at, store_id, lapses))?;
+    let (customer_id, mut lines, reference, addresses, placed_at, store_id, lapses) =
+        body.finish((customer_id, lines, reference, addresses, placed_at, store_id, lapses))?;
     let lapses = lapses == Some(true);
     for (at, line) in lines.iter_mut().enumerate() {
         line.pointer = format!("/lines/{at}");
@@ -157,7 +129,18 @@ fn read(request: &Request<'_>, caller: &SignedIn) -> Result<Wanted, Problem> {
             .fold(problem, |problem, line| line.error(problem, "product_id", "is in an earlier line already")));
     }
     let list = "/lines";
-    Ok(Wanted { customer_id, list, lines, reference, placed_at, store_id, lapses, expected_total: None })
+    Ok(Wanted {
+        customer_id,
+        list,
+        lines,
+        reference,
+        placed_at,
+        store_id,
+        lapses,
+        expected_total: None,
+        addresses,
+        quote: None,
+    })
 }
 
 /// Places an order. `lookup` is the scope of the idempotency record, if the record was not read
@@ -179,25 +162,35 @@ pub async fn place(
     let known = order::prepare(&wanted.customer_id, bounded, lookup, known)?;
     let mut known = services.table.batch_get(&known).await?.into_iter();
     let customer = known.next().flatten();
-    let mut open = match bounded.then(|| known.next().flatten()) {
-        Some(Some(AnyEntity::OpenOrders(open))) => Some(open),
+    let (open, rules) = if bounded { (known.next().flatten(), known.next().flatten()) } else { (None, None) };
+    let mut open = match open {
+        Some(AnyEntity::OpenOrders(open)) => Some(open),
         _ => None,
     };
+    let has_rules = matches!(rules, Some(AnyEntity::Pricing(rules)) if rules.rules > 0);
     if lookup.is_some()
         && let (Some(once), Some(Some(AnyEntity::IdempotencyRecord(record)))) = (once, known.next())
         && let Some(first) = replay(services, once, Some(&record), now).await?
     {
         return Ok(first);
     }
-    if customer.is_none() {
+    let Some(AnyEntity::Customer(customer)) = customer else {
         return first_response_or(services, once, now, Problem::not_found("customer")).await;
-    }
+    };
     let limits = if bounded || wanted.lapses { Some(app.limits().await?) } else { None };
+    if has_rules && wanted.quote.is_none() && limits.is_some_and(|limits| !limits.quote_optional) {
+        return first_response_or(services, once, now, quote_required()).await;
+    }
     let lapses_at = limits.map(|limits| limits.lapse_of(now));
     let order_id = OrderId::generate(wanted.placed_at.unwrap_or(now), services.random()?);
-    let mut collection = match assemble(services, &wanted, order_id, lapses_at, known.collect(), caller, now) {
-        Ok(collection) => collection,
+    let (mut collection, uses) = match assemble(services, &wanted, order_id, lapses_at, known, caller, now) {
+        Ok(assembled) => assembled,
         // The first attempt may have completed during these reads, and data may have changed since.
+        Err(problem) => return first_response_or(services, once, now, problem).await,
+    };
+    let required = limits.is_some_and(|limits| bounded && limits.shipping_address_required);
+    collection.addresses = match wanted.addresses.resolve(&mut collection.order, &customer, required, now) {
+        Ok(addresses) => addresses,
         Err(problem) => return first_response_or(services, once, now, problem).await,
     };
     collection.order.data.list_shards = services.layout(&order::BY_STATUS).await?.write;
@@ -206,8 +199,16 @@ pub async fn place(
         .iter()
         .map(|line| Stored::new(line.clone(), collection.order.meta.born.clone(), now))
         .collect();
-    let placing =
-        Attempt { services, collection: &collection, lines: &lines, once, by: caller.id().as_str(), cart, now };
+    let placing = Attempt {
+        services,
+        collection: &collection,
+        lines: &lines,
+        uses: &uses,
+        once,
+        by: caller.id().as_str(),
+        cart,
+        now,
+    };
     let limits = limits.filter(|_| bounded);
     let mut backoff = Backoff::new();
     let refusals = loop {
@@ -235,7 +236,7 @@ pub async fn place(
         backoff.after_conflict().await?;
         open = services.table.get(&open::get(&wanted.customer_id)?).await?;
     };
-    match refused(services, caller, once, &wanted.lines, &refusals, now).await {
+    match refused(services, caller, once, &wanted.lines, collection.order.promotions(), &refusals, now).await {
         Err(problem) => first_response_or(services, once, now, problem).await,
         answer => answer,
     }
@@ -246,6 +247,7 @@ struct Attempt<'a> {
     services: &'a Services,
     collection: &'a OrderCollection,
     lines: &'a [Stored<OrderLine>],
+    uses: &'a [Use],
     once: Option<&'a Once>,
     by: &'a str,
     cart: Option<Guarded>,
@@ -260,18 +262,20 @@ impl Attempt<'_> {
         let (order, cart) = (&collection.order, self.cart.clone());
         let claim = |once: &Once| once.claim(StoredResponse::Order(order.id.clone()), order.meta.born.clone(), now);
         let claim = once.map(claim).transpose()?;
-        let is_claimed = order.reference.is_some();
-        let actions = order::actions(lines.len(), is_claimed, once.is_some(), open.is_some(), cart.is_some());
-        if actions <= MAX_TRANSACTION_ACTIONS {
-            let transaction = order::place(Placement { order, lines, by, claim, open, cart })?;
-            let placed = services.table.transact(&transaction).await?;
+        let addresses = collection.addresses.as_ref();
+        let uses = promotion::take(self.uses, &order.customer_id, now)?;
+        let placement = Placement { order, lines, by, claim, open, cart, addresses, uses };
+        if placement.actions() <= MAX_TRANSACTION_ACTIONS {
+            let placed = services.table.transact(&order::place(placement)?).await?;
             return Ok(placed.inspect(|()| telemetry::crash_point("orders.placed")));
         }
+        let Placement { claim, open, cart, uses, .. } = placement;
         let mut order = order.clone();
         order.data.status = OrderStatus::Placing;
         let work = Work::Placing { key: once.map(|once| once.scope().clone()), lines: 0 };
         order.data.unfinished = Some(Unfinished { since: now, work });
-        match staging::place(&services.table, Placing { order: &order, lines, by, claim, open, cart }).await {
+        let placing = Placing { order: &order, lines, by, claim, open, cart, addresses, uses };
+        match staging::place(&services.table, placing).await {
             Ok(()) => Ok(Ok(())),
             Err(StagingError::Refused(refusals)) => Ok(Err(refusals)),
             Err(error) => Err(staging_failed(error)),
@@ -281,7 +285,7 @@ impl Attempt<'_> {
 
 /// Returns the first response if another attempt has completed meanwhile. Otherwise returns
 /// `problem`.
-async fn first_response_or(
+pub async fn first_response_or(
     services: &Services,
     once: Option<&Once>,
     now: Instant,
@@ -296,7 +300,7 @@ async fn first_response_or(
     Err(problem)
 }
 
-/// Maps a failure of work in several transactions to the client's problem.
+/// Maps a failure of work in several transactions to the problem in the client's response.
 pub fn staging_failed(error: StagingError) -> Problem {
     match error {
         StagingError::Table(error) => error.into(),
@@ -305,34 +309,30 @@ pub fn staging_failed(error: StagingError) -> Problem {
     }
 }
 
-/// Builds head, lines and first step from the wanted order and the current products.
+/// Builds head, lines and first step from the wanted order and the current products. Also returns
+/// the uses of promotions.
 fn assemble(
     services: &Services,
     wanted: &Wanted,
     id: OrderId,
     lapses_at: Option<Instant>,
-    products: Vec<Option<AnyEntity>>,
+    products: impl Iterator<Item = Option<AnyEntity>>,
     caller: &SignedIn,
     now: Instant,
-) -> Result<OrderCollection, Problem> {
-    let (mut lines, mut unknown) = (Vec::with_capacity(wanted.lines.len()), Vec::new());
-    for (number, (line, product)) in (1_u64..).zip(wanted.lines.iter().zip(products)) {
-        match product {
-            Some(AnyEntity::Product(product)) if !product.retired => {
-                lines.push(order_line(&id, number, line, &product).map_err(|error| amount_refused(line, error))?);
-            }
-            _ => unknown.push(line),
+) -> Result<(OrderCollection, Vec<Use>), Problem> {
+    let (sold, mut total) = Sold::all(&wanted.lines, products.map(lines::product), wanted.list)?;
+    let mut lines: Vec<_> = (1_u64..).zip(&sold).map(|(number, sold)| sold.line(&id, number)).collect();
+    let discount: i64 = sold.iter().map(Sold::discount).sum();
+    let mut charges = (discount > 0).then(|| Charges::of_lines(total.amount, discount));
+    let mut uses = Vec::new();
+    if let Some(quoted) = &wanted.quote {
+        let price = quoted.price(&sold, total.currency)?;
+        for (line, priced) in lines.iter_mut().zip(&price.priced.lines) {
+            (line.discount, line.tax, line.total.amount) = (priced.discount, priced.tax, priced.total);
+            line.tax_rate = priced.rate.map(tax_rate);
         }
-    }
-    if !unknown.is_empty() {
-        return Err(unknown_products(unknown));
-    }
-    let refused =
-        |detail: String| Problem::new(Code::InvalidBody, "The order's total is invalid.").error(wanted.list, detail);
-    let total = order::total(lines.iter().map(|line| &line.total)).map_err(|error| refused(error.to_string()))?;
-    let total = total.ok_or_else(|| Problem::new(Code::InvalidBody, "An order must have at least one line."))?;
-    if total.amount > MAX_TOTAL {
-        return Err(refused(format!("add up to more than {MAX_TOTAL} minor units")));
+        total = price.total();
+        (charges, uses) = (Some(price.charges()), price.uses());
     }
     if let Some(expected) = wanted.expected_total.filter(|expected| *expected != total) {
         return Err(price_changed(expected, total));
@@ -342,6 +342,7 @@ fn assemble(
         by_customer: !caller.is_staff(),
         lapses_at,
         store_id: wanted.store_id.clone(),
+        charges,
         ..Order::new(
             id,
             wanted.customer_id.clone(),
@@ -351,32 +352,8 @@ fn assemble(
         )
     };
     let first = order::history(&order, order.status, order.placed_at, caller.id().as_str(), None);
-    Ok(OrderCollection { order: Stored::new(order, services.born(now)?, now), lines, history: vec![first] })
-}
-
-fn order_line(
-    order_id: &OrderId,
-    number: u64,
-    line: &WantedLine,
-    product: &Stored<Product>,
-) -> Result<OrderLine, MoneyError> {
-    let total = match line.total {
-        Some(total) if total.currency != product.price.currency => return Err(MoneyError::Mixed),
-        // The function accepts the paid amount, even if it is not a multiple of the quantity.
-        Some(total) => total,
-        None => product.price.times(line.quantity)?,
-    };
-    Ok(OrderLine {
-        order_id: order_id.clone(),
-        line: number,
-        product_id: line.product_id.clone(),
-        product_born: Some(product.meta.born.clone()),
-        name: product.name.clone(),
-        quantity: line.quantity,
-        unit_price: product.price,
-        total,
-        expires_at: None,
-    })
+    let order = Stored::new(order, services.born(now)?, now);
+    Ok((OrderCollection { order, lines, history: vec![first], addresses: None }, uses))
 }
 
 fn created(collection: &OrderCollection) -> Response {

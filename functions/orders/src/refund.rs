@@ -26,8 +26,8 @@ struct View<'a> {
     at: Instant,
 }
 
-/// POST orders/{id}/refunds: refunds a part of a paid order once per Idempotency-Key. The money
-/// always goes to the customer's wallet, even after another method of payment.
+/// POST orders/{id}/refunds: refunds a part of a paid order once per Idempotency-Key. The function
+/// pays the money into the customer's wallet, even after another method of payment.
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: OrderId = request.path("id")?;
@@ -55,8 +55,8 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
             let problem = wallet_refused(&refusals, Movement::Refund(&entry, amount.amount), order);
             return once.replay_or(services, problem).await.map(Some);
         }
-        // If the idempotency key was not refused, the order has changed, or the wallet was
-        // converted. The next attempt reads the order again.
+        // If the idempotency key was not refused, then either the order has changed or the wallet
+        // was converted. The next attempt reads the order again.
         if refusals.names(OrderAction::Idempotency) { once.replay(services).await } else { Ok(None) }
     })
     .await
@@ -99,9 +99,9 @@ fn wallet_in(refusals: &Refusals<OrderAction>) -> Option<Stored<Wallet>> {
     refusals.of(OrderAction::Wallet)?.stored().ok().flatten()
 }
 
-/// Converts the refused wallet if an earlier version opened it in another currency, and returns
-/// `true`. Then the caller repeats its transaction, even if another request has converted the
-/// wallet first. Returns `false` for any other wallet.
+/// Converts a refused wallet that an earlier release opened in a currency other than the shop's,
+/// and returns `true`. Then the caller repeats its transaction, even if another request has
+/// converted the wallet first. Returns `false` for any other wallet.
 pub async fn converted(services: &Services, refusals: &Refusals<OrderAction>) -> Result<bool, Problem> {
     let Some(wallet) = wallet_in(refusals) else { return Ok(false) };
     let Some(write) = wallet::convert(&wallet)? else { return Ok(false) };

@@ -7,29 +7,47 @@ use key_schema::item::{FromItem, Stored};
 use key_schema::money::{Money, MoneyError};
 use key_schema::order::{self, Order, OrderAction, OrderStatus, ReferenceClaim};
 use key_schema::product::Stock;
+use key_schema::promotion::AppliedPromotion;
 use table::{Refusal, Refusals, TableError};
 
-use crate::place::{WantedLine, replay};
+use crate::lines::WantedLine;
+use crate::place::replay;
+use crate::promotions;
 use crate::view::location;
 
-/// The upper bound for the time that an order stays in status `placing`. The janitor finishes or
-/// undoes the order well before that.
+/// The upper bound for the time that an order stays in status `placing`. The janitor undoes the
+/// order well before that.
 const LONGEST_PLACING_SECONDS: i64 = 60 * 60;
 
-/// Returns the problem of a checkout whose customer has seen another total.
+/// Returns the problem of a checkout whose total differs from the total that the customer has seen.
 pub fn price_changed(expected: Money, total: Money) -> Problem {
     let detail = format!(
         "is {} {}, but the order's total is now {} {} (minor units)",
         expected.amount, expected.currency, total.amount, total.currency
     );
-    Problem::new(Code::PriceChanged, "A price has changed. Read the cart again and show the customer the new total.")
-        .error("/expected_total", detail)
+    Problem::new(
+        Code::PriceChanged,
+        "The total has changed. Read the cart again, or get a new quote, and show the customer the new total.",
+    )
+    .error("/expected_total", detail)
+}
+
+/// Returns the problem of an order without a quote, in a shop with shipping zones, tax rules or
+/// automatic promotions.
+pub fn quote_required() -> Problem {
+    Problem::new(
+        Code::QuoteRequired,
+        "Shipping, tax and promotions must be known. Get a quote and check the cart out with it.",
+    )
 }
 
 /// Returns the problem of a line whose total is invalid.
 pub fn amount_refused(line: &WantedLine, error: MoneyError) -> Problem {
-    let field = if error == MoneyError::Mixed { "total/currency" } else { "quantity" };
-    let problem = Problem::new(Code::InvalidBody, "The total of a line is too large.");
+    let (field, detail) = match error {
+        MoneyError::Mixed => ("total/currency", "The total of a line has another currency than the product."),
+        _ => ("quantity", "The total of a line is too large."),
+    };
+    let problem = Problem::new(Code::InvalidBody, detail);
     line.error(problem, field, error.to_string())
 }
 
@@ -37,6 +55,13 @@ pub fn amount_refused(line: &WantedLine, error: MoneyError) -> Problem {
 pub fn unknown_products<'a>(lines: impl IntoIterator<Item = &'a WantedLine>) -> Problem {
     let problem = Problem::new(Code::UnknownProduct, "The order has products that are not in the catalogue.");
     let at_line = |problem, line: &WantedLine| line.error(problem, "product_id", "is not in the catalogue");
+    lines.into_iter().fold(problem, at_line)
+}
+
+/// Returns the problem of lines whose products are parents of variants.
+pub fn parents_of_variants<'a>(lines: impl IntoIterator<Item = &'a WantedLine>) -> Problem {
+    let problem = Problem::new(Code::HasVariants, "The order has products that are sold only as variants.");
+    let at_line = |problem, line: &WantedLine| line.error(problem, "product_id", "has variants: choose one of them");
     lines.into_iter().fold(problem, at_line)
 }
 
@@ -75,11 +100,13 @@ pub async fn refused(
     caller: &SignedIn,
     once: Option<&Once>,
     lines: &[WantedLine],
+    applied: &[AppliedPromotion],
     refusals: &Refusals<OrderAction>,
     now: Instant,
 ) -> Result<Response, Problem> {
     if let (Some(once), Some(refusal)) = (once, refusals.of(OrderAction::Idempotency)) {
-        // A concurrent attempt of the same request was first. Both attempts get its response.
+        // A concurrent attempt of the same request was first, and this attempt gets the same
+        // response.
         let record = stored::<IdempotencyRecord>(refusal);
         return replay(services, once, record.as_deref(), now).await?.ok_or_else(Once::in_progress);
     }
@@ -94,6 +121,9 @@ pub async fn refused(
     }
     if refusals.names(OrderAction::Cart) {
         return Err(Problem::new(Code::Conflict, "The cart changed during the checkout. Read it again."));
+    }
+    if let Some(problem) = promotions::refused(applied, refusals) {
+        return Err(problem);
     }
     let short: Vec<(&WantedLine, Option<Stored<Stock>>)> = refusals
         .iter()
@@ -120,7 +150,7 @@ pub async fn refused(
         .map(|(line, _)| *line)
         .collect();
     if !gone.is_empty() {
-        // The products were retired between the read and the transaction.
+        // The products were retired, or became parents, between the read and the transaction.
         return Err(unknown_products(gone));
     }
     let is_enough = |line: &WantedLine, stock: &Stored<Stock>| stock.available >= line.quantity;

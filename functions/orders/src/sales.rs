@@ -12,7 +12,7 @@ const MAX_YEARS: i32 = 20;
 /// It reads yearly buckets, the newest first, until the page is full.
 ///
 /// The default `to` is now, and the default `from` is 1 January of the year before `to`. So all
-/// pages of a list have the same lower bound, unless the year ends between two pages.
+/// pages of a list have the same lower bound, unless the year ends between two requests.
 pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let product: ProductId = request.path("id")?;

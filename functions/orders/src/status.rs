@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use http_api::fields::{boolean, money, one_of, text};
+use http_api::fields::{boolean, money, one_of, text, visible_text};
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::id::{EntryId, OrderId};
 use key_schema::instant::Instant;
@@ -21,14 +21,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const TARGETS: &[&str] = &["paid", "picking", "shipped", "delivered", "cancelled", "returned"];
 
 /// POST orders/{id}/status: changes an order's status. One transaction changes head, status list,
-/// history and the customer's copy, and returns the stock of cancelled or returned goods. The
-/// head's version must equal If-Match. A large order needs further transactions for its stock.
+/// history and the customer's copy of the head. It also returns a cancelled or returned order's
+/// stock, but a large order needs further transactions. The head's version must equal If-Match.
 pub async fn change(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrderId = request.path("id")?;
     let mut body = request.object()?;
     let to = body.required("to", one_of::<OrderStatus>(TARGETS));
-    let note = body.optional("note", text(1..=1000));
+    let note = body.optional("note", visible_text(1..=1000));
     let mut carrier = body.optional("carrier", text(1..=128));
     let mut tracking = body.optional("tracking", text(1..=128));
     if to.is_some_and(|to| to != OrderStatus::Shipped) {
@@ -56,7 +56,7 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     }
     let items = services.table.query(&order::read_for_update(&id)?).await?.items;
     let mut collection = OrderCollection::visible(items, Instant::now()).ok_or_else(no_such_order)?;
-    // Another customer's order responds 404, so the ownership is checked before the version.
+    // Another customer's order gets a 404 response, so the ownership is checked before the version.
     request.owner(&collection.order.customer_id).map_err(|_| no_such_order())?;
     let version = request.if_match()?;
     if version != collection.order.meta.version {
@@ -76,10 +76,19 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     if !caller.is_staff() && !pay_from_wallet && !from.owner_may(to) {
         return Err(Problem::new(Code::Forbidden, format!("Only staff can change the status from {from} to {to}.")));
     }
-    // A customer must not confirm an order without a price. It would hold stock without a payment.
+    // The goods of a sale in a shop have left the stock for good, and an invoice may be in the
+    // books of the customer.
+    let is_final = collection.order.store_id.is_some() || collection.order.invoice_number.is_some();
+    if !caller.is_staff() && to == OrderStatus::Cancelled && is_final {
+        return Err(Problem::new(Code::Forbidden, "Only staff can cancel a shop's sale or an invoiced order."));
+    }
+    // A customer must not confirm an order without a price. The order would hold stock without a
+    // payment.
     if !caller.is_staff() && pay_from_wallet && collection.order.total.amount == 0 {
         return Err(Problem::new(Code::Forbidden, "There is nothing to pay. Only staff can confirm this order."));
     }
+    // This read comes before the write, so that its failure does not hide a change that was made.
+    collection = collection.with_addresses(services).await?;
     // Clocks may differ, but the instants of a history must increase.
     let last = collection.history.iter().map(|step| step.at).max().unwrap_or(Instant::MIN);
     let (at, by) = (Instant::now().max(last.plus_millis(1)), caller.id().as_str());

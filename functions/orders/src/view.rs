@@ -1,13 +1,18 @@
 //! The JSON form of orders.
 
-use http_api::Problem;
+mod price;
+
+use http_api::{Problem, Services};
 use key_schema::entity::AnyEntity;
-use key_schema::id::{CustomerId, OrderId, OrderReference, ProductId, StoreId};
+use key_schema::id::{CustomerId, OrderId, OrderReference, StoreId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::money::Money;
-use key_schema::order::{Order, OrderLine, OrderStatus, OrderStatusEvent};
+use key_schema::order::addresses::{self, Destination, OrderAddresses, PostalAddress};
+use key_schema::order::{Order, OrderLine, OrderStatus, OrderStatusEvent, TaxRounding};
 use serde::Serialize;
+
+pub use price::{DiscountView, LineView, MethodView, PricedLineView, RateView, ShippingView, TaxLineView, TotalsView};
 
 /// An order with its lines and history, read from its partition.
 #[derive(Debug, Clone)]
@@ -18,6 +23,8 @@ pub struct OrderCollection {
     pub lines: Vec<OrderLine>,
     /// The steps, by time.
     pub history: Vec<OrderStatusEvent>,
+    /// The addresses, if the order has any, they were read, and the customer was not erased.
+    pub addresses: Option<Stored<OrderAddresses>>,
 }
 
 impl OrderCollection {
@@ -28,14 +35,14 @@ impl OrderCollection {
     }
 
     /// Assembles an order from the items of its partition. An order in status `placing` is
-    /// invisible. A Query is not isolated from a transaction, so it may return only some items
-    /// while the order is placed. Such an order is invisible, too.
+    /// invisible. A Query is not isolated from the transaction that places an order. If it returns
+    /// only some of the items, the order is invisible, too.
     pub fn assemble(items: Vec<AnyEntity>) -> Option<Self> {
         Self::parts(items).filter(|parts| parts.has_all_lines() && parts.has_begun())
     }
 
-    /// Assembles the parts of an order that were read. Returns `None` for an order in status
-    /// `placing`.
+    /// Assembles the parts of an order that were read. Returns `None` without the head, or if the
+    /// status is `placing`.
     pub fn parts(items: Vec<AnyEntity>) -> Option<Self> {
         let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
         for item in items {
@@ -47,7 +54,15 @@ impl OrderCollection {
             }
         }
         let order = head.filter(|order| order.status != OrderStatus::Placing)?;
-        Some(Self { order, lines, history })
+        Some(Self { order, lines, history, addresses: None })
+    }
+
+    /// Reads the addresses, if the order has any.
+    pub async fn with_addresses(mut self, services: &Services) -> Result<Self, Problem> {
+        if self.order.destination.is_some() {
+            self.addresses = services.table.get(&addresses::get(&self.order)?).await?;
+        }
+        Ok(self)
     }
 
     /// Returns whether every line was read.
@@ -93,7 +108,9 @@ impl OrderCollection {
             reference,
             lapses_at,
             store_id,
+            destination,
             total,
+            charges,
             invoice_number,
             refunded,
             ..
@@ -103,9 +120,18 @@ impl OrderCollection {
             reference: reference.as_ref(),
             customer_id,
             store_id: store_id.as_ref(),
+            shipping_address: AddressView::of(self.addresses.as_deref(), destination.as_ref()),
+            billing_address: self.addresses.as_ref().and_then(|addresses| addresses.billing_address.as_ref()),
             status: *status,
             lines: self.line_views(),
             total: *total,
+            totals: TotalsView::new(&self.order.charges(), *total),
+            shipping_method: charges
+                .as_ref()
+                .and_then(|charges| ShippingView::of(charges, &self.lines, total.currency)),
+            discounts: charges.as_ref().map(|charges| DiscountView::all(charges, total.currency)),
+            tax_lines: charges.as_ref().map(|charges| TaxLineView::all(charges, total.currency)),
+            tax_rounding: charges.as_ref().map(|charges| charges.tax_rounding),
             placed_at: *placed_at,
             lapses_at: lapses_at.filter(|_| *status == OrderStatus::Pending),
             history: self.history_views(),
@@ -138,9 +164,22 @@ pub struct View<'a> {
     reference: Option<&'a OrderReference>,
     customer_id: &'a CustomerId,
     store_id: Option<&'a StoreId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shipping_address: Option<AddressView<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    billing_address: Option<&'a PostalAddress>,
     status: OrderStatus,
     lines: Vec<LineView<'a>>,
     total: Money,
+    totals: TotalsView,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shipping_method: Option<ShippingView<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    discounts: Option<Vec<DiscountView<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tax_lines: Option<Vec<TaxLineView>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tax_rounding: Option<TaxRounding>,
     placed_at: Instant,
     /// The time at which the order lapses, unless it is paid before.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -152,21 +191,18 @@ pub struct View<'a> {
     version: u64,
 }
 
-/// A line of an order.
+/// The address to which an order is sent. An erased customer's order keeps only country and city.
 #[derive(Debug, Serialize)]
-pub struct LineView<'a> {
-    line: u64,
-    product_id: &'a ProductId,
-    name: &'a str,
-    quantity: u64,
-    unit_price: Money,
-    total: Money,
+#[serde(untagged)]
+enum AddressView<'a> {
+    Whole(&'a PostalAddress),
+    Erased(&'a Destination),
 }
 
-impl<'a> From<&'a OrderLine> for LineView<'a> {
-    fn from(line: &'a OrderLine) -> Self {
-        let OrderLine { line, product_id, name, quantity, unit_price, total, .. } = line;
-        Self { line: *line, product_id, name, quantity: *quantity, unit_price: *unit_price, total: *total }
+impl<'a> AddressView<'a> {
+    fn of(addresses: Option<&'a OrderAddresses>, destination: Option<&'a Destination>) -> Option<Self> {
+        let whole = addresses.map(|addresses| Self::Whole(&addresses.shipping_address));
+        whole.or_else(|| destination.map(Self::Erased))
     }
 }
 

@@ -25,9 +25,9 @@ pub async fn may_see(services: &Services, caller: &SignedIn, id: &OrganizationId
     }
 }
 
-/// Explains a refusal because of the caller's profile or membership. Returns `None` for another
-/// reason. A member who is not an admin gets 403. A caller who is not a member gets 404. An erased
-/// caller gets 404 even if a membership still exists.
+/// Explains a refusal that the caller's profile or membership caused. Returns `None` for a refusal
+/// with another cause. A member who is not an admin gets 403. A caller who is not a member gets
+/// 404. An erased caller gets 404 even if a membership still exists.
 pub fn denied(refusals: &Refusals<OrganizationAction>) -> Option<Problem> {
     if refusals.names(OrganizationAction::Profile) {
         return Some(no_such_organization());

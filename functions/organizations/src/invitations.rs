@@ -1,7 +1,7 @@
 //! Invitations. Only staff add members directly. An admin invites a customer, who must accept.
 //!
-//! Each change is conditional on the items that were read. After a refusal the function reads
-//! again.
+//! Each change has the condition that the items it is based on are unchanged since they were read.
+//! After a refusal the function reads the items again.
 
 use http_api::identity::SignedIn;
 use http_api::url::location;
@@ -54,7 +54,8 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
 
 /// DELETE organizations/{id}/invitations/{customer}: declines an invitation, at the request of the
 /// customer. At the request of an admin or of staff it withdraws an invitation. A missing or
-/// expired invitation counts as ended, but a customer who is not a member gets 404.
+/// expired invitation counts as ended. But a calling customer with neither an open invitation
+/// nor a membership gets 404.
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer): (OrganizationId, CustomerId) = (request.path("id")?, request.path("customer")?);
@@ -127,7 +128,7 @@ pub async fn invite(
             "The customer has {MAX_OF_INVITER} open invitations by you and must answer some."
         )));
     }
-    // An admin's own invitation is valid, so it counts already.
+    // The number of open invitations already includes a valid invitation that its inviter renews.
     let is_renewed =
         |open: &Stored<Invitation>| open.inviter.as_ref() == Some(admin) && open.inviter_born == inviter_born;
     if !state.open(at).is_some_and(is_renewed) && !has_room(services, caller, wanted, at).await? {

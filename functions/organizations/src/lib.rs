@@ -12,7 +12,8 @@ use http_api::{Error, Routes, Services};
 use key_schema::organization;
 use key_schema::pattern::Pattern;
 
-/// The access patterns of a change of a member, or of an invitation.
+/// The access patterns of the route that sets a membership. It also invites customers, and accepts
+/// invitations.
 const PUT_MEMBER: &[&Pattern] = &[
     &organization::PREPARE,
     &organization::PUT_MEMBER,

@@ -2,8 +2,8 @@
 //! repeated.
 //!
 //! A change adds the difference between the new and the old membership to the counters of
-//! organization and teams. So it is conditional on the membership that was read. If another request
-//! has changed the membership, the function reads again.
+//! organization and teams. So its condition is that the membership is unchanged since it was read.
+//! If another request has changed the membership, the function reads the membership again.
 
 use http_api::fields::{one_of, parsed};
 use http_api::identity::SignedIn;
@@ -28,8 +28,8 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     let page = request.page(&services.cursors, organization::MEMBERS.id, &parameters)?;
     let members = page.read(services, organization::members(&id)?);
     let ((), list) = tokio::try_join!(may_see(services, &caller, &id), members)?;
-    // Without a membership only staff reach this line. An empty first page means that the
-    // organization is missing, or that all its members were erased. The head shows which.
+    // A caller without a membership reaches this line only as staff. An empty first page means that
+    // the organization is missing, or that all its members were erased. The head shows which.
     if list.found.items.is_empty()
         && list.page.after().is_none()
         && services.table.get(&organization::head(&id)?).await?.is_none()
@@ -41,8 +41,8 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
 
 /// GET customers/{id}/organizations: lists a customer's memberships, the oldest first.
 ///
-/// The list does not contain the names of the organizations. These would be copies in each
-/// membership, and a new name would rewrite all of them. A client reads the name from the
+/// The list does not contain the names of the organizations. Each membership would need a copy of
+/// the name, and a new name would rewrite all copies. A client reads the name from the
 /// organization.
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
@@ -104,8 +104,8 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     .await
 }
 
-/// Returns whether a customer's request for their own membership changes nothing. Only admins and
-/// staff can change a membership.
+/// Returns whether a customer's request for their own membership repeats an acceptance. A request
+/// that names the role admin does not, and [`change`] checks the caller's right.
 fn confirms(member: &Member, role: Option<Role>, team: Option<&TeamId>) -> bool {
     let same_team = team.is_none() || team == member.team.as_ref();
     match role {
@@ -114,7 +114,7 @@ fn confirms(member: &Member, role: Option<Role>, team: Option<&TeamId>) -> bool 
     }
 }
 
-/// Adds a member, at the request of staff. Returns [`None`] when the read items have changed.
+/// Adds a member, at the request of staff. Returns [`None`] when the items changed after the read.
 async fn add(services: &Services, state: &State, wanted: Member) -> Result<Option<Response>, Problem> {
     let at = Instant::now();
     let new = Stored::new(wanted, services.born(at)?, at);
@@ -125,7 +125,7 @@ async fn add(services: &Services, state: &State, wanted: Member) -> Result<Optio
     }
 }
 
-/// Changes the membership that was read. Returns [`None`] when the read items have changed.
+/// Changes the membership that was read. Returns [`None`] when the items changed after the read.
 async fn change(
     services: &Services,
     caller: &SignedIn,
@@ -153,7 +153,8 @@ async fn change(
     }
 }
 
-/// Explains why a membership was not written. Returns [`None`] when the read items have changed.
+/// Explains why a membership was not written. Returns [`None`] when the items changed after the
+/// read.
 fn explain(refusals: &Refusals<OrganizationAction>) -> Option<Problem> {
     if refusals.names(OrganizationAction::Customer) {
         return Some(no_customer());
@@ -205,7 +206,7 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
     .await
 }
 
-/// Explains a refusal by the head: the organization does not exist, or would have no admin.
+/// Explains a refused write of the head: the organization does not exist, or would have no admin.
 fn head_refused(refusal: &Refusal<OrganizationAction>) -> Problem {
     if refusal.item.is_none() {
         return no_such_organization();

@@ -1,6 +1,6 @@
 //! The organization itself: creating, reading and renaming it.
 
-use http_api::fields::{parsed, text};
+use http_api::fields::{parsed, visible_text};
 use http_api::url::location;
 use http_api::{Code, Problem, Request, Response, Services, read_fields};
 use key_schema::entity::AnyEntity;
@@ -14,14 +14,14 @@ use key_schema::request::Query;
 use crate::access::{authority, denied, may_see, no_customer, no_such_organization};
 use crate::view::{MAX_NAME, OrganizationView};
 
-/// POST organizations: creates an organization. The caller becomes its first admin and must have a
-/// profile, unless the caller is staff. Staff may choose the id, so that they can repeat the
+/// POST organizations: creates an organization. The caller becomes its first admin. A caller
+/// who is not staff must have a profile. Staff may choose the id, so that they can repeat the
 /// request.
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     read_fields!(request.object()? => {
         id: optional(parsed::<OrganizationId>),
-        name: required(text(1..=MAX_NAME)),
+        name: required(visible_text(1..=MAX_NAME)),
     });
     if id.is_some() && !caller.is_staff() {
         return Err(Problem::new(Code::Forbidden, "Only staff can choose the id of an organization."));
@@ -67,7 +67,7 @@ pub async fn rename(services: &Services, request: &Request<'_>) -> Result<Respon
     let id: OrganizationId = request.path("id")?;
     let version = request.if_match()?;
     read_fields!(request.object()? => {
-        name: required(text(1..=MAX_NAME)),
+        name: required(visible_text(1..=MAX_NAME)),
     });
     let rename = organization::rename(&id, &name, version, authority(&caller), Instant::now())?;
     match services.table.transact(&rename).await? {

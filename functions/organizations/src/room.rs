@@ -1,7 +1,7 @@
-//! The room of an organization for one more open invitation.
+//! Checks whether an organization has room for one more open invitation.
 //!
 //! Void invitations do not count. Their inviter is no admin any more, so no customer can accept
-//! them. They would fill the list that is counted, so the count withdraws those that it finds.
+//! them. They would fill the list that [`has_room`] counts, so [`has_room`] withdraws them.
 
 use std::collections::HashMap;
 
@@ -17,11 +17,11 @@ use crate::invitations::{Read, read};
 
 /// The page size of the Query that counts invitations.
 const PAGE: usize = 100;
-/// The maximum number of pages that are counted. More than two can exist only because of void
-/// invitations, and because DynamoDB has not removed expired invitations yet.
+/// The maximum number of pages that are counted. More than two pages can exist only because of void
+/// invitations, or of expired invitations that DynamoDB has not removed yet.
 const MAX_PAGES: usize = 10;
-/// The maximum number of void invitations that one request withdraws. Each costs about 10 write
-/// units. The next requests withdraw the others.
+/// The maximum number of void invitations that one request withdraws. Each withdrawal costs
+/// about 10 write units. The next requests withdraw the others.
 const MAX_WITHDRAWN: usize = 50;
 
 /// Returns whether the organization has room for one more open invitation. The inviters are read
@@ -49,7 +49,7 @@ pub async fn has_room(services: &Services, caller: &SignedIn, wanted: &Member, a
     Ok(false)
 }
 
-/// Returns the void invitations, and the number of the others.
+/// Returns the void invitations, and the number of valid invitations.
 async fn part(services: &Services, open: Vec<Stored<Invitation>>) -> Result<(Vec<Stored<Invitation>>, usize), Problem> {
     let inviters = services.table.batch_get(&invitation::inviters(&open)?).await?;
     let inviters: HashMap<&CustomerId, &Stored<Member>> =

@@ -1,6 +1,6 @@
 //! Teams: separate resources, each with a version. An organization shows all its teams.
 
-use http_api::fields::text;
+use http_api::fields::visible_text;
 use http_api::url::location;
 use http_api::{Code, Precondition, Problem, Request, Response, Services, read_fields};
 use key_schema::id::{OrganizationId, TeamId};
@@ -18,7 +18,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     let (organization_id, id) = names(request)?;
     let precondition = request.precondition()?;
     read_fields!(request.object()? => {
-        name: required(text(1..=MAX_NAME)),
+        name: required(visible_text(1..=MAX_NAME)),
     });
     let (authority, at) = (authority(&caller), Instant::now());
     match precondition {
@@ -54,8 +54,8 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(Response::no_content())
 }
 
-/// Explains why a team was not added. The order is: the caller's rights, an existing team, the
-/// limit.
+/// Explains why a team was not added. Of several reasons it names the first in this order: the
+/// caller's rights, an existing team, the limit.
 fn not_added(refusals: &Refusals<OrganizationAction>, location: String) -> Problem {
     if let Some(denied) = denied(refusals) {
         return denied;

@@ -79,7 +79,8 @@ impl<'a> From<&'a MembershipSummary> for MembershipView<'a> {
     }
 }
 
-/// An invitation, with the organization's name, because its customer cannot read the organization.
+/// An invitation. It has the organization's name, because the invited customer cannot read the
+/// organization.
 #[derive(Serialize)]
 pub struct InvitationView<'a> {
     organization_id: &'a OrganizationId,

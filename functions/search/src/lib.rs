@@ -47,7 +47,7 @@ pub enum StartError {
 
 impl App {
     /// Creates the state from the environment: `SEARCH_ENDPOINT`, `SEARCH_INDEX_PREFIX`,
-    /// `CURSOR_KEYS`, `TABLE_NAME`, and the SDK's variables.
+    /// `CURSOR_KEYS`, `TABLE_NAME`, the SDK's variables, and optionally `SEARCH_SERVICE`.
     ///
     /// # Errors
     /// [`StartError`].
@@ -64,7 +64,7 @@ impl Measured for App {
     }
 }
 
-/// Returns the routes. Their keys are those of the routes in template.yaml.
+/// Returns the routes. Their keys equal the keys of the routes in template.yaml.
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()

@@ -4,20 +4,31 @@ use std::collections::BTreeMap;
 
 use http_api::{Code, Page, Problem};
 use key_schema::encoding::{decode, encode};
-use search_index::{Hit, SearchAfter, SearchError, SearchPage};
+use search_index::{Hit, PageStart, SearchAfter, SearchError, SearchPage};
 
 /// The engine's error type for an index that does not exist.
 const NO_INDEX: &str = "index_not_found_exception";
 
 /// Returns the position in the cursor: the sort values of the previous page's last hit, as JSON.
 pub fn after(page: &Page<'_>) -> Result<Option<SearchAfter>, Problem> {
-    let read = |part: String| {
-        let json = decode(&part)?;
-        serde_json::from_str(&json).ok()
-    };
-    // This function sealed the cursor, so parsing fails only after a change of the format.
-    let invalid = || Problem::new(Code::CursorInvalid, "The cursor is not valid for this list.");
-    page.after().map(|part| read(part).ok_or_else(invalid)).transpose()
+    page.after().map(|part| position(&part).ok_or_else(invalid)).transpose()
+}
+
+/// Returns where a page of products begins. The cursor of a page of groups has the number of hits
+/// before the next page.
+pub fn start(page: &Page<'_>) -> Result<PageStart, Problem> {
+    let Some(part) = page.after() else { return Ok(PageStart::After(None)) };
+    let group = part.parse().ok().map(PageStart::Group);
+    group.or_else(|| position(&part).map(|after| PageStart::After(Some(after)))).ok_or_else(invalid)
+}
+
+fn position(part: &str) -> Option<SearchAfter> {
+    serde_json::from_str(&decode(part)?).ok()
+}
+
+// Only the function `search` seals these cursors, so parsing fails only after a change of format.
+fn invalid() -> Problem {
+    Problem::new(Code::CursorInvalid, "The cursor is not valid for this list.")
 }
 
 /// Returns the number of hits to request: one more than the page, to detect a next page.
@@ -40,6 +51,15 @@ impl Ends {
     }
 }
 
+/// Removes the hits beyond the page, and returns the offsets after the remaining hits. `from` is
+/// the number of hits before the page.
+pub fn cut_at<D>(found: &mut SearchPage<D>, page: &Page<'_>, from: u32) -> Ends {
+    let more = found.hits.len() > page.limit();
+    found.hits.truncate(page.limit());
+    let ends = (from.saturating_add(1)..).take(found.hits.len()).map(|end| end.to_string()).collect();
+    Ends { ends, more }
+}
+
 /// Removes the hits beyond the page, and returns the positions after the remaining hits.
 pub fn cut<D>(found: &mut SearchPage<D>, page: &Page<'_>) -> Result<Ends, Problem> {
     let more = found.hits.len() > page.limit();
@@ -57,11 +77,15 @@ pub fn found<D>(answer: Result<SearchPage<D>, SearchError>) -> Result<SearchPage
             tracing::warn!("there is no index yet");
             Ok(SearchPage { hits: Vec::new(), total: 0, facets: BTreeMap::new() })
         }
-        Err(error) if error.is_too_broad() => {
-            let broad = "The query parameter `q` matches too many different words. Use fewer or more exact words.";
-            Err(Problem::new(Code::InvalidParameter, broad))
-        }
-        Err(error) if error.is_retryable() => Err(Problem::unavailable(error)),
-        Err(error) => Err(Problem::internal(error)),
+        Err(error) => Err(failed(error)),
     }
+}
+
+/// Maps an error of the engine to the problem in the response.
+pub fn failed(error: SearchError) -> Problem {
+    if error.is_too_broad() {
+        let broad = "The query parameter `q` matches too many different words. Use fewer or more exact words.";
+        return Problem::new(Code::InvalidParameter, broad);
+    }
+    if error.is_retryable() { Problem::unavailable(error) } else { Problem::internal(error) }
 }

@@ -36,6 +36,14 @@ struct OrderSummary<'a> {
     total: Price<'a>,
     placed_at: &'a str,
     line_count: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destination: Option<Destination<'a>>,
+}
+
+#[derive(Serialize)]
+struct Destination<'a> {
+    country: &'a str,
+    city: &'a str,
 }
 
 impl<'a> From<&'a OrderDocument> for OrderSummary<'a> {
@@ -48,6 +56,9 @@ impl<'a> From<&'a OrderDocument> for OrderSummary<'a> {
             total: Price { amount: order.total_amount, currency: &order.total_currency },
             placed_at: &order.placed_at,
             line_count: order.line_count,
+            destination: (order.destination_country.as_deref())
+                .zip(order.destination_city.as_deref())
+                .map(|(country, city)| Destination { country, city }),
         }
     }
 }

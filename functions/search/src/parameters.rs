@@ -1,5 +1,6 @@
 //! The query parameters of both searches.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::str::FromStr;
 
@@ -8,7 +9,10 @@ use key_schema::id;
 use key_schema::product::{CategoryError, CategoryPath};
 use search_index::{ProductSort, SearchText};
 
-/// Reads a parameter with a function. The response to the client contains the function's error.
+/// The maximum number of values of a filter.
+const MAX_VALUES: usize = 10;
+
+/// Reads a parameter with `read`. The response to the client contains the error of `read`.
 pub fn read<T, E: Display>(
     request: &Request<'_>,
     name: &str,
@@ -19,14 +23,33 @@ pub fn read<T, E: Display>(
     request.query(name)?.map(|text| read(text).map_err(refuse)).transpose()
 }
 
+/// Reads a filter that can be given several times. Returns its different values, sorted.
+fn read_all<E: Display>(
+    request: &Request<'_>,
+    name: &str,
+    read: impl Fn(&str) -> Result<String, E>,
+) -> Result<Vec<String>, Problem> {
+    let refuse = |detail: &dyn Display| {
+        Problem::new(Code::InvalidParameter, format!("The query parameter `{name}` is invalid: {detail}."))
+    };
+    let mut values = BTreeSet::new();
+    for (number, text) in request.query_all(name)?.enumerate() {
+        if number >= MAX_VALUES {
+            return Err(refuse(&format!("it has more than {MAX_VALUES} values")));
+        }
+        values.insert(read(text).map_err(|error| refuse(&error))?);
+    }
+    Ok(values.into_iter().collect())
+}
+
 /// Reads `q`. Without `q` every item matches.
 pub fn text(request: &Request<'_>) -> Result<SearchText, Problem> {
     Ok(read(request, "q", SearchText::parse)?.unwrap_or_default())
 }
 
-/// Reads `category`, and returns it as the index stores it: as one segment of a URL.
-pub fn category(request: &Request<'_>) -> Result<Option<String>, Problem> {
-    read(request, "category", |text| path(text).map(|path| path.to_segment()))
+/// Reads every `category`, and returns it as the index stores it: as one segment of a URL.
+pub fn categories(request: &Request<'_>) -> Result<Vec<String>, Problem> {
+    read_all(request, "category", |text| path(text).map(|path| path.to_segment()))
 }
 
 /// Returns a category of the index as a facet shows it: its names joined by ` / `. If the
@@ -49,9 +72,18 @@ fn path(text: &str) -> Result<CategoryPath, CategoryError> {
     }
 }
 
-/// Reads `brand`, which must equal the product's brand exactly.
-pub fn brand(request: &Request<'_>) -> Result<Option<String>, Problem> {
-    read(request, "brand", |text| id::check(text).map(|()| text.to_owned()))
+/// Reads every `brand`. One of them must equal the product's brand exactly.
+pub fn brands(request: &Request<'_>) -> Result<Vec<String>, Problem> {
+    read_all(request, "brand", |text| id::check(text).map(|()| text.to_owned()))
+}
+
+/// Reads `in_stock`.
+pub fn in_stock(request: &Request<'_>) -> Result<Option<bool>, Problem> {
+    read(request, "in_stock", |text| match text {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        _ => Err("must be true or false"),
+    })
 }
 
 /// Reads `min_price` and `max_price` in minor units, both inclusive.
@@ -107,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_category_parameter_has_the_form_of_its_url_or_its_facet() {
+    fn a_category_parameter_has_the_form_of_a_url_or_of_a_facet() {
         for text in ["GROCERY~FRZN_20ICE", "GROCERY / FRZN ICE"] {
             assert_eq!(path(text).unwrap().to_string(), "GROCERY / FRZN ICE");
         }

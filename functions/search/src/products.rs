@@ -3,48 +3,93 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use http_api::{Problem, Request, Response};
-use search_index::{Hit, ProductDocument, ProductQuery};
+use http_api::{Page, Problem, Request, Response, url};
+use key_schema::product::CategoryPath;
+use search_index::{Facet, Hit, MAX_WINDOW, PageStart, ProductDocument, ProductQuery, SearchPage};
 use serde::Serialize;
 
 use crate::App;
-use crate::list;
-use crate::parameters::{Sort, brand, category, prices, shown_category, text};
+use crate::list::{self, Ends};
+use crate::parameters::{Sort, brands, categories, in_stock, prices, shown_category, text};
 
-/// Finds the products that match every given filter.
+/// The maximum number of values of a facet, or of a level of the categories.
+const MAX_VALUES: usize = 20;
+
+/// Finds the products that match every given filter. Each product has at most one variant in the
+/// result: the first one in the sort order.
 pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
-    let (text, category, brand) = (text(request)?, category(request)?, brand(request)?);
+    let (text, categories, brands) = (text(request)?, categories(request)?, brands(request)?);
+    let in_stock = in_stock(request)?;
     let (min_price, max_price) = prices(request)?;
     let sort = request.query_as::<Sort>("sort")?.unwrap_or_default();
     let (low, high) = (shown(min_price), shown(max_price));
+    // No value of a filter contains a line break.
+    let (category, brand) = (categories.join("\n"), brands.join("\n"));
     let parameters = [
         ("q", request.query("q")?.unwrap_or_default()),
-        ("category", category.as_deref().unwrap_or_default()),
-        ("brand", brand.as_deref().unwrap_or_default()),
+        ("category", &category),
+        ("brand", &brand),
+        ("in_stock", in_stock.map_or("", |in_stock| if in_stock { "true" } else { "false" })),
         ("min_price", &low),
         ("max_price", &high),
         ("sort", sort.name),
     ];
     let page = request.page(&app.cursors, "search.products", &parameters)?;
-    let query = ProductQuery {
+    let mut query = ProductQuery {
         text,
-        category: category.clone(),
-        brand: brand.clone(),
+        categories,
+        brands,
+        in_stock,
         min_price,
         max_price,
         sort: sort.by,
         size: list::size(&page),
-        after: list::after(&page)?,
+        start: list::start(&page)?,
     };
-    let mut found = list::found(app.client.search_products(&query).await)?;
-    let ends = list::cut(&mut found, &page)?;
+    let (mut found, mut ends) = read(app, &page, &mut query).await?;
+    // Searches that find no variant are read without groups, so that their results have no limit.
+    let is_first = query.start == PageStart::After(None);
+    if is_first && found.has_variants() && app.client.is_grouped().await.map_err(list::failed)? {
+        query.start = PageStart::Group(0);
+        (found, ends) = read(app, &page, &mut query).await?;
+    }
     let items: Vec<_> = found.hits.iter().map(ProductHit::from).collect();
     let facets = |name: &str| found.facets.get(name).into_iter().flatten();
-    let category = facets("category").map(|facet| Count::new(shown_category(&facet.value), facet.count));
+    let category = |facet: &Facet| Count::new(shown_category(&facet.value), facet.count);
+    let mut levels: BTreeMap<usize, Vec<Count<'_>>> = BTreeMap::new();
+    for facet in facets("category") {
+        let Ok(path) = CategoryPath::from_segment(&facet.value) else { continue };
+        let values = levels.entry(path.names().len()).or_default();
+        if values.len() < MAX_VALUES {
+            values.push(category(facet));
+        }
+    }
     let brand = facets("brand").map(|facet| Count::new(facet.value.as_str(), facet.count));
-    let facets = Facets { category: category.collect(), brand: brand.collect() };
+    let facets = Facets {
+        category: facets("category").take(MAX_VALUES).map(category).collect(),
+        category_levels: levels.into_iter().map(|(level, values)| Level { level, values }).collect(),
+        brand: brand.collect(),
+    };
     let more = Found { facets, total: found.total };
     page.answer_with(&items, |kept| ends.behind(kept), &more)
+}
+
+/// Reads a page, and returns its hits with the cursor positions after them.
+async fn read(
+    app: &App,
+    page: &Page<'_>,
+    query: &mut ProductQuery,
+) -> Result<(SearchPage<ProductDocument>, Ends), Problem> {
+    if let PageStart::Group(from) = query.start {
+        // The engine refuses a larger window, so a result with groups ends at `MAX_WINDOW`.
+        query.size = list::size(page).min(MAX_WINDOW.saturating_sub(from));
+    }
+    let mut found = list::found(app.client.search_products(query).await)?;
+    let ends = match query.start {
+        PageStart::Group(from) => list::cut_at(&mut found, page, from),
+        PageStart::After(_) => list::cut(&mut found, page)?,
+    };
+    Ok((found, ends))
 }
 
 fn shown(amount: Option<i64>) -> String {
@@ -60,7 +105,15 @@ struct Found<'a> {
 #[derive(Serialize)]
 struct Facets<'a> {
     category: Vec<Count<'a>>,
+    category_levels: Vec<Level<'a>>,
     brand: Vec<Count<'a>>,
+}
+
+/// The categories of one level. The outermost level is 1.
+#[derive(Serialize)]
+struct Level<'a> {
+    level: usize,
+    values: Vec<Count<'a>>,
 }
 
 #[derive(Serialize)]
@@ -84,7 +137,12 @@ struct ProductHit<'a> {
     category_path: &'a [String],
     price: Price<'a>,
     summary: Option<&'a str>,
+    thumbnail: Option<String>,
     in_stock: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    options: &'a [String],
     rating: Rating,
     /// The relevance of the hit, or null in other sort orders.
     score: Option<f64>,
@@ -132,7 +190,10 @@ impl<'a> From<&'a Hit<ProductDocument>> for ProductHit<'a> {
             category_path: &product.category_path,
             price: Price { amount: product.price_amount, currency: &product.price_currency },
             summary: Some(product.summary.as_str()).filter(|summary| !summary.is_empty()),
+            thumbnail: product.thumbnail.as_deref().map(|picture| url::picture(&product.id, picture)),
             in_stock: product.in_stock,
+            parent: product.parent.as_deref(),
+            options: &product.options,
             rating: Rating::new(product.rating_count, product.rating_sum),
             score: hit.score,
             highlights: hit.highlights.iter().map(|(field, html)| (field.as_str(), [html.as_str()])).collect(),

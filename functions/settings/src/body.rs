@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use http_api::body::Invalid;
-use http_api::fields::{boolean, integer};
+use http_api::fields::{boolean, integer, one_of};
 use http_api::json::{Members, Value};
 use http_api::{Code, Problem, Request, maintenance};
 use key_schema::id;
@@ -22,7 +22,7 @@ use serde_json::value::RawValue;
 /// The maximum nesting of objects and arrays.
 const MAX_DEPTH: usize = 16;
 
-/// The new settings, each a JSON object.
+/// The new public and private settings, each as the text of a JSON object.
 #[derive(Debug)]
 pub struct Wanted {
     pub values: String,
@@ -39,7 +39,7 @@ pub fn read(request: &Request<'_>) -> Result<Wanted, Problem> {
     let values = serde_json::to_string(&texts.values).map_err(Problem::internal)?;
     let private = serde_json::to_string(&texts.private.unwrap_or_default()).map_err(Problem::internal)?;
     if values.len() + private.len() > MAX_BYTES {
-        let detail = format!("with the private values, has more than {MAX_BYTES} bytes");
+        let detail = format!("has more than {MAX_BYTES} bytes together with the private values");
         return Err(Problem::new(Code::InvalidBody, "The settings are too large.").error("/values", detail));
     }
     Ok(Wanted { values, private })
@@ -93,7 +93,10 @@ fn limits(value: Value<'_>) -> Result<(), Invalid> {
     let quantity = limits.optional("max_pending_quantity", integer(MAX_PENDING_QUANTITY));
     let lines = limits.optional("max_pending_lines", integer(MAX_PENDING_LINES));
     let daily = limits.optional("max_orders_per_day", integer(MAX_ORDERS_PER_DAY));
-    limits.finish((minutes, orders, quantity, lines, daily)).map(|_| ())
+    let address = limits.optional("shipping_address_required", boolean);
+    let rounding = limits.optional("tax_rounding", one_of::<String>(&["line", "order"]));
+    let optional = limits.optional("quote_optional", boolean);
+    limits.finish((minutes, orders, quantity, lines, daily, address, rounding, optional)).map(|_| ())
 }
 
 fn checked(value: Value<'_>) -> Result<Members<'_>, Invalid> {

@@ -16,7 +16,8 @@ pub async fn public(services: &Services) -> Result<Response, Problem> {
     Ok(Response::ok(&PublicView { values, version: known.version }).etag(known.version).public(rest))
 }
 
-/// GET /v1/settings/private: returns all current values. Staff need their version for a change.
+/// GET /v1/settings/private: returns all current values. For a change, staff need the version of
+/// these values.
 pub async fn whole(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     show(&*services.settings.latest(&services.table).await?)
@@ -49,7 +50,8 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
         }
         Precondition::Version(_) => Problem::version_mismatch(),
     })?;
-    // The cache also holds the layouts of the lists, which the request does not know.
+    // The cache also holds the layouts of the lists. The request does not have them, so the
+    // function reads the settings again.
     if services.settings.latest(&services.table).await.is_err() {
         services.settings.forget();
     }

@@ -3,12 +3,20 @@
 //! Every caller may read the public values, which usually come from memory
 //! ([`http_api::SettingsCache`]). Only staff may read the private values. Only staff may change any
 //! value.
+//!
+//! Staff also manage the shipping zones, the tax rules ([`pricing`]) and the promotions
+//! ([`promotion`]) here.
 
 mod body;
 mod current;
+mod promotions;
+mod rules;
+mod tax_rules;
+mod zones;
 
 use http_api::{Error, Routes, Services};
-use key_schema::settings;
+use key_schema::pricing::{self, ShippingZone, TaxRule};
+use key_schema::{idempotency, promotion, settings};
 
 /// Returns the routes of this function.
 #[must_use]
@@ -23,6 +31,47 @@ pub fn routes() -> Routes<Services> {
         .on_always("PUT /v1/settings", &[&settings::CREATE, &settings::CHANGE, &settings::READ], |services, request| {
             Box::pin(current::put(services, request))
         })
+        .on("GET /v1/shipping/zones", &[&pricing::EDIT], |services, request| {
+            Box::pin(rules::list::<ShippingZone>(services, request))
+        })
+        .on("GET /v1/shipping/zones/{id}", &[&pricing::EDIT], |services, request| {
+            Box::pin(rules::read::<ShippingZone>(services, request))
+        })
+        .on("PUT /v1/shipping/zones/{id}", &[&pricing::EDIT, &pricing::CHANGE], |services, request| {
+            Box::pin(rules::put(services, request, zones::read))
+        })
+        .on("DELETE /v1/shipping/zones/{id}", &[&pricing::EDIT, &pricing::CHANGE], |services, request| {
+            Box::pin(rules::delete::<ShippingZone>(services, request))
+        })
+        .on("GET /v1/tax/rules", &[&pricing::EDIT], |services, request| {
+            Box::pin(rules::list::<TaxRule>(services, request))
+        })
+        .on("GET /v1/tax/rules/{id}", &[&pricing::EDIT], |services, request| {
+            Box::pin(rules::read::<TaxRule>(services, request))
+        })
+        .on("PUT /v1/tax/rules/{id}", &[&pricing::EDIT, &pricing::CHANGE], |services, request| {
+            Box::pin(rules::put(services, request, tax_rules::read))
+        })
+        .on("DELETE /v1/tax/rules/{id}", &[&pricing::EDIT, &pricing::CHANGE], |services, request| {
+            Box::pin(rules::delete::<TaxRule>(services, request))
+        })
+        .on("POST /v1/promotions", &[&pricing::EDIT, &promotion::CREATE, &idempotency::GET], |services, request| {
+            Box::pin(promotions::create(services, request))
+        })
+        .on("GET /v1/promotions", &[&promotion::LIST], |services, request| {
+            Box::pin(promotions::list(services, request))
+        })
+        .on("GET /v1/promotions/{id}", &[&promotion::GET], |services, request| {
+            Box::pin(promotions::read(services, request))
+        })
+        .on("PATCH /v1/promotions/{id}", &[&promotion::GET, &promotion::CHANGE], |services, request| {
+            Box::pin(promotions::change(services, request))
+        })
+        .on(
+            "DELETE /v1/promotions/{id}",
+            &[&promotion::GET, &pricing::EDIT, &promotion::DELETE],
+            |services, request| Box::pin(promotions::delete(services, request)),
+        )
 }
 
 /// Answers requests until Lambda shuts down the execution environment.

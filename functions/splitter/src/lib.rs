@@ -2,8 +2,8 @@
 //!
 //! A counter's shard takes 1,000 write units a second. DynamoDB throttles the writes beyond that,
 //! and Contributor Insights reports the most throttled partition keys in CloudWatch. This function
-//! reads the report once a minute and doubles the shards of every counter in it.
-//! [`key_schema::counter`] explains why the sum remains correct meanwhile.
+//! reads the report once a minute and doubles the number of shards of every hot counter
+//! ([`report`]). [`key_schema::counter`] explains why the sum remains correct meanwhile.
 //!
 //! The function `Insights` adds to the counters. If the additions of a request repeatedly conflict,
 //! `Insights` itself splits the counter within seconds. If DynamoDB throttles whole requests,
@@ -19,7 +19,7 @@
 //!
 //! # Why each minute with throttles causes one split
 //!
-//! A report covers the last minutes, including those before the last split. So a split names the
+//! A report covers the last minutes, including minutes before the last split. So a split names the
 //! throttled minute. The table accepts the split only if the counter was not split after that
 //! minute began. So repeated or late reports, and two concurrent rounds, cause only one split. The
 //! first whole minute after a split is the first minute that shows its effect. So a counter that

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 /// The maximum number of contributors in a report (CloudWatch API reference,
 /// `GetInsightRuleReport`). So it is also the maximum number of counters that one round splits.
 pub const MAX_CONTRIBUTORS: u32 = 100;
-/// The length of a report's window in seconds. It is several minutes, because a round may fail and
-/// CloudWatch may be late.
+/// The length of a report's window before the current minute, in seconds. It is several minutes,
+/// because a round may fail and CloudWatch may be late.
 pub const WINDOW_SECONDS: i64 = 5 * 60;
 /// The shortest period of a rule, in seconds.
 pub const PERIOD_SECONDS: i64 = 60;

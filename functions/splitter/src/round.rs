@@ -22,11 +22,12 @@ pub struct Round {
     pub throttled: u32,
     /// Hot counters among these keys ([`crate::report`] defines "hot").
     pub hot: u32,
-    /// Counters whose shards were doubled.
+    /// Counters whose number of shards was doubled.
     pub split: u32,
     /// Counters that have the maximum number of shards and are still throttled.
     pub full: u32,
-    /// Counters that could not be split. The log has each error. The next report has them again.
+    /// Counters that could not be split. The log has each error. The next report has these counters
+    /// again.
     pub failed: u32,
 }
 
@@ -43,7 +44,7 @@ pub enum RoundError {
     #[error(transparent)]
     Report(#[from] CloudWatchError),
     /// The rule or the report did not arrive in time.
-    #[error("there is no report in time")]
+    #[error("the report did not arrive in time")]
     Time,
 }
 
@@ -60,7 +61,7 @@ enum SplitError {
 /// The outcome of one counter.
 enum Outcome {
     Split,
-    /// The counter was already split after that minute began.
+    /// The counter was already split after the throttled minute began.
     Cooling,
     Full,
 }
@@ -73,7 +74,8 @@ pub struct Splitter {
 }
 
 impl Splitter {
-    /// Creates a splitter for the counters in this table, with the CloudWatch that observes it.
+    /// Creates a splitter for the counters in this table, with the CloudWatch that observes the
+    /// table.
     #[must_use]
     pub const fn new(table: Table, cloudwatch: CloudWatch) -> Self {
         Self { table, cloudwatch }
@@ -85,8 +87,7 @@ impl Splitter {
         self.table.meter().take()
     }
 
-    /// Splits every counter that was throttled since its last split. Splits each counter once.
-    /// Stops at `stop`.
+    /// Splits each counter once that was throttled since its last split. Stops at `stop`.
     ///
     /// # Errors
     /// [`RoundError`] if the hot counters are unknown. A failed split is only counted.
@@ -117,8 +118,8 @@ impl Splitter {
     }
 
     async fn report(&self, now: Instant) -> Result<report::Report, RoundError> {
-        // The rule is read each time, because a new rule exists after Contributor Insights was
-        // enabled again.
+        // Each round reads the name of the rule, because the table gets a new rule when Contributor
+        // Insights is enabled again.
         let rule = self.table.throttles_rule().await?.ok_or(RoundError::NoRule)?;
         Ok(report::Report::fetch(&self.cloudwatch, &rule, report::window(now)).await?)
     }

@@ -12,17 +12,17 @@
 //!
 //! # Owners
 //!
-//! A session or a cart is archived only if its customer currently has a profile, and the profile is
-//! older than the item. The sink reads the profile strongly. If the customer has no profile, no
+//! A session or a cart is archived only if its customer currently has a profile that is older than
+//! the item. The sink reads the profile with strong consistency. If the customer has no profile, no
 //! later erasure would remove the archived item. The janitor removes objects that were archived
 //! before an erasure ([`key_schema::erasure`]). The expiry is recorded in any case, because an
-//! entry names no customer. Orders are accounting records and are always archived.
+//! audit entry names no customer. Orders are accounting records and are always archived.
 //!
 //! # Archived items
 //!
-//! The sink archives sessions, carts and retired orders. It ignores items that the consumer itself
-//! writes. An order expires item by item. The head gets an audit entry. Its lines, its history and
-//! the customer's copy are archived without an entry.
+//! The sink archives sessions, carts and retired orders, and ignores all other items. An order
+//! expires item by item. The head gets an audit entry. The order's lines, its
+//! history and the customer's copy of the head are archived without an entry.
 //!
 //! An item is decoded into its entity and encoded again. An attribute that the schema does not
 //! know, such as a token once stored with a session, is therefore not archived.
@@ -63,7 +63,7 @@ pub struct Audit<I, O> {
 }
 
 impl<I: Items, O: Objects> Audit<I, O> {
-    /// Creates a sink on this table and archive that takes up to `concurrency` items at once.
+    /// Creates a sink on this table and archive. The sink takes up to `concurrency` items at once.
     #[must_use]
     pub const fn new(table: Arc<I>, archive: Arc<O>, concurrency: usize) -> Self {
         Self { table, archive, concurrency }
@@ -165,9 +165,9 @@ fn expired<'r>(record: &'r Record<'_>) -> Option<Expired<'r>> {
     // are small, and the cold class charges each object as at least 128 KB for at least 90 days.
     let (owner, began_at, expires_at, class, is_recorded) = match item {
         AnyEntity::Session(session) => {
-            // The pattern names every attribute of a session. So a new attribute does not compile
-            // until a developer decides here whether it is secret. The present attributes are not
-            // secret: the id grants no access, and the sign-in is a hash.
+            // The pattern names every field of a session. So with a new field this code does not
+            // compile until a developer decides here whether the field is secret. The present
+            // fields are not secret: the id grants no access, and the sign-in is a hash.
             let Session { id: _, customer_id, expires_at, device: _, sign_in: _ } = &session.data;
             (Some(customer_id), session.meta.created_at, *expires_at, Class::Standard, true)
         }

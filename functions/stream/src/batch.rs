@@ -11,8 +11,8 @@
 //! - A record of an entity that this program does not know is ignored and settled. Lambda does not
 //!   deliver it again, so a release with a new entity and sink starts with a backfill from the
 //!   table.
-//! - A record is quarantined alone if it has no `entity`, other keys than PK and SK, a malformed
-//!   image, or an unknown event name.
+//! - A record is quarantined if `entity` is missing, its keys are not PK and SK, its image is
+//!   malformed, or its event name is unknown. The other records of its batch are processed.
 //!
 //! The filter of the event source mapping in template.yaml passes only known entities, so it drops
 //! an item without `entity`. Such an item reaches the quarantine only by a path without the filter:
@@ -59,8 +59,8 @@ pub struct Record<'e> {
 }
 
 impl Record<'_> {
-    /// Returns whether an operator imported the item. Everything that follows from its creation has
-    /// already happened: its events were published, and its sales are items of their own.
+    /// Returns whether an operator imported the item. The consequences of an imported item's
+    /// creation exist already: its events were published, and its sales are imported as items, too.
     #[must_use]
     pub fn is_import(&self) -> bool {
         matches!(self.change, Change::Created { .. }) && self.origin.cause.as_deref() == Some(IMPORTED)
@@ -243,7 +243,7 @@ impl StreamRecord<'_> {
         text(self.sequence_number)?.parse().ok()
     }
 
-    /// Returns the request id. It is read without the item, so malformed records have it, too.
+    /// Returns the request id without decoding the item, so a malformed item does not hide the id.
     fn cause(&self) -> Option<String> {
         #[derive(Deserialize)]
         struct Image<'e> {

@@ -3,7 +3,7 @@
 //! # Why no event is lost, and few are published twice
 //!
 //! The events of a record are a function of the record ([`crate::transitions`]). A record is
-//! settled only after the bus has accepted all of them. After a crash Lambda delivers the record
+//! settled only after the bus has accepted all its events. After a crash Lambda delivers the record
 //! again, and its events have the same ids. The bus does not deduplicate events. So the sink
 //! *marks* each accepted event in the table ([`key_schema::mark`]) and does not send a marked event
 //! again. This also holds if a batch is delivered again because of another record, or a record is
@@ -18,17 +18,18 @@
 //! The record is still settled as done, because its event is published. If the sink failed the
 //! record instead, Lambda would certainly deliver it again. Then the event would be sent again, and
 //! the shard would wait for the table. A settled record sends its event again only if Lambda
-//! delivers the record again for another reason. Neither choice loses an event. The write of the
-//! mark has been retried for seconds by then, and its failure is logged.
+//! delivers the record again for another reason. Neither choice loses an event. The sink retries
+//! the write of the mark for seconds, and logs a failure.
 //!
 //! # Order
 //!
 //! The events of one item are sent in order. The sink sends an event only after the bus has
-//! accepted the item's previous event. Events of different items have no order, so the sink sends a
-//! batch in *waves*, in as few requests as possible. The first wave has the first unsent event of
-//! each item, and the second wave has the second. If the bus cannot accept an event now, the item's
-//! later records stay unsettled. If the bus will never accept an event, its record is quarantined
-//! and the item continues. Records are never merged, because two changes are two events.
+//! accepted the events of the item's previous record. Events of different items have no order, and
+//! neither do the events of one record. So the sink sends a batch in *waves*, in as few requests as
+//! possible. The first wave has the events of each item's first record, and the second wave has
+//! those of the second. If the bus cannot accept an event now, the item's later records stay
+//! unsettled. If the bus will never accept an event, its record is quarantined and the item's later
+//! records continue. Records are never merged, because two changes are two events.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -67,7 +68,7 @@ type Lane = VecDeque<Unsent>;
 /// A record with events that are still to be sent.
 struct Unsent {
     position: usize,
-    events: VecDeque<Event>,
+    events: Vec<Event>,
 }
 
 impl<I: Items, P: Publisher> Bus<I, P> {
@@ -93,21 +94,37 @@ impl<I: Items, P: Publisher> Bus<I, P> {
                 drop_published(lane, &known, verdicts);
             }
             open.retain(|lane| !lane.is_empty());
-            let wave: Vec<Event> = open.iter().take(WAVE).filter_map(next).cloned().collect();
+            let mut size = 0;
+            let counts = open.iter().map(|lane| next(lane).len());
+            let counts = counts.take_while(|count| {
+                size += count;
+                size <= WAVE || size == *count
+            });
+            let counts: Vec<usize> = counts.collect();
+            let wave: Vec<Event> = open.iter().take(counts.len()).flat_map(next).cloned().collect();
             if wave.is_empty() {
                 return;
             }
-            let mut outcomes = self.publisher.publish(&wave).await.into_iter();
+            let outcomes = self.publisher.publish(&wave).await.into_iter();
             telemetry::crash_point("stream.bus.published");
-            let mut published = Vec::with_capacity(wave.len());
+            let missing = || Outcome::Retryable { reason: "no outcome".to_owned() };
+            let mut sent = wave.into_iter().zip(outcomes.chain(std::iter::repeat_with(missing)));
+            let mut published = Vec::new();
             let mut moved = false;
-            for (lane, event) in open.iter_mut().zip(wave) {
-                let outcome = outcomes.next().unwrap_or_else(|| Outcome::Retryable { reason: "no outcome".to_owned() });
-                moved |= !matches!(outcome, Outcome::Retryable { .. });
-                match outcome {
-                    Outcome::Published => published.push(event.id),
-                    Outcome::Refused { reason } => refuse(lane, verdicts, Reason::new("bus_refuses", reason)),
-                    Outcome::Retryable { reason } => stop(lane, verdicts, Reason::new("bus", reason)),
+            for (lane, count) in open.iter_mut().zip(counts) {
+                let (mut refused, mut failed) = (None, None);
+                for (event, outcome) in sent.by_ref().take(count) {
+                    moved |= !matches!(outcome, Outcome::Retryable { .. });
+                    match outcome {
+                        Outcome::Published => published.push(event.id),
+                        Outcome::Refused { reason } => refused = Some(reason),
+                        Outcome::Retryable { reason } => failed = Some(reason),
+                    }
+                }
+                match (failed, refused) {
+                    (Some(reason), _) => stop(lane, verdicts, Reason::new("bus", reason)),
+                    (None, Some(reason)) => refuse(lane, verdicts, Reason::new("bus_refuses", reason)),
+                    (None, None) => {}
                 }
             }
             // The records are settled before their marks are written. So a failed mark does not
@@ -132,7 +149,7 @@ impl<I: Items, P: Publisher> Bus<I, P> {
                 verdicts.settle(position, Verdict::Done);
                 None
             }
-            Ok(events) => Some(Unsent { position, events: events.into() }),
+            Ok(events) => Some(Unsent { position, events }),
             Err(error) => {
                 verdicts.settle(position, Verdict::Refused(Reason::new("unreadable_old_image", error)));
                 None
@@ -199,17 +216,15 @@ enum MarkError {
     Id(#[from] IdError),
 }
 
-/// Returns the next event of a lane.
-fn next(lane: &Lane) -> Option<&Event> {
-    lane.front().and_then(|record| record.events.front())
+/// Returns the unsent events of the lane's first record.
+fn next(lane: &Lane) -> &[Event] {
+    lane.front().map_or(&[], |record| &record.events)
 }
 
-/// Removes the published events at the head of the lane, and settles their completed records.
+/// Removes the published events from the front of the lane, and settles the completed records.
 fn drop_published(lane: &mut Lane, known: &HashSet<EventId>, verdicts: &Verdicts) {
     while let Some(record) = lane.front_mut() {
-        while record.events.front().is_some_and(|event| known.contains(&event.id)) {
-            record.events.pop_front();
-        }
+        record.events.retain(|event| !known.contains(&event.id));
         if !record.events.is_empty() {
             return;
         }
@@ -218,7 +233,7 @@ fn drop_published(lane: &mut Lane, known: &HashSet<EventId>, verdicts: &Verdicts
     }
 }
 
-/// Refuses the first record of the lane. Its remaining events are not sent.
+/// Refuses the first record of the lane.
 fn refuse(lane: &mut Lane, verdicts: &Verdicts, reason: Reason) {
     if let Some(record) = lane.pop_front() {
         verdicts.settle(record.position, Verdict::Refused(reason));

@@ -17,7 +17,8 @@ use crate::settings::{self, Settings, StartError};
 use crate::sink::{self, Shared, Sink};
 use crate::verdict::{Verdict, Verdicts};
 
-/// The required view of the stream. Events, audit entries and removals need the old image.
+/// The required view of the stream. The sinks use the old image for events, audit entries and
+/// removals.
 const BOTH_IMAGES: &str = "NEW_AND_OLD_IMAGES";
 
 /// The sinks of this deployment, and their shared parts.
@@ -118,8 +119,8 @@ impl Consumer {
         Ok(BatchOutcome { answer: Answer::from_earliest(earliest), report })
     }
 
-    /// Quarantines the refused records. If that fails, the record fails, and Lambda delivers it
-    /// again.
+    /// Quarantines the refused records. A record that cannot be quarantined fails, and Lambda
+    /// delivers it again.
     async fn set_aside(&self, consumer: &str, origins: &[&Origin<'_>], verdicts: &Verdicts) {
         stream::iter(verdicts.refused())
             .for_each_concurrent(self.settings.concurrency, |(position, reason)| async move {

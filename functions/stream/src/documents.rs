@@ -6,6 +6,7 @@ use key_schema::item::Stored;
 use key_schema::key::Key;
 use key_schema::order::{Order, OrderStatus};
 use key_schema::product::Product;
+use key_schema::variant::Options;
 use search_index::{BulkOperation, Collection, OrderDocument, ProductDocument, SearchError, document_id};
 
 use crate::batch::{Change, Record};
@@ -26,8 +27,8 @@ pub fn written(id: String, new: &AnyEntity) -> Option<Result<BulkOperation, Sear
             Some(tombstone(Collection::Products, id, new.meta.rev, new.meta.updated_at))
         }
         AnyEntity::Product(new) => Some(BulkOperation::index(id, new.meta.rev, &product(new))),
-        // The order is invisible, or retired and in no list. Often there is no document to remove.
-        // The tombstone is written anyway, so that the index always has the item's newest `rev`.
+        // Searches do not find invisible or retired orders. The tombstone is written even if there
+        // is no document to remove, so that the index always has the item's newest `rev`.
         AnyEntity::Order(new) if new.status == OrderStatus::Placing || new.expires_at.is_some() => {
             Some(tombstone(Collection::Orders, id, new.meta.rev, new.meta.updated_at))
         }
@@ -82,10 +83,15 @@ fn product(product: &Stored<Product>) -> ProductDocument {
         price_amount: product.price.amount,
         price_currency: product.price.currency.to_string(),
         summary: product.summary.clone().unwrap_or_default(),
+        thumbnail: product.thumbnail.as_ref().map(ToString::to_string),
         in_stock: product.copied.in_stock,
         rating_sum: product.copied.rating_sum,
         rating_count: product.copied.rating_count,
         created_at: product.meta.created_at.to_string(),
+        parent: product.parent.as_ref().map(ToString::to_string),
+        options: product.options.iter().flat_map(Options::iter).map(|(_, value)| value.to_owned()).collect(),
+        group: product.parent.as_ref().unwrap_or(&product.id).to_string(),
+        has_variants: product.variants.is_some(),
         version: product.meta.version,
         deleted: false,
     }
@@ -101,6 +107,8 @@ fn order(order: &Stored<Order>) -> OrderDocument {
         total_amount: order.total.amount,
         total_currency: order.total.currency.to_string(),
         placed_at: order.placed_at.to_string(),
+        destination_country: order.destination.as_ref().map(|place| place.country.to_string()),
+        destination_city: order.destination.as_ref().map(|place| place.city.clone()),
         line_count: order.line_count,
         version: order.meta.version,
         deleted: false,

@@ -30,8 +30,8 @@ pub fn lanes<'r>(records: &'r [Record<'r>]) -> Vec<Lane<'r>> {
     lanes
 }
 
-/// Takes records one at a time. It keeps the order inside a lane, and takes up to `concurrency`
-/// lanes at once, earlier lanes first.
+/// Takes the records of a lane one at a time and in order, and up to `concurrency` lanes at once.
+/// Earlier lanes begin first.
 ///
 /// After a failure the lane's other records are not attempted and stay unfinished, because a later
 /// record must not overtake an earlier one. Other lanes continue, because their records can be
@@ -49,7 +49,7 @@ where
                 let cause = record.origin.cause.as_deref();
                 let span =
                     info_span!("record", sequence_number = record.origin.sequence.as_str(), correlation_id = cause);
-                // Derived items record the id of the request that made the change.
+                // A derived item gets the id of the request that made the change.
                 let verdict = correlation::caused_by(cause, take(record)).instrument(span).await;
                 let failed = matches!(verdict, Verdict::Failed(_));
                 verdicts.settle(position, verdict);

@@ -2,7 +2,7 @@
 //!
 //! The crate is deployed twice. `StreamSearch` updates the search index (`SINKS=search`).
 //! `StreamEvents` publishes events, archives expired items and derives data
-//! (`SINKS=bus,audit,derived`). So an outage of the search engine delays nothing else.
+//! (`SINKS=bus,audit,derived`). So an outage of the search engine does not delay the other sinks.
 //! `SINKS=search,bus,audit,derived` runs all sinks in one function.
 //!
 //! # The path of a batch
@@ -20,20 +20,20 @@
 //!   serves sinks that take records one at a time. It takes the records of one item in order, and
 //!   the records of different items concurrently. After a failure it attempts no more records of
 //!   the item.
-//! - [`answer`] names one record: the earliest that is not durable in every sink. Lambda delivers
-//!   again from there, so every sink must be able to take a record twice. A record without an
-//!   outcome counts as unfinished, never as done.
+//! - [`answer`] names one record: the earliest that at least one sink has not made durable. Lambda
+//!   delivers again from there, so every sink must be able to take a record twice. A record without
+//!   an outcome counts as unfinished, never as done.
 //! - Before its deadline the consumer stops ([`Settings`]). Unsettled records are then unfinished.
 //!
 //! # Why it converges
 //!
 //! Lambda delivers at least once and in order for each item. After a failure it delivers again
-//! from the failed record. Bisecting and redriving replay records long after newer records. So no
-//! sink relies on the order of arrival:
+//! from the failed record. Bisected and redriven batches repeat records long after newer ones.
+//! So no sink relies on the order of arrival:
 //!
 //! - The search index orders documents by the item's `rev` ([`search`]).
-//! - Derived data is a copy that is also ordered by `rev`, or one transaction writes it together
-//!   with the rows that it sums ([`derived`]).
+//! - Derived data is a copy that is also ordered by `rev`, or a sum that one transaction writes
+//!   together with its rows ([`derived`]).
 //! - The id of an event is a function of its change ([`transitions`], [`mod@bus`]).
 //!
 //! A new sink is one file with an implementation of [`sink::Sink`], and one line in [`sink::open`].
@@ -58,7 +58,7 @@ pub mod transitions;
 pub mod verdict;
 
 use key_schema::pattern::Pattern;
-use key_schema::{expiration, leaderboard, like, mark, membership, order, place, product, sales};
+use key_schema::{expiration, leaderboard, like, mark, membership, order, place, product, sales, variant};
 use lambda_runtime::{LambdaEvent, service_fn};
 use telemetry::correlation;
 
@@ -71,6 +71,7 @@ pub const PATTERNS: &[&Pattern] = &[
     &product::copies::COPY_RATING,
     &membership::OF_PRODUCT,
     &membership::REFRESH,
+    &variant::REFRESH,
     &order::LINES,
     &order::HEAD,
     &sales::DERIVED,
@@ -90,7 +91,7 @@ pub const PATTERNS: &[&Pattern] = &[
 /// Environment:
 /// - all sinks: `SINKS`, `TABLE_NAME`, `FAILED_RECORDS_BUCKET`, the SDK's variables, and the
 ///   optional variables of [`Settings::from_env`]
-/// - `search`: `SEARCH_ENDPOINT` and `SEARCH_INDEX_PREFIX`
+/// - `search`: `SEARCH_ENDPOINT`, `SEARCH_INDEX_PREFIX`, and optionally `SEARCH_SERVICE`
 /// - `bus`: `BUS_NAME`
 /// - `audit`: `ARCHIVE_BUCKET`
 ///

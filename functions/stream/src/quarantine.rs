@@ -1,4 +1,5 @@
-//! The quarantine: stores records that no sink can take, so that the shard continues.
+//! The quarantine: a store for records that a sink refused or that cannot be read. A stored record
+//! does not stop its shard.
 
 use std::sync::Arc;
 
@@ -14,9 +15,10 @@ use crate::verdict::Reason;
 
 /// The prefix of the names of all quarantined records.
 pub const PREFIX: &str = "quarantine/";
-/// The longest event id that an object's name can have. The stream's ids have 32 characters.
+/// The maximum length of an event id in an object's name. The stream's ids have 32 characters.
 const MAX_EVENT_ID_BYTES: usize = 128;
-/// The maximum plausible distance between a record's time and now: twice the stream's 24 hours.
+/// The maximum plausible distance between a record's time and now: twice the 24 hours for which the
+/// stream keeps a record.
 const BELIEVED_SECONDS: i64 = 48 * 60 * 60;
 
 /// A store for records that a sink refused or that cannot be read.
@@ -47,7 +49,7 @@ pub struct Entry<'a> {
 #[derive(Debug)]
 pub struct InStore<O>(pub Arc<O>);
 
-/// A quarantined record, in the form of its object.
+/// The content of a quarantined record's object.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Quarantined {
     /// When the record was quarantined.
@@ -132,12 +134,12 @@ mod tests {
     }
 
     #[test]
-    fn every_delivery_of_a_record_gives_the_same_name_also_over_midnight() {
+    fn every_delivery_of_a_record_gives_the_same_name_even_after_midnight() {
         assert_eq!(name(Some("e1"), Some("2017-01-01T23:59:59.000Z")), "quarantine/2017-01-01/e1-search.json");
     }
 
     #[test]
-    fn today_and_the_sequence_number_replace_an_implausible_time_and_event_id() {
+    fn an_implausible_day_becomes_today_and_an_unusable_event_id_becomes_the_sequence_number() {
         for written_at in [None, Some("1970-01-01T00:00:00.000Z"), Some("9999-01-01T00:00:00.000Z")] {
             assert_eq!(name(None, written_at), "quarantine/2017-01-02/42-search.json");
         }

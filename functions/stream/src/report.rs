@@ -1,7 +1,7 @@
 //! The log lines of a batch for operators.
 //!
-//! A batch has one line, and one more line for each failed record. Each sink has a line of metrics,
-//! unless the batch has only heartbeats.
+//! A batch has one line, and one more line for each failed record. Each sink also has a line of
+//! metrics, except in a batch of heartbeats in which every record succeeds.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -27,7 +27,7 @@ pub struct Report {
     in_time: bool,
     earliest: Option<String>,
     oldest: Option<Duration>,
-    /// The age of the last heartbeat in the batch, which the janitor writes.
+    /// The age of the last heartbeat in the batch. The janitor writes heartbeats.
     heartbeat: Option<Duration>,
     /// Whether all records are heartbeats.
     only_heartbeats: bool,
@@ -129,7 +129,7 @@ impl Report {
     }
 
     /// Prints the lines. The metrics have the consumer or the sink as a dimension, because the two
-    /// deployments of this crate have one service name.
+    /// deployments of this crate share one service name.
     pub fn print(&self, request_id: &str, trace: Option<&str>) {
         for line in self.lines(request_id, trace) {
             line.print();
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heartbeat_is_answered_with_its_age() {
+    fn a_heartbeat_is_reported_with_its_age() {
         let answered = |event: &Event| {
             let batch = Batch::decode(event).unwrap();
             let line = Report::new("search", &batch, true, None).batch_line("r1").to_json(UNIX_EPOCH);
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_of_heartbeats_publishes_no_other_metric_unless_one_fails() {
+    fn a_batch_of_heartbeats_publishes_only_their_age_unless_a_record_fails() {
         let published = |records: &[Value], last: Verdict| {
             let event: Event = serde_json::from_str(&json!({ "Records": records }).to_string()).unwrap();
             let batch = Batch::decode(&event).unwrap();

@@ -1,6 +1,6 @@
 //! Sink `search`: updates the search index after changes of products and orders.
 //!
-//! # Why no schedule loses or resurrects a document
+//! # Why no schedule of deliveries loses or resurrects a document
 //!
 //! A document is written with its item's `rev` as external version, and the engine keeps the
 //! highest version. `rev` grows with every write of an item and never restarts for a key. Records
@@ -9,9 +9,10 @@
 //! removal writes a tombstone, because the engine forgets the version of a deleted document after a
 //! minute. Sequence numbers and clocks decide nothing.
 //!
-//! For the same reason the sink may merge the records of one item and send only the highest `rev`.
-//! A batch is one bulk call. If the engine refuses the call because of one document, the client
-//! splits the call ([`search_index::SearchClient::bulk`]). Then only that document is refused.
+//! Only the state with the highest `rev` matters, so the sink merges the records of one item and
+//! sends only that state. A batch is one bulk call. If the engine refuses the call because of one
+//! document, the client splits the call ([`search_index::SearchClient::bulk`]). Then only that
+//! document is refused.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -38,7 +39,7 @@ pub struct Search<I> {
     ready: AtomicBool,
 }
 
-/// The records of one item that one operation settles.
+/// The records of one item. One operation settles all of them.
 struct Merged {
     operation: BulkOperation,
     /// The position of the record from which the operation is made.

@@ -10,7 +10,7 @@ use serde::Serialize;
 pub const MAX_DIGITS: usize = 40;
 
 /// A stream's sequence number: 1 to 40 decimal digits, which may exceed every integer type. It is
-/// compared as a number and kept as text, because Lambda compares the exact text.
+/// ordered as a number. It is kept as text, because Lambda compares the exact text.
 ///
 /// It orders the records of one shard. It cannot be the version of a document, because shards split
 /// and the numbers of a restored table start again.

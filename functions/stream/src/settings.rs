@@ -8,9 +8,9 @@ use tokio::time::Instant;
 /// The settings of the consumer.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
-    /// The number of lanes, and of quarantine writes, that run concurrently.
+    /// The maximum number of concurrent lanes, and of concurrent writes to the quarantine.
     pub concurrency: usize,
-    /// The time before the deadline at which the consumer stops, so that it can still respond.
+    /// How long before the deadline the consumer stops, so that it can still respond.
     pub margin: Duration,
     /// A stock below this number of units is low ([`crate::transitions`]).
     pub stock_low: u64,
@@ -103,7 +103,7 @@ impl Settings {
     }
 }
 
-/// Returns the names in `SINKS`, each once.
+/// Returns the names in `SINKS`, and refuses a repeated name.
 pub(crate) fn sinks(names: Option<&str>) -> Result<Vec<&str>, StartError> {
     let mut sinks: Vec<&str> = Vec::new();
     for name in names.unwrap_or_default().split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_consumer_stops_a_margin_before_the_deadline() {
+    async fn the_consumer_stops_before_the_deadline_with_the_margin_left() {
         let settings = Settings { margin: Duration::from_secs(3600), ..Settings::default() };
         let in_two_hours = SystemTime::now() + Duration::from_secs(7200);
         assert!(settings.stop(in_two_hours) <= Instant::now() + Duration::from_secs(3600));

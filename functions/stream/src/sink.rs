@@ -20,7 +20,8 @@ use crate::verdict::Verdicts;
 /// A destination that makes the effects of changes durable.
 ///
 /// A sink may receive a record more than once. After a redrive, or while an earlier consumer is
-/// still running, it receives older records after newer records. The result must be the same.
+/// still running, it receives older records after newer records. The result must be the same as
+/// after one delivery in order.
 pub trait Sink: Send + Sync {
     /// Returns the sink's name in `SINKS`, logs, metrics and quarantined records.
     fn name(&self) -> &'static str;
@@ -39,7 +40,7 @@ pub struct Shared {
     pub settings: Settings,
 }
 
-/// Creates the sink with this name. For each sink the function has one line.
+/// Creates the sink with this name. The `match` has one arm for each sink.
 ///
 /// # Errors
 /// [`StartError`] for an unknown name, or a sink with an incomplete environment.

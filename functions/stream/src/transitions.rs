@@ -5,8 +5,8 @@
 //! compare two records, because there may be other changes between them.
 
 use bus::{
-    CustomerTierChanged, Data, EmailVerificationRequested, Event, EventId, OrderPlaced, OrderStatusChanged, Origin,
-    Reason, ReviewPosted, StockLow,
+    CustomerTierChanged, Data, EmailVerificationRequested, Event, EventId, OrderPlaced, OrderPlacedV2,
+    OrderStatusChanged, Origin, Reason, ReviewPosted, StockLow,
 };
 use key_schema::customer::Customer;
 use key_schema::entity::AnyEntity;
@@ -21,7 +21,8 @@ use crate::batch::{Change, Record};
 /// The inputs of the rules, besides the record.
 #[derive(Debug, Clone)]
 pub struct Rules {
-    /// The table's name, a part of every event id. Equal keys in two tables have different events.
+    /// The table's name, a part of every event id. Items with equal keys in two tables have events
+    /// with different ids.
     pub table: String,
     /// A stock below this number of units is low.
     pub stock_low: u64,
@@ -57,7 +58,12 @@ impl Rules {
             )?,
             _ => None,
         };
-        Ok(happened.map(|(meta, data)| self.event(record, meta, data)).into_iter().collect())
+        let Some((meta, data)) = happened else { return Ok(Vec::new()) };
+        let next = match (&data, new) {
+            (Data::OrderPlaced(_), AnyEntity::Order(order)) => Some(OrderPlacedV2::from(&order.data).into()),
+            _ => None,
+        };
+        Ok([Some(data), next].into_iter().flatten().map(|data| self.event(record, meta, data)).collect())
     }
 
     fn stock<'a>(&self, before: Before<'_, Stock>, new: &'a Stored<Stock>) -> Happened<'a> {
@@ -66,7 +72,7 @@ impl Rules {
             return Ok(None);
         }
         let crossed = match before {
-            // If a product is created or revived with little stock, its stock did not become low.
+            // If a product starts with little stock, its stock did not fall below the threshold.
             Before::Absent => false,
             Before::Unreadable => return Err(UnreadableOldImage),
             Before::Known(old) => old.sellable && old.available >= threshold,
@@ -108,7 +114,7 @@ fn order<'a>(before: Before<'_, Order>, new: &'a Stored<Order>) -> Happened<'a> 
         return Ok(None);
     }
     let from = match before {
-        // A new item with a closed order was restored from the archive, not placed.
+        // An order that is new and already closed was restored from the archive, not placed.
         Before::Absent if new.status.is_closed() => return Ok(None),
         Before::Absent => OrderStatus::Placing,
         Before::Unreadable => return Err(UnreadableOldImage),
@@ -157,8 +163,8 @@ fn review<'a>(change: &Change, new: &'a Stored<Review>) -> Option<(&'a Meta, Dat
     Some((&new.meta, ReviewPosted { product_id, customer_id, rating: new.rating }.into()))
 }
 
-/// A request is new if its code expires at another instant than the code before. A try, or the use
-/// of the code, leaves the instant unchanged.
+/// A request is new if its code expires at another instant than the previous code. Tries and the
+/// use of a code do not change this instant.
 fn verification<'a>(before: Before<'_, EmailVerification>, new: &'a Stored<EmailVerification>) -> Happened<'a> {
     let is_known = match before {
         Before::Absent => false,

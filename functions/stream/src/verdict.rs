@@ -48,7 +48,7 @@ impl Verdict {
 }
 
 /// The verdicts on the records of one batch, by position. A position without a verdict is
-/// unfinished. A sink that is stopped at any point has settled only records that it made durable.
+/// unfinished. A sink settles a record as done only after it made the record durable.
 #[derive(Debug)]
 pub struct Verdicts(Mutex<Vec<Option<Verdict>>>);
 

@@ -1,6 +1,6 @@
 //! Support: questions of customers, and answers of staff.
 //!
-//! Only the customer and staff see a question. Other callers get 404.
+//! Only staff and the customer who asked a question see it. Other callers get 404.
 
 mod answers;
 mod questions;
@@ -68,7 +68,7 @@ async fn settle(
 
 /// Explains a refusal that neither the question nor its customer caused.
 fn otherwise(refusals: &Refusals<QuestionAction>) -> Problem {
-    // Only the record of the idempotency key caused the refusal. If `replay_or` finds no valid
+    // If only the record of the idempotency key caused the refusal, and `replay_or` finds no valid
     // record, the first request is in progress.
     if refusals.names(QuestionAction::Idempotency) { Once::in_progress() } else { Problem::unexpected(refusals) }
 }

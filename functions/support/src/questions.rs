@@ -1,4 +1,5 @@
-//! Questions: asking and reading them, individually, with the profile, and in lists.
+//! Creates questions and reads one question. Lists a customer's questions, with or without the
+//! profile, and the questions without an answer.
 
 use http_api::fields::{long_text, text};
 use http_api::url::location;

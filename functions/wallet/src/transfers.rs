@@ -1,13 +1,14 @@
 //! Transfers: one transaction moves money from one customer to another. The function reads nothing
-//! before the transaction, because its conditions check all requirements. Earlier versions opened
-//! wallets in any currency. If a refusal contains such a wallet, the function converts it and
-//! repeats the transfer.
+//! before the transaction, because the transaction's conditions check all requirements. Earlier
+//! releases opened wallets in any currency. If a refusal contains such a wallet, the function
+//! converts it and repeats the transfer.
 
 use http_api::fields::parsed;
 use http_api::{Code, Once, Problem, Request, Response, Services};
 use key_schema::id::{CustomerId, EntryId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::quota::Quota;
 use key_schema::wallet::{self, Side, Transfer, Wallet, WalletAction, WalletError};
 use table::{Refusal, Refusals, retry_on_conflict};
 
@@ -18,11 +19,11 @@ use crate::view::{TransferView, entries_of, movement};
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let once = Once::required(request)?;
     let transfer = read(services, request)?;
-    request.owner(&transfer.from)?;
+    let owner = request.owner(&transfer.from)?;
     // A transfer never changes, so its version is always 1.
     let answer = || Response::created(entries_of(&transfer.from), &TransferView::from(&transfer)).etag(1);
     let claim = once.claim_with(&answer(), transfer.id.born(), transfer.at)?;
-    let write = wallet::transfer(&transfer, claim)?;
+    let write = wallet::transfer(&transfer, claim, !owner.is_staff())?;
     retry_on_conflict(async || {
         let Err(refusals) = services.table.transact(&write).await? else { return Ok(Some(answer())) };
         let mut repeat = false;
@@ -59,6 +60,9 @@ fn refused(transfer: &Transfer, refusals: &Refusals<WalletAction>) -> Problem {
         let problem = Problem::new(Code::AccountNotFound, "The account does not exist. No money was moved.");
         return missing.into_iter().fold(problem, |problem, pointer| problem.error(pointer, "is not a customer"));
     }
+    if refusals.names(WalletAction::Quota) && !refusals.names(WalletAction::Idempotency) {
+        return Problem::quota_exceeded(Quota::Transfers, transfer.at);
+    }
     let wallet = |side| refusals.of(WalletAction::Wallet(side)).map(wallet_in);
     let taking = wallet(Side::From).map(|wallet| wallet::minus(wallet.as_deref(), transfer.money));
     let giving = wallet(Side::To).map(|wallet| wallet::plus(wallet.as_deref(), transfer.money));
@@ -71,8 +75,8 @@ fn refused(transfer: &Transfer, refusals: &Refusals<WalletAction>) -> Problem {
             let detail = "The wallet's balance in this currency is too low. No money was moved.";
             Problem::new(Code::InsufficientFunds, detail).error("/amount/amount", WalletError::Insufficient.to_string())
         }
-        // Only the record of the idempotency key caused the refusal. If `replay_or` finds no valid
-        // record, the first request is in progress.
+        // If only the record of the idempotency key caused the refusal, and `replay_or` finds no
+        // valid record, the first request is in progress.
         _ if refusals.names(WalletAction::Idempotency) => Once::in_progress(),
         _ => Problem::unexpected(refusals),
     }

@@ -1,7 +1,7 @@
 //! The JSON bodies of wallets and movements.
 
 use http_api::body::Object;
-use http_api::fields::{MAX_AMOUNT, money, text};
+use http_api::fields::{MAX_AMOUNT, money, visible_text};
 use http_api::url::location;
 use key_schema::id::{CustomerId, EntryId, OrderId};
 use key_schema::instant::Instant;
@@ -15,10 +15,10 @@ const MAX_NOTE: usize = 200;
 
 /// Reads the fields of every movement: a positive amount and an optional note.
 pub fn movement(body: &mut Object<'_>) -> (Option<Money>, Option<Option<String>>) {
-    (body.required("amount", money(1..=MAX_AMOUNT)), body.optional("note", text(1..=MAX_NOTE)))
+    (body.required("amount", money(1..=MAX_AMOUNT)), body.optional("note", visible_text(1..=MAX_NOTE)))
 }
 
-/// Returns the URL path that shows a movement: the entries of the wallet in the request.
+/// Returns the URL path of the entries of this customer's wallet, which show a movement.
 pub fn entries_of(customer: &CustomerId) -> String {
     location(&["customers", customer.as_str(), "wallet", "entries"])
 }

@@ -9,7 +9,7 @@ use hyper::body::{Body, Frame};
 use hyper::http::HeaderValue;
 use hyper::{Response, header};
 
-/// The first half of a body. After it the server closes the connection.
+/// The first half of a body. The server closes the connection after this half.
 #[derive(Debug)]
 pub(crate) struct Cut {
     half: Option<Bytes>,

@@ -56,7 +56,7 @@ pub(crate) struct HangUp;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BrokenOff;
 
-/// A listening port. Dropping the value closes it and its connections.
+/// A listening port. Dropping the value closes the port and its connections.
 pub(crate) struct Endpoint {
     url: String,
     guard: Guard,

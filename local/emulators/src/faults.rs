@@ -37,8 +37,7 @@ pub struct RateError;
 pub struct Fault {
     /// The fault to inject.
     pub kind: FaultKind,
-    /// Share of the requests that the rule hits, from 0 to 1. Requests that this fault cannot hit
-    /// do not count.
+    /// Share of requests to hit, from 0 to 1. Requests that this fault cannot hit do not count.
     pub rate: f64,
     /// Maximum number of hits. `None` means no limit.
     #[serde(default)]
@@ -219,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_for_a_key_prefix_hits_and_draws_only_for_keys_with_the_prefix() {
+    fn a_rule_for_a_key_prefix_ignores_requests_for_other_keys() {
         let run = |others: bool| {
             let faults = Faults::default();
             faults.add_to_keys(fault(FaultKind::Throttle, 0.5, None, 7), "A#").unwrap();

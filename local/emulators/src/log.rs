@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_entries_are_kept_and_read_in_pages_and_the_others_are_counted() {
+    fn the_newest_entries_are_read_in_pages_and_dropped_entries_are_counted() {
         let log = Log::new(3);
         assert_eq!(log.page(0, 10), Page { items: vec![], next: 0, more: false });
         (1..=5).for_each(|n| log.push(n));
@@ -177,7 +177,7 @@ mod tests {
         let log: Log<u32> = Log::open(&path, 100_000).unwrap();
         log.push(45_000);
         let all = log.page(0, 100_000);
-        // The incomplete line counts as a restored line.
+        // The incomplete line is one of the 20,000 lines to restore, but has no entry.
         assert_eq!(all.items, (25_001..=45_000).collect::<Vec<_>>());
         assert_eq!((all.next, log.dropped()), (20_000, 0));
         fs::remove_file(path).unwrap();

@@ -31,7 +31,7 @@ pub struct AsyncSettings {
     pub on_failure: Option<Arc<Queue>>,
 }
 
-/// A function that is invoked asynchronously, by Lambda's
+/// A function that is invoked asynchronously, according to Lambda's
 /// [rules](https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html).
 /// Dropping the value abandons events in progress.
 pub struct AsyncFunction {
@@ -64,8 +64,8 @@ impl AsyncFunction {
         &self.arn
     }
 
-    /// Accepts an event, to invoke the function with it later. The event counts as `work` until it
-    /// is finished or given up.
+    /// Accepts an event, to invoke the function with it later. `work` stays in progress at least
+    /// until the event is finished or given up.
     ///
     /// # Errors
     /// [`CallError::NotCalled`] if the function has stopped for good.

@@ -17,7 +17,8 @@ use serde_json::Value;
 
 use crate::queue::GivenUp;
 
-/// The file is rewritten when it has more lines than twice the unsettled entries plus this number.
+/// The journal rewrites the file when it has this many lines more than twice the number of lines
+/// after the previous rewrite.
 const SLACK: usize = 10_000;
 
 /// An event that a bus has accepted and that at least one target has not finished.
@@ -59,7 +60,8 @@ struct State {
     closed: bool,
 }
 
-/// The unsettled entries by number, in order, and the number of each id.
+/// The unsettled entries, in order. Each entry has a number. `numbers` maps the id of an entry to
+/// its number.
 #[derive(Debug, Default)]
 struct Live {
     next: u64,
@@ -136,7 +138,7 @@ impl Journal {
     }
 
     /// Closes the journal, so that work in progress stays unsettled. A system calls this when it
-    /// ends. The next start then repeats the calls that the end interrupts.
+    /// ends. The next start then repeats the interrupted calls.
     pub fn close(&self) {
         self.lock().closed = true;
     }

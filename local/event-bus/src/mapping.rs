@@ -23,12 +23,12 @@ pub struct QueueMappingSettings {
     pub maximum_concurrency: usize,
 }
 
-/// The role of a function. Lambda assumes it to receive messages for the function.
+/// The role of a function. To receive messages for the function, Lambda assumes the role.
 pub trait Role: Send + Sync + 'static {
     /// Checks that the role allows this call of the queue.
     ///
     /// # Errors
-    /// The reason, in SQS's wording.
+    /// The reason for the refusal, in SQS's wording.
     fn check(&self, call: QueueCall) -> Result<(), String>;
 }
 
@@ -165,8 +165,8 @@ impl Failures {
 /// Reads a response by the rules of the Lambda developer guide, "Implementing partial batch
 /// responses" for SQS.
 ///
-/// An empty response, `null` and an empty list mean success. After an empty, unknown or missing
-/// identifier, or any other response, the whole batch counts as failed.
+/// An empty response, `null` and an empty or missing list mean success. If an identifier is empty,
+/// unknown or missing, or the response has any other form, the whole batch counts as failed.
 fn failures(answer: &[u8], batch: &[Message]) -> Failures {
     let none = Failures::These(HashSet::new());
     if answer.iter().all(u8::is_ascii_whitespace) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 /// longer.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// The first wait. It doubles up to `most`.
+    /// The first wait. Each further wait is twice as long, up to `most`.
     pub first: Duration,
     /// The longest wait.
     pub most: Duration,
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_the_longest() {
+    fn each_wait_is_twice_the_previous_one_up_to_the_maximum() {
         let pace = Pace { first: Duration::from_millis(20), most: Duration::from_millis(70) };
         let waits: Vec<u128> = [1, 2, 3, 4, 40].map(|failures| pace.after(failures).as_millis()).into();
         assert_eq!(waits, [20, 40, 70, 70, 70]);

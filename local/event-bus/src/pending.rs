@@ -8,8 +8,8 @@ use tokio::sync::watch;
 
 use crate::Journal;
 
-/// The work in progress: events in delivery and messages in queues. Work ends when every target has
-/// taken the event and its function has finished, or when the event is in a dead-letter queue.
+/// The work in progress: events in delivery and messages in queues. Work ends when the function
+/// behind each target has finished the event, or when the event is in a dead-letter queue.
 #[derive(Debug, Clone)]
 pub struct Pending(watch::Sender<Open>);
 
@@ -125,7 +125,7 @@ mod tests {
     use futures::FutureExt as _;
 
     #[test]
-    fn draining_waits_only_for_earlier_work_and_its_consequences() {
+    fn settled_waits_only_for_earlier_work_and_its_follow_up_work() {
         let pending = Pending::default();
         let (first, second) = (pending.begin(), pending.begin());
         let mut settled = Box::pin(pending.settled());

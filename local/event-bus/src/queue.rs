@@ -27,7 +27,7 @@ pub struct QueueSettings {
     /// The dead-letter queue, and the number of receptions after which a message moves there.
     /// Without a dead-letter queue, a message is delivered for ever.
     pub redrive: Option<(Arc<Queue>, u32)>,
-    /// The journal that stores the messages given up to this queue.
+    /// The journal that stores the given-up messages in this queue.
     pub journal: Option<Arc<Journal>>,
 }
 
@@ -44,7 +44,7 @@ pub struct Queue {
 pub struct Message {
     /// Id of the message. It never changes.
     pub id: String,
-    /// Receipt of the last reception, with which the receiver deletes the message.
+    /// Receipt of the last reception. The receiver deletes the message with it.
     pub receipt: String,
     /// The sent text.
     pub body: String,
@@ -103,7 +103,7 @@ impl Queue {
         &self.settings.arn
     }
 
-    /// Adds a message. The message counts as `work` until it is deleted or given up.
+    /// Adds a message. `work` stays in progress at least until the message is deleted or given up.
     ///
     /// # Errors
     /// [`QueueFull`] if the queue has no room.
@@ -122,7 +122,7 @@ impl Queue {
         self.restore(given_up).inspect_err(|_| journal.settle(&id))
     }
 
-    /// Adds a message that the journal records as given up to this queue.
+    /// Adds a given-up message that the journal has stored for this queue.
     ///
     /// # Errors
     /// [`QueueFull`] if the queue has no room.
@@ -131,19 +131,19 @@ impl Queue {
         self.keep(message, Content::GivenUp { to, event })
     }
 
-    /// Returns the messages that were given up to this queue, oldest first.
+    /// Returns the given-up messages in this queue, oldest first.
     #[must_use]
     pub fn given_up(&self) -> Vec<GivenUp> {
         self.lock().iter().filter_map(|stored| self.as_given_up(stored)).collect()
     }
 
-    /// Returns the number of messages that were given up to this queue.
+    /// Returns the number of given-up messages in this queue.
     #[must_use]
     pub fn count_given_up(&self) -> usize {
         self.lock().iter().filter(|stored| matches!(stored.content, Content::GivenUp { .. })).count()
     }
 
-    /// Removes and returns the oldest given-up message. Its target ARN must satisfy `to`.
+    /// Removes and returns the oldest given-up message whose target ARN satisfies `to`.
     pub(crate) fn take_given_up(&self, to: impl Fn(&str) -> bool) -> Option<GivenUp> {
         let mut messages = self.lock();
         let meant = |stored: &Stored| matches!(&stored.content, Content::GivenUp { to: arn, .. } if to(arn));
@@ -157,15 +157,16 @@ impl Queue {
         Some(GivenUp { queue, message, to: to.clone(), event: event.clone() })
     }
 
-    /// Returns the journal of the messages that are given up to this queue.
+    /// Returns the journal of the given-up messages in this queue.
     pub(crate) const fn journal(&self) -> Option<&Arc<Journal>> {
         self.settings.journal.as_ref()
     }
 
     /// Receives at most `limit` visible messages, oldest first.
     ///
-    /// They are hidden from other receivers until they are deleted or the visibility timeout ends.
-    /// A message that was already received too often moves to the dead-letter queue instead.
+    /// The received messages are hidden from other receivers until they are deleted or the
+    /// visibility timeout ends. A message that was already received too often moves to the
+    /// dead-letter queue instead.
     pub fn receive(&self, limit: usize) -> Vec<Message> {
         let now = Instant::now();
         let mut received = Vec::new();

@@ -80,8 +80,8 @@ impl EventBus {
         Self { rules, deliveries, _tasks: tasks }
     }
 
-    /// Publishes an event on `bus`, in EventBridge's delivery format. The event counts as `work`
-    /// until every target has finished it or given it up.
+    /// Publishes an event on `bus`, in EventBridge's delivery format. `work` stays in progress at
+    /// least until every target has finished the event or given it up.
     pub async fn publish(&self, bus: &str, event: &Value, work: &Work) {
         for rule in self.rules.iter().filter(|rule| rule.bus == bus && rule.pattern.matches(event)) {
             for target in &rule.targets {
@@ -98,11 +98,11 @@ impl EventBus {
         }
     }
 
-    /// Delivers a message in `dead` to its original target again: the oldest message whose target
-    /// is in `targets`. Returns whether there was such a message.
+    /// Delivers a message in `dead` to its target again: the oldest message whose target is in
+    /// `targets`. Returns whether there was such a message.
     pub async fn redrive(&self, dead: &Arc<Queue>, targets: &HashMap<String, TargetKind>, pending: &Pending) -> bool {
-        // The room is reserved before the message is taken. So no message is lost if the caller
-        // stops waiting.
+        // A place in the channel is reserved before the message is taken. So no message is lost if
+        // the caller stops waiting.
         let Ok(place) = self.deliveries.reserve().await else { return false };
         let Some(given_up) = dead.take_given_up(|to| targets.contains_key(to)) else { return false };
         let work = match dead.journal() {
@@ -118,7 +118,7 @@ impl EventBus {
         true
     }
 
-    /// Repeats a redrive that did not finish, according to the journal.
+    /// Repeats a redrive that, according to the journal, did not finish.
     pub async fn redrive_again(
         &self,
         given_up: GivenUp,

@@ -92,7 +92,7 @@ impl Invoke for Function {
     }
 }
 
-/// A role that refuses each of these calls once, and allows all others.
+/// A role that refuses each call in this list once, and allows all other calls.
 #[derive(Clone, Default)]
 struct Refusing(Arc<Mutex<Vec<QueueCall>>>);
 
@@ -236,7 +236,7 @@ async fn a_throttled_function_is_retried_until_the_event_is_too_old() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_waits_without_receive_permission_and_repeats_without_delete_permission() {
+async fn without_receive_permission_a_message_waits_and_without_delete_permission_it_comes_again() {
     let (pending, jobs) = (Pending::default(), queue(None));
     let function = Function::new(|_, _| Ok(json!({"batchItemFailures": []})));
     jobs.send("a".to_owned(), pending.begin()).unwrap();
@@ -255,7 +255,7 @@ async fn a_message_waits_without_receive_permission_and_repeats_without_delete_p
 }
 
 #[tokio::test(start_paused = true)]
-async fn messages_have_lambdas_form_and_only_reported_failures_are_delivered_again() {
+async fn messages_have_the_form_of_lambda_and_only_reported_failures_are_delivered_again() {
     let pending = Pending::default();
     let jobs = queue(None);
     let function = Function::new(|call, event| match call {
@@ -276,7 +276,7 @@ async fn messages_have_lambdas_form_and_only_reported_failures_are_delivered_aga
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_has_at_most_its_size_and_fails_as_a_whole_after_an_invalid_response() {
+async fn no_batch_exceeds_the_batch_size_and_an_invalid_response_fails_the_whole_batch() {
     let pending = Pending::default();
     let jobs = queue(None);
     let function = Function::new(|call, _| match call {
@@ -331,7 +331,7 @@ async fn abandoned_calls_and_dead_letters_are_not_pending() {
     let dead = queue(None);
     let function = Function::new(|_, _| Err(failed()));
     asynchronous(&function, &dead).take(json!({}), pending.begin()).await.unwrap();
-    // The statement above drops the function during a call, which abandons the call.
+    // The statement above drops the `AsyncFunction` at its end, which abandons the call.
     settle(&pending).await;
     dead.give_up(Message::new("x".to_owned()), "arn", Value::Null).unwrap();
     assert_eq!((pending.count(), dead.contents().len()), (0, 1));

@@ -23,7 +23,7 @@ pub enum Dialect {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// The pattern is not a JSON object.
-    #[error("it is not a JSON object")]
+    #[error("the pattern is not a JSON object")]
     Json,
     /// The value of this field is neither an object of fields nor a list of allowed values.
     #[error("the value of `{0}` must be an object or a list")]
@@ -75,7 +75,7 @@ struct Fields {
 
 #[derive(Debug, Clone)]
 enum Rule {
-    /// The value must be an object that matches.
+    /// The value must be an object that matches these fields.
     Object(Fields),
     /// The value must pass one of these tests.
     Value(Vec<Test>),
@@ -249,7 +249,7 @@ impl Test {
             (Self::PrefixIgnoreCase(prefix), Value::String(text)) => text.to_lowercase().starts_with(prefix.as_str()),
             (Self::SuffixIgnoreCase(suffix), Value::String(text)) => text.to_lowercase().ends_with(suffix.as_str()),
             (Self::Wildcard(pieces), Value::String(text)) => fits(pieces, text),
-            // Only JSON numbers match. The value in an attribute `{"N": "5"}` is a string, and
+            // Only JSON numbers match. The value in DynamoDB's `{"N": "5"}` is a string, and
             // Lambda does not convert it.
             (Self::Numeric(terms), Value::Number(number)) => {
                 number.as_f64().is_some_and(|number| terms.iter().all(|(term, bound)| term.holds(number, *bound)))
@@ -305,9 +305,9 @@ fn pieces(pattern: &str) -> Option<Vec<Piece>> {
     Some(pieces)
 }
 
-/// Returns whether the text matches. Each literal after a star matches its first occurrence. The
-/// last literal must match the end of the text. A later occurrence cannot help, because the rest of
-/// the pattern begins with a star, which skips any text.
+/// Returns whether the text matches. A literal between two stars matches its first occurrence. A
+/// later occurrence cannot help, because the second star skips any text. A literal at the end of
+/// the pattern must match the end of the text.
 fn fits(pieces: &[Piece], text: &str) -> bool {
     match pieces {
         [] => text.is_empty(),

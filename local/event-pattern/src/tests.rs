@@ -22,7 +22,7 @@ fn matches(pattern: &Value) -> bool {
 }
 
 #[test]
-fn each_operator_accepts_and_rejects_the_values_of_the_guide() {
+fn each_operator_accepts_and_rejects_values_as_the_guide_says() {
     let name = |test: Value| json!({"eventName": [test]});
     let image = |field: Value| json!({"dynamodb": {"NewImage": field}});
     let size = |test: Value| json!({"dynamodb": {"SizeBytes": [test]}});
@@ -125,7 +125,7 @@ fn eventbridge_supports_wildcards_and_nested_operators() {
 }
 
 #[test]
-fn eventbridge_refuses_invalid_operators_and_lambda_refuses_operators_of_eventbridge() {
+fn eventbridge_refuses_invalid_operators_and_lambda_refuses_those_that_only_eventbridge_has() {
     for test in [
         json!({"wildcard": "a**b"}),
         json!({"wildcard": "a\\b"}),

@@ -12,8 +12,8 @@ use crate::log::Lines;
 use crate::server::{Call, RuntimeApi, Work};
 use crate::{FunctionError, FunctionSpec, InvokeError, Log, process};
 
-/// Time that a process has from its start to its first request for an invocation (AWS: 10 s). A
-/// longer timeout of the function replaces it.
+/// Time that a process has from its start to its first request for an invocation (AWS: 10 s). If
+/// the function's timeout is longer, the timeout applies instead.
 const INIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An invocation that waits for an environment.
@@ -24,7 +24,7 @@ pub(crate) struct Job {
     pub(crate) crash: bool,
 }
 
-/// The invocations of one function that no environment has taken yet.
+/// One function's invocations that no environment has taken yet.
 pub(crate) type Queue = Arc<Mutex<mpsc::Receiver<Job>>>;
 
 pub(crate) struct Environment {
@@ -224,7 +224,7 @@ async fn lost(slot: &mut Option<Runtime>) -> String {
 /// Waits until the runtime has received the invocation. For `None` it never returns.
 async fn until_handed_over(handed_over: &mut Option<watch::Receiver<u64>>) {
     if let Some(changes) = handed_over
-        // The wait fails only if the Runtime API has ended, which the other branches detect.
+        // The wait fails only if the Runtime API has ended, which `serve` notices, too.
         && changes.changed().await.is_ok()
     {
         return;

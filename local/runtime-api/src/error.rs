@@ -27,8 +27,8 @@ pub enum InvokeError {
     Stopped,
 }
 
-/// An error that Lambda returns with `X-Amz-Function-Error`: a type and a message, e.g.
-/// `Runtime.ExitError`.
+/// An error that Lambda returns with `X-Amz-Function-Error`: a type, such as `Runtime.ExitError`,
+/// and a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionError {
     /// `errorType`: set by the function, or one of Lambda's types such as `Sandbox.Timedout`.

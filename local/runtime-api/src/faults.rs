@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_hits_by_its_rate_seed_and_count() {
+    fn the_hits_of_a_rule_depend_on_its_rate_its_seed_and_its_count() {
         let run = |rate, count, seed| {
             let faults = Faults::default();
             faults.add(Fault { kind: FaultKind::Slow, rate, count, seed }).unwrap();

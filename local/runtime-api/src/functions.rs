@@ -128,7 +128,7 @@ impl Functions {
     }
 
     /// Returns the program, environment and limits of the function `name`, or `None` if there is no
-    /// such function. With these, a caller can run the function itself.
+    /// such function. With them, the caller can start the program without [`Functions`].
     #[must_use]
     pub fn spec(&self, name: &str) -> Option<&FunctionSpec> {
         self.pools.get(name).map(|pool| &*pool.spec)
@@ -136,8 +136,8 @@ impl Functions {
 
     /// Returns the newest lines that the functions have written, at most `limit`, oldest first.
     ///
-    /// `function` selects one function, and `None` selects all. Lines must contain `containing`.
-    /// Old lines have been dropped, and a very new line may not have been read yet.
+    /// `function` selects one function, and `None` selects all. Lines without the text `containing`
+    /// are left out. Old lines have been dropped, and a very new line may not have been read yet.
     #[must_use]
     pub fn lines(&self, function: Option<&str>, containing: &str, limit: usize) -> Vec<Line> {
         let of = |line: &Line| function.is_none_or(|name| line.function == name);

@@ -6,8 +6,8 @@
 //! starts another environment, up to the function's limit. At the limit, invocations wait in a
 //! queue.
 //!
-//! So the local system can run the deployed binaries, with the same API and the same timeouts. As
-//! in Lambda, only successive invocations of one environment share memory.
+//! So the local system can run the deployed binaries, with the API and the timeouts that they have
+//! in Lambda. As in Lambda, only successive invocations of one environment share memory.
 //!
 //! When a process dies, its invocation fails with `Runtime.ExitError`, and the next invocation
 //! starts a new process. [`Functions::shutdown`] ends all processes. A process also ends when its

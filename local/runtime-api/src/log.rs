@@ -9,11 +9,11 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, BufReader};
 /// Maximum length of a line in bytes. The rest of a longer line is dropped.
 const LONGEST_LINE: usize = 16 * 1024;
 
-/// Maximum number of lines in memory, and of their bytes.
+/// Maximum number of lines in memory, and the maximum size of all these lines in bytes.
 const MAX_LINES: usize = 20_000;
 const MAX_BYTES: usize = 8 << 20;
 
-/// Selects the lines of functions to show on standard error.
+/// Selects which lines of the functions appear on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Log {
     /// Shows no lines.
@@ -34,7 +34,7 @@ pub struct Line {
     pub text: String,
 }
 
-/// The newest lines of all functions, shown or not, in the order of reading.
+/// The newest lines of all functions, shown or not, in the order in which they were read.
 #[derive(Debug, Default)]
 pub(crate) struct Lines(Mutex<Buffer>);
 
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn problems_are_warnings_errors_and_lines_that_are_not_json() {
+    fn warnings_and_errors_and_lines_that_are_not_json_are_problems() {
         let log = Log::Problems;
         assert!(log.shows(r#"{"level":"ERROR","message":"x"}"#));
         assert!(log.shows("thread 'main' panicked"));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_newest_lines_are_kept_whether_they_are_shown_or_not_up_to_a_bound() {
+    async fn the_newest_lines_up_to_a_bound_are_kept_whether_they_are_shown_or_not() {
         let lines = Arc::new(Lines::default());
         let texts = |found: Vec<Line>| found.into_iter().map(|line| line.text).collect::<Vec<_>>();
         Log::Off.forward(Arc::clone(&lines), "A".to_owned(), "one\ntwo\n".as_bytes()).await;

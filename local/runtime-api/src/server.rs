@@ -27,7 +27,7 @@ pub(crate) struct Work {
     pub(crate) payload: Bytes,
 }
 
-/// A call of the runtime, as the environment sees it.
+/// A call from the runtime, as the environment sees it.
 #[derive(Debug)]
 pub(crate) enum Call {
     /// The runtime requests the next invocation.
@@ -38,8 +38,8 @@ pub(crate) enum Call {
     InitFailed(FunctionError),
 }
 
-/// The listener, and the environment's ends of its channels. Dropping the value closes the listener
-/// and every open call.
+/// The listener, and those ends of its channels that the environment uses. Dropping the value
+/// closes the listener and every open call.
 pub(crate) struct RuntimeApi {
     pub(crate) address: SocketAddr,
     pub(crate) work: mpsc::Sender<Work>,
@@ -91,7 +91,7 @@ impl Drop for RuntimeApi {
 }
 
 impl Shared {
-    /// Finishes the invocation in progress if it has this id. Returns whether it has.
+    /// Finishes the invocation in progress if it has this id. Returns whether it has this id.
     fn finish(&self, id: &str) -> bool {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         let matches = current.as_deref() == Some(id);

@@ -5,15 +5,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Variables of this process that a function inherits: search paths for programs, and diagnostics.
-/// A function gets no other variables of this process. So it cannot depend on the developer's AWS
-/// settings or on variables that Lambda does not set.
+/// Variables of this process that a function inherits: for diagnostics, and for finding programs
+/// and libraries. A function gets no other variables of this process. So it cannot depend on the
+/// developer's AWS settings or on variables that Lambda does not set.
 const INHERITED: [&str; 5] = ["PATH", "RUST_BACKTRACE", "LLVM_PROFILE_FILE", "SystemRoot", "LD_LIBRARY_PATH"];
 
 /// A function and how to run it.
 #[derive(Debug, Clone)]
 pub struct FunctionSpec {
-    /// The name that callers invoke the function by.
+    /// The name by which callers invoke the function.
     pub name: String,
     /// Program that runs in an execution environment.
     pub program: PathBuf,

@@ -12,7 +12,7 @@ use runtime_api::{Fault, FaultKind, FunctionSpec, Functions, InvokeError, Log, M
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-/// Runs the function. It is a test, so that the test binary can run it alone.
+/// Runs the function. This code is a test, so that the test binary can run the function alone.
 #[tokio::test(flavor = "current_thread")]
 #[ignore = "the function that the other tests start"]
 async fn function() {
@@ -142,7 +142,7 @@ async fn the_timeout_ends_the_process() {
 }
 
 #[tokio::test]
-async fn a_function_that_cannot_be_set_up_fails_each_invocation_but_not_the_start() {
+async fn the_start_succeeds_but_every_invocation_fails_if_the_function_cannot_initialize() {
     let functions = start(FunctionSpec {
         environment: BTreeMap::from([("BEHAVIOUR".to_owned(), "never-ready".to_owned())]),
         ..spec("f")

@@ -43,7 +43,8 @@ pub(super) async fn drain(
     let bound = Duration::from_secs(parameters.timeout_s);
     let drained = tokio::time::timeout(bound, settled(&control)).await;
     let progress = control.poller.progress();
-    // Every mapping reads the same records, so the highest count is the number of records.
+    // Every mapping reads the same records. The mapping that has settled the most records has
+    // settled all of them.
     let settled = |mapping: &MappingProgress| mapping.delivered + mapping.filtered + mapping.discarded + mapping.lost;
     let records = progress.mappings.iter().map(settled).max().unwrap_or(0);
     let lag: usize = progress.mappings.iter().map(|mapping| mapping.pending).sum();
@@ -82,8 +83,8 @@ pub(super) async fn drain(
     Ok(Json(answer))
 }
 
-/// Waits for the stream and for the subscribers in turn, until there is no new event. It must
-/// alternate, because subscribers write to the table, and these writes cause further events.
+/// Waits for the stream and for the subscribers in turn, until there is no new event. The waits
+/// must alternate, because subscribers write to the table, and these writes cause further events.
 async fn settled(control: &Control) {
     let mut before = None;
     for _ in 0..ROUNDS {

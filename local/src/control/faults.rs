@@ -22,8 +22,8 @@ const FUNCTION: &str = "function:";
 /// `rate` is the share of requests or invocations that are hit. For a crash point it is the share
 /// of passes through the point. `count` is the maximum number of hits. The same `seed` selects the
 /// same hits. `key` restricts a fault of the table to partition keys with this prefix, such as
-/// `COUNTER#product:1#`. The `kind` `clock` sets the clock of a function's processes `seconds`
-/// forward or back.
+/// `COUNTER#product:1#`. The `kind` `clock` sets the clock of a function's processes forward or
+/// back by the number in `seconds`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Request {
@@ -34,11 +34,11 @@ pub(super) struct Request {
     count: Option<u32>,
     #[serde(default)]
     seed: u64,
-    /// Prefix of the partition keys of items that the fault hits. Without it, the fault can hit
-    /// every request.
+    /// The fault hits only requests for items whose partition key has this prefix. Without a
+    /// prefix, the fault can hit every request.
     key: Option<String>,
-    /// The crash point at which the function crashes. Without it, the function crashes when it has
-    /// received its event.
+    /// The crash point at which the function crashes. Without a point, the function crashes when it
+    /// has received its event.
     point: Option<String>,
     /// Seconds by which a function's clock is set forward or back.
     seconds: Option<i64>,

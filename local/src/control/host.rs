@@ -15,7 +15,8 @@ use http::uri::Authority;
 
 use super::problem::Problem;
 
-/// Forwards a request to a loopback host, and refuses any other request with 403.
+/// Forwards a request if it names a loopback host and is not from a page of another host. Refuses
+/// any other request with 403.
 pub(crate) async fn loopback_only(request: Request, next: Next) -> Response {
     let mut hosts = request.headers().get_all(HOST).iter();
     let host = hosts.next().filter(|_| hosts.next().is_none()).and_then(|host| host.to_str().ok());

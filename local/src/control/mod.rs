@@ -83,7 +83,7 @@ async fn environment(State(control): State<Arc<Control>>) -> axum::Json<BTreeMap
     axum::Json(control.environment.clone())
 }
 
-/// Returns each function's permissions with the numbers of their uses, and its denied calls.
+/// Returns for each function its denied calls, and how often each of its permissions was used.
 async fn grants(State(control): State<Arc<Control>>) -> axum::Json<Json> {
     axum::Json(json!({"functions": control.grants.report()}))
 }

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn status_headers_cookies_and_body_are_those_of_the_function() {
+    async fn the_status_and_headers_and_cookies_and_body_come_from_the_functions_result() {
         let response = answer(&json!({
             "statusCode": 201,
             "headers": {"ETag": "\"1\"", "retry-after": 3, "content-length": "999"},

@@ -78,7 +78,8 @@ fn allowed_origin(cors: &Cors, headers: &HeaderMap) -> Option<HeaderValue> {
     }
 }
 
-/// Inserts a list unless it is empty. Lists are ASCII, because browsers send only ASCII names.
+/// Inserts a header with this list, unless the list is empty. The list contains methods or header
+/// names, which are always ASCII.
 fn insert(headers: &mut HeaderMap, name: HeaderName, list: &str) {
     if let Some(value) = HeaderValue::from_str(list).ok().filter(|value| !value.is_empty()) {
         headers.insert(name, value);

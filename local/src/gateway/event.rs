@@ -109,8 +109,8 @@ pub fn build(head: &Parts, body: &Bytes, context: &Context<'_>) -> Option<Json> 
 
 /// Returns a header's value as the authorizer and the function see it.
 ///
-/// API Gateway joins the values of a repeated header with commas, so two tokens together are
-/// invalid
+/// API Gateway joins the values of a repeated header with commas. So a request with two headers
+/// `authorization` has an invalid token
 /// (<https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-parameter-mapping.html>).
 pub fn header(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     let values: Vec<String> = headers.get_all(name).iter().map(text).collect();
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn the_event_has_the_host_of_the_gateway_and_not_of_the_client() {
+    fn the_event_has_the_host_of_the_gateway_and_not_the_host_that_the_client_sent() {
         let request = put("/v1/things/x").header("Host", "1.2.3.999.x");
         let event = event(request.body(&b""[..]).unwrap(), None);
         assert_eq!(event["headers"]["host"], "127.0.0.1:3000");

@@ -10,13 +10,13 @@ use tokio::sync::Notify;
 
 /// Maximum number of attempts of a call that fails.
 const ATTEMPTS: u32 = 6;
-/// Error code of a request while another request is placing the same order. Placing an order of
-/// many lines takes several transactions.
+/// Error code that a call gets while another request is placing the same order. Placing an order
+/// of many lines takes several transactions.
 const IN_PROGRESS: &str = "idempotency_in_progress";
 /// Pause before the retry after [`IN_PROGRESS`].
 const PAUSE: Duration = Duration::from_secs(5);
 /// Maximum number of such pauses: 150 s in all. If the other request has crashed, the janitor
-/// undoes its order. It runs every minute, and skips orders younger than a minute.
+/// undoes its order. The janitor runs every minute, and skips orders younger than a minute.
 const PAUSES: u32 = 30;
 /// Maximum duration of one call.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -93,9 +93,9 @@ impl Client {
 
     /// Sends a POST request, and retries temporary failures.
     ///
-    /// All calls of the import are safe to repeat. Orders have an idempotency key, and other
-    /// resources report that they already exist. If the system rejects the token, this call never
-    /// returns. [`Self::unauthorized`] then returns.
+    /// All calls of the import are safe to repeat. Orders have an idempotency key, and for other
+    /// resources the API reports that they already exist. If the system rejects the token, this
+    /// call never returns. [`Self::unauthorized`] then returns.
     ///
     /// # Errors
     /// The last attempt's failure.
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_in_progress_elsewhere_is_retried_until_the_janitor_has_run() {
+    async fn while_another_request_places_the_order_a_call_is_retried_until_the_janitor_has_run() {
         let in_progress = || answer(409, IN_PROGRESS);
         let waited = (0..30).map(|_| in_progress()).chain([answer(201, "")]);
         assert_eq!(outcome(waited).await, (Ok("201 Created ".to_owned()), 150, 30));

@@ -74,8 +74,8 @@ impl ProductRow {
         }
     }
 
-    /// Returns department, category and type. A missing inner level is `UNKNOWN`. Missing trailing
-    /// levels are dropped.
+    /// Returns department, category and type. A missing level is `UNKNOWN` if a level below it
+    /// exists. A missing department is always `UNKNOWN`. Other missing levels are dropped.
     pub fn category_path(&self) -> Vec<String> {
         let mut path: Vec<&str> =
             [&self.department, &self.product_category, &self.product_type].map(|name| name.trim()).to_vec();
@@ -117,12 +117,26 @@ pub struct BasketLine {
     pub quantity: i64,
     /// Price of the whole line in dollars, as text from the file. A float would not be exact.
     pub sales_value: Box<RawValue>,
+    /// Discount of the retailer in dollars, which the price has already.
+    pub retail_disc: Option<Box<RawValue>>,
+    /// Discount of a coupon in dollars, which the price has already.
+    pub coupon_disc: Option<Box<RawValue>>,
 }
 
 impl BasketLine {
     /// Returns the price of the whole line in cents.
     pub fn cents(&self) -> Option<i64> {
         cents(self.sales_value.get())
+    }
+
+    /// Returns the discounts in cents that are not zero, with the names of their columns. Returns
+    /// `None` if one of them is negative or unreadable.
+    pub fn discounts(&self) -> Option<Vec<(&'static str, i64)>> {
+        let columns = [("retail_disc", &self.retail_disc), ("coupon_disc", &self.coupon_disc)];
+        let given = columns.into_iter().filter_map(|(name, text)| Some((name, cents(text.as_deref()?.get()))));
+        let read = given.map(|(name, cents)| Some((name, cents.filter(|cents| *cents >= 0)?)));
+        let read: Option<Vec<_>> = read.collect();
+        Some(read?.into_iter().filter(|(_, cents)| *cents > 0).collect())
     }
 }
 
@@ -233,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_inner_categories_are_unknown_and_missing_trailing_categories_are_dropped() {
+    fn a_missing_level_is_unknown_above_an_existing_level_and_is_dropped_at_the_end() {
         let row = |department: &str, category: &str, kind: &str, size: &str| ProductRow {
             product_id: "7".into(),
             department: department.into(),

@@ -13,7 +13,7 @@ use crate::grants::Grants;
 use crate::token::SigningKey;
 use crate::{Options, issuer};
 
-/// Adds to an error message that the error is in the template that is compiled into the program.
+/// Adds the place of an error to its message: the template that is compiled into the program.
 pub(super) fn in_program(error: TemplateError) -> TemplateError {
     error.in_file("the program's template.yaml".as_ref())
 }
@@ -74,8 +74,9 @@ pub(super) fn specs(
 /// Returns the environment variables with which other programs can call the backends: the variables
 /// of the AWS SDK, and some of the functions' own variables.
 pub(super) fn environment(template: &Template, backends: &Backends, url: &str) -> BTreeMap<String, String> {
-    const WANTED: [&str; 11] = [
+    const WANTED: [&str; 12] = [
         "TABLE_NAME",
+        "METRICS_TABLES",
         "SEARCH_ENDPOINT",
         "SEARCH_SERVICE",
         "SEARCH_INDEX_PREFIX",

@@ -59,7 +59,7 @@ fn an_issued_token_passes_and_its_claims_are_text() {
 }
 
 #[test]
-fn a_token_with_an_address_has_it_as_a_verified_claim() {
+fn a_token_with_an_email_address_claims_that_the_address_is_verified() {
     let key = fresh();
     let token = key.issue_with("c", &[], MoreClaims { email: Some("ann@example.com"), sid: None }, NOW).unwrap();
     let claims = key.verify(&token, NOW).unwrap();
@@ -79,7 +79,7 @@ fn a_token_for_any_of_the_authorizers_audiences_passes() {
 }
 
 #[test]
-fn a_token_of_another_issuer_or_time_is_refused() {
+fn a_token_with_a_wrong_issuer_or_audience_or_time_or_signature_is_refused() {
     let key = fresh();
     let header = key.header.as_str();
     assert!(key.verify(&signed(&key, header, &json!({})), NOW).is_some());
@@ -174,7 +174,7 @@ fn processes_that_create_the_key_concurrently_get_the_same_key() {
 }
 
 #[test]
-fn a_new_key_replaces_the_secret_of_an_earlier_version() {
+fn a_new_key_replaces_the_secret_of_an_earlier_release() {
     let folder = scratch("former");
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join(FORMER_FILE), [7; 32]).unwrap();

@@ -2,8 +2,8 @@
 //!
 //! The rules are those of the Lambda developer guide, "Configuring partial batch response with
 //! DynamoDB and Lambda". The guide does not mention a response that is not an object, or an
-//! identifier that is not in the batch. This module then treats the whole batch as failed, because
-//! a repeated record is better than a lost record.
+//! identifier that is not in the batch. In both cases, this module treats the whole batch as
+//! failed, because a repeated record is better than a lost record.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 pub(crate) enum Outcome {
     /// Every record is processed.
     Done,
-    /// The records before this index are processed. The poller must retry the others.
+    /// The records before this index are processed. The poller must retry the other records.
     DoneBefore(usize),
     /// No record is processed.
     Failed,

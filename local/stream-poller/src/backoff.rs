@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// Waits that double, from the first wait up to the longest.
+/// A series of waits. Each wait is twice as long as the wait before it, but not longer than `last`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Backoff {
     first: Duration,
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_double_up_to_the_last_and_begin_again_after_a_success() {
+    fn waits_double_up_to_the_longest_and_a_reset_returns_to_the_first() {
         let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_millis(70));
         let waits: Vec<u128> = (0..4).map(|_| backoff.next().as_millis()).collect();
         assert_eq!(waits, [20, 40, 70, 70]);

@@ -3,11 +3,11 @@ use std::collections::VecDeque;
 use crate::SequenceNumber;
 
 /// Tracks the settled records of a shard. Lanes may settle records out of order. The position
-/// advances to a record only when it and all earlier records are settled.
+/// advances to a record only when this record and all earlier records are settled.
 #[derive(Debug, Default)]
 pub(crate) struct Checkpoint {
-    /// Number of the first entry. The entries have consecutive numbers from 0, in the order of the
-    /// shard.
+    /// Number of the first entry that is left. All entries since the start have consecutive numbers
+    /// from 0, in the order of the shard.
     first: u64,
     entries: VecDeque<(SequenceNumber, bool)>,
     position: Option<SequenceNumber>,
@@ -49,7 +49,7 @@ impl Checkpoint {
         }
     }
 
-    /// Returns the position: the last record that is settled together with all earlier records.
+    /// Returns the position: the last record that is settled and has no unsettled record before it.
     pub(crate) fn position(&self) -> Option<&SequenceNumber> {
         self.position.as_ref()
     }

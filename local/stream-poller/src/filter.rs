@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_too_long_or_invalid_patterns_are_refused() {
+    fn patterns_that_are_too_many_or_too_long_or_invalid_are_refused() {
         let long = format!(r#"{{"a":["{}"]}}"#, "x".repeat(MAX_PATTERN));
         assert_eq!(Filter::new(&[long]).unwrap_err(), FilterError::TooLong);
         assert_eq!(Filter::new(&["{}"; 11]).unwrap_err(), FilterError::TooLong);

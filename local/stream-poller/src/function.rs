@@ -10,8 +10,8 @@ use crate::SequenceNumber;
 
 /// Calls a function with an event and waits for its response.
 pub trait Invoke: Send + Sync + 'static {
-    /// Sends `payload`, the JSON of a DynamoDB event, and returns the function's response. It must
-    /// always return. The function's timeout ensures this.
+    /// Sends `payload`, the JSON of a DynamoDB event, and returns the function's response. The call
+    /// must always return. The function's timeout ensures this.
     fn invoke(&self, payload: Bytes) -> BoxFuture<'_, Result<Bytes, FunctionError>>;
 }
 

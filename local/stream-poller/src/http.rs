@@ -17,9 +17,9 @@ const MAX_LIST_PAGES: usize = 100;
 
 /// Addresses and identity for a table and its stream.
 ///
-/// The requests have no valid signature, because emulators do not verify it. They read only the
-/// access key and the region from the header. DynamoDB Local has separate tables for each access
-/// key and region.
+/// The requests have no valid signature, because emulators do not verify it. The emulators read
+/// only the access key and the region from the header `authorization`. DynamoDB Local has separate
+/// tables for each access key and region.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     /// The table's endpoint, `http://host:port`.

@@ -198,8 +198,8 @@ impl Lane {
     }
 
     /// Discards the records at the front that are too old. Without a maximum age, the limit is the
-    /// stream's retention, and the function gets every record at least once. A local stream may
-    /// have records older than the retention, because it keeps them while the system does not run.
+    /// stream's retention. Then no record is discarded before an attempt to deliver it, because a
+    /// local stream also keeps older records while the system does not run.
     async fn discard_expired(&self, part: &mut Attempt) {
         let limit = match self.settings().maximum_record_age {
             Some(limit) => limit.min(RETENTION),
@@ -237,7 +237,8 @@ impl Lane {
         self.settle(&part.entries);
     }
 
-    /// Sends a batch to the destination, if there is one. Returns false if the batch is lost.
+    /// Sends a batch to the destination, if there is one. Returns false if the destination could
+    /// not store the batch.
     async fn offer(&self, batch: DiscardedBatch) -> bool {
         let Some(destination) = &self.mapping.mapping.on_failure else {
             return true;

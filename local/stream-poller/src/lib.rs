@@ -16,13 +16,13 @@
 //!                         └ checkpoint: position ◀┘ settled
 //! ```
 //!
-//! A mapping reads on behalf of its function. The function's [`Role`] may refuse any of these
-//! calls.
+//! A mapping reads the stream on behalf of its function. The function's [`Role`] may refuse any
+//! call for such a read.
 //!
 //! Delivery is at least once, as on AWS. A record is settled when a function has processed it, a
 //! filter has dropped it, or the poller has given it up. Records that are given up go to the
-//! destination, if there is one. The position in a shard is the last record that is settled
-//! together with all earlier records.
+//! destination, if there is one. The position in a shard is the last record that is settled and has
+//! no unsettled record before it.
 
 mod answer;
 mod backoff;

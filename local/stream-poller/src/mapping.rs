@@ -77,7 +77,7 @@ pub(crate) struct MappingState {
 #[derive(Default)]
 struct Shards {
     list: Vec<Arc<ShardState>>,
-    /// The number of nudges when the list was requested.
+    /// The number of nudges when `list` was requested.
     listed: Option<u64>,
 }
 
@@ -161,7 +161,7 @@ pub(crate) struct ShardState {
     pub(crate) id: String,
     pub(crate) parent: Option<String>,
     /// The starting position. If the position needs an iterator from the time of the start, the
-    /// next field has it.
+    /// field `iterator` contains it.
     pub(crate) start: Start,
     pub(crate) iterator: Option<String>,
     reader: Mutex<ReaderState>,
@@ -218,8 +218,8 @@ impl ReaderState {
     }
 
     /// Returns whether all records written before a nudge at `time` have been read. An empty read
-    /// that began at the nudge or later shows that. If the stream never pauses, no read is empty.
-    /// Then a record newer than `time` shows that all earlier records have been read.
+    /// that began at the nudge or later is proof. If the stream never pauses, no read is empty.
+    /// Then a record newer than `time` is proof.
     pub(crate) fn has_read_up_to(&self, nudge: u64, time: SystemTime) -> bool {
         self.end_seen.is_some_and(|seen| seen >= nudge) || self.newest > time
     }

@@ -14,11 +14,13 @@ mod follow;
 /// The waits of a poller. The default suits a stream on the same machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// The first wait at the end of the stream. It doubles up to `idle_most`.
+    /// The first wait at the end of the stream. Each further wait is twice as long, up to
+    /// `idle_most`.
     pub idle: Duration,
     /// The longest wait at the end of the stream.
     pub idle_most: Duration,
-    /// The first wait before the retry of a failed call or read. It doubles up to `retry_most`.
+    /// The first wait before the retry of a failed call or read. Each further wait is twice as
+    /// long, up to `retry_most`.
     pub retry: Duration,
     /// The longest wait before a retry.
     pub retry_most: Duration,
@@ -49,8 +51,8 @@ pub struct Poller {
 impl Poller {
     /// Starts to follow `source` for each of `mappings`. Needs a Tokio runtime.
     ///
-    /// When it returns, a mapping with the starting position `Latest` has its position. It receives
-    /// all records written from then on.
+    /// When this function returns, a mapping with the starting position `Latest` has its position.
+    /// The mapping receives all records written from then on.
     ///
     /// # Errors
     /// [`SourceError`] if the stream cannot be reached, or if a mapping's role lacks the permission
@@ -97,9 +99,9 @@ impl Poller {
         Progress { mappings: self.mappings.iter().map(|state| state.progress()).collect() }
     }
 
-    /// Returns the last record that every mapping has settled together with all earlier records.
-    /// The value changes with their progress. A stream of one shard may be trimmed up to that
-    /// record. With several shards, the value is the lowest position in all shards.
+    /// Returns the last record such that every mapping has settled it and all earlier records. The
+    /// value changes with the progress of the mappings. A stream of one shard may be trimmed up to
+    /// that record. With several shards, the value is the lowest position in all shards.
     #[must_use]
     pub fn consumed(&self) -> watch::Receiver<Option<SequenceNumber>> {
         self.consumed.clone()
@@ -110,8 +112,8 @@ impl Poller {
         self.attention.send_modify(|attention| attention.nudges += 1);
     }
 
-    /// Waits until every mapping has settled all records that were in the stream at the call:
-    /// delivered, filtered out or discarded.
+    /// Waits until every mapping has settled all records that were in the stream at the call. To
+    /// settle a record means to deliver it, filter it out or discard it.
     ///
     /// During the wait, batches do not wait for their window to end. The call does not return while
     /// a function keeps failing, so use a timeout. It does not wait for records that are written

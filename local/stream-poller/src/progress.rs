@@ -37,7 +37,7 @@ pub struct MappingProgress {
 pub struct ShardProgress {
     /// Id of the shard.
     pub shard_id: String,
-    /// The last record that is settled together with all earlier records.
+    /// The last record that is settled and has no unsettled record before it.
     pub position: Option<SequenceNumber>,
     /// Whether the shard is closed and all its records are settled.
     pub finished: bool,

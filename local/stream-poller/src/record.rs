@@ -72,8 +72,8 @@ pub struct Record {
 impl Record {
     /// Converts a record of a `GetRecords` response.
     ///
-    /// It adds `eventSourceARN`. It writes the identity of a TTL deletion with the names of
-    /// Lambda's events (`type`, `principalId`). It replaces the names of the API.
+    /// It adds `eventSourceARN`. In the identity of a TTL deletion, it replaces the names of the
+    /// API with the names of Lambda's events (`type`, `principalId`).
     ///
     /// # Errors
     /// [`SourceError::Malformed`] if the record has no sequence number or no keys. Real streams
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_items_records_share_a_hash_for_every_order_of_the_key_attributes() {
+    fn all_records_of_an_item_have_the_same_hash_in_any_order_of_the_key_attributes() {
         let hash = |keys: &str| {
             let keys: Value = keys.parse().unwrap();
             record("INSERT", json!({"SequenceNumber": "1", "Keys": keys})).key_hash()

@@ -1,6 +1,6 @@
 //! The permission check for a mapping's calls of the stream.
 
-/// The role of a function. Lambda assumes it to read the stream for the function.
+/// The role of a function. To read the stream for the function, Lambda assumes the role.
 pub trait Role: Send + Sync + 'static {
     /// Checks that the role allows this call of the stream.
     ///

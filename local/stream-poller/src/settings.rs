@@ -64,7 +64,7 @@ pub enum SettingsError {
 }
 
 impl MappingSettings {
-    /// Returns the settings of a mapping without any values in the template.
+    /// Returns the settings that a mapping has if the template sets none of them.
     #[must_use]
     pub fn for_function(function: impl Into<String>) -> Self {
         Self {

@@ -39,7 +39,7 @@ pub enum Start {
     TrimHorizon,
     /// At the first record that is written from now on.
     Latest,
-    /// After this record.
+    /// After the record with this sequence number.
     After(SequenceNumber),
 }
 
@@ -81,8 +81,8 @@ const PAGES: usize = 8;
 /// A source that reads each page once for all mappings with about the same position.
 ///
 /// Mappings with the same starting position get the same iterators. So the page that the first
-/// mapping reads serves the others. A mapping that is far behind reads its own pages. Empty pages
-/// are not kept, because records may follow at the same iterator.
+/// mapping reads also serves the other mappings. A mapping that is far behind reads its own pages.
+/// Empty pages are not kept, because records may follow at the same iterator.
 pub(crate) struct SharedSource {
     source: Box<dyn StreamSource>,
     pages: Mutex<VecDeque<(String, Page)>>,
@@ -98,8 +98,8 @@ impl SharedSource {
     }
 
     pub(crate) async fn records(&self, iterator: &str) -> Result<Page, SourceError> {
-        // The lock is held during the read, so that only the first of several mappings with the
-        // same iterator reads.
+        // The lock is held during the read, so that several mappings with the same iterator read
+        // the page only once.
         let mut pages = self.pages.lock().await;
         if let Some((_, page)) = pages.iter().find(|(at, _)| at == iterator) {
             return Ok(page.clone());

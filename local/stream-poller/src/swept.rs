@@ -6,9 +6,9 @@ const MOST: usize = 10_000;
 
 /// The items that the local system removed because they had expired.
 ///
-/// In the stream records of such removals, DynamoDB names itself as the caller. DynamoDB Local
-/// removes expired items late, so the local system deletes them with ordinary requests. Their
-/// stream records name no caller, so the poller adds DynamoDB.
+/// When DynamoDB removes an expired item, the stream record names DynamoDB as the caller. DynamoDB
+/// Local removes expired items late, so the local system deletes them with ordinary requests. The
+/// stream records of these deletions name no caller, so the poller adds DynamoDB as the caller.
 #[derive(Debug, Clone, Default)]
 pub struct Swept(Arc<Mutex<Vec<Value>>>);
 
@@ -23,8 +23,8 @@ impl Swept {
         items.push(item);
     }
 
-    /// Adds DynamoDB as the caller to the record of the removal of a noted item. The old image must
-    /// equal the remembered item, because the same key may since have had another item.
+    /// Adds DynamoDB as the caller if the record tells of the removal of a remembered item. The old
+    /// image must equal that item, because a later item can have the same key.
     pub(crate) fn identify(&self, record: &mut Value) {
         if record.get("eventName").is_none_or(|name| name != "REMOVE") || record.get("userIdentity").is_some() {
             return;

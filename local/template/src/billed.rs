@@ -1,4 +1,4 @@
-//! Counts the resources that cost money although no request uses them.
+//! Counts the resources that cost money even when no request uses them.
 
 use crate::TemplateError;
 use crate::section::Section;
@@ -30,11 +30,11 @@ pub struct SearchDomain {
     pub instance_type: String,
     /// The number of nodes.
     pub instances: u64,
-    /// Disk of each node in GB.
+    /// Size of the disk of each node, in GB.
     pub storage_gb: u64,
 }
 
-/// Counts a resource if it costs money without requests.
+/// Counts a resource if it costs money even when no request uses it.
 pub(crate) fn read(kind: &str, resource: &Section, billed: &mut Billed) -> Result<(), TemplateError> {
     let properties = resource.get("Properties")?;
     let Some(properties) = properties else { return Ok(()) };

@@ -51,7 +51,8 @@ pub(crate) fn read_bus(id: &str, name: &str, properties: &Section) -> Result<Bus
     Ok(Bus { logical_id: id.to_owned(), name: name.to_owned() })
 }
 
-/// Checks the archive of a bus, which stores every event. The local system does not emulate it.
+/// Checks the settings of a bus's archive. The archive stores every event of the bus. The local
+/// system does not emulate archives.
 pub(crate) fn check_archive(properties: &Section) -> Result<(), TemplateError> {
     properties.only(&["ArchiveName", "Description", "SourceArn", "RetentionDays"])?;
     properties.require("SourceArn")?.text()?;

@@ -6,7 +6,7 @@ use crate::section::Section;
 /// The `CorsConfiguration` of the HTTP API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cors {
-    /// Origins with pages that may call the API.
+    /// Origins whose pages may call the API.
     pub origins: Origins,
     /// Allowed methods, in upper case.
     pub methods: Vec<String>,
@@ -18,7 +18,7 @@ pub struct Cors {
     pub max_age: Option<u32>,
 }
 
-/// Origins with pages that may call the API.
+/// Origins whose pages may call the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origins {
     /// All origins.
@@ -27,7 +27,7 @@ pub enum Origins {
     These(Vec<String>),
 }
 
-/// Reads the `CorsConfiguration`. Returns `None` if the API has none.
+/// Reads the `CorsConfiguration`. Returns `None` if the API has no `CorsConfiguration`.
 pub(crate) fn read(api: &Section) -> Result<Option<Cors>, TemplateError> {
     let Some(settings) = api.get("CorsConfiguration")? else {
         return Ok(None);
@@ -37,7 +37,7 @@ pub(crate) fn read(api: &Section) -> Result<Option<Cors>, TemplateError> {
         let Some(section) = settings.get(key)? else { return Ok(Vec::new()) };
         let names = section.texts()?;
         match names.iter().find(|name| name.contains('*')) {
-            Some(pattern) => Err(section.error(format!("{pattern}: name each one; only AllowOrigins may be *"))),
+            Some(pattern) => Err(section.error(format!("{pattern}: list each name; only AllowOrigins may be *"))),
             None => Ok(names.iter().map(|name| change(name)).collect()),
         }
     };

@@ -14,8 +14,8 @@ pub struct Deployment {
     /// Physical names by logical id, as `!Ref` returns them. A resource that is not in the map has
     /// its logical id as name.
     pub names: BTreeMap<String, String>,
-    /// Whether a parameter without value and default becomes the text `${Name}`. Otherwise it is an
-    /// error.
+    /// Whether a parameter that has neither a value nor a default becomes the text `${Name}`.
+    /// If not, such a parameter is an error.
     pub(crate) inspection: bool,
 }
 

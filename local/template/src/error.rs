@@ -61,7 +61,7 @@ impl fmt::Display for TemplateError {
     }
 }
 
-/// Joins the lines of a text, because quoted parts of a template may have several.
+/// Joins the lines of a text, because quoted parts of a template may have several lines.
 fn one_line(text: &str) -> String {
     text.replace(char::is_control, " ")
 }

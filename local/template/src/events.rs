@@ -57,7 +57,7 @@ pub(crate) fn read(
             refused @ ("DynamoDB" | "SQS") => {
                 return Err(kind.error(format!(
                     "an event of type {refused} lets the function's role reach every stream or queue of the account; \
-                     write an AWS::Lambda::EventSourceMapping and a statement for what it reads"
+                     write an AWS::Lambda::EventSourceMapping, and a statement for the stream or queue that it reads"
                 )));
             }
             "Schedule" => template.schedules.push(schedule::read(function, &name, &settings)?),

@@ -77,7 +77,7 @@ impl Function {
         self.code_uri.trim_end_matches('/').rsplit('/').next().unwrap_or(&self.code_uri)
     }
 
-    /// Returns whether an allowing statement names exactly this action, and a resource that ends in
+    /// Returns whether an `Allow` statement names exactly this action, and a resource that ends in
     /// `resource_suffix`, e.g. `index/GSI1`.
     #[must_use]
     pub fn may(&self, action: &str, resource_suffix: &str) -> bool {
@@ -103,7 +103,7 @@ pub(crate) fn read(
         }
     };
     let required =
-        |key: &str| setting(key)?.ok_or_else(|| properties.error(format!("{key} is missing, also in Globals")));
+        |key: &str| setting(key)?.ok_or_else(|| properties.error(format!("{key} is missing, here and in Globals")));
 
     let (mut environment, mut literals) = (BTreeMap::new(), BTreeSet::new());
     for holder in globals.into_iter().chain([properties]) {

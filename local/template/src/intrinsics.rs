@@ -244,8 +244,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Returns an attribute of a resource, in the form that CloudFormation documents as its return
-    /// value.
+    /// Returns an attribute of a resource, in the form that CloudFormation documents as the return
+    /// value of `GetAtt`.
     pub(crate) fn attribute(&self, id: &str, attribute: &str, line: usize) -> Result<String, TemplateError> {
         let Some(kind) = self.resources.get(id) else {
             let message = format!("there is no resource {id}");
@@ -272,8 +272,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Replaces `${Name}` and `${Resource.Attribute}`. `variables` take precedence. `${!Name}`
-    /// becomes the literal `${Name}`.
+    /// Replaces `${Name}` and `${Resource.Attribute}`. A name in `variables` takes precedence over
+    /// parameters and resources. `${!Name}` becomes the literal `${Name}`.
     fn substitute(&self, pattern: &str, variables: &[(String, Node)], line: usize) -> Result<String, TemplateError> {
         let mut out = String::with_capacity(pattern.len());
         let mut rest = pattern;

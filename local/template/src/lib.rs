@@ -1,10 +1,10 @@
 //! Reads the SAM template into typed values.
 //!
 //! The values are the table, the functions, the routes, the schedules, and the mappings of streams
-//! and queues. They also include the event bus with its rules, the queues and the buckets.
+//! and queues. They also include the event bus, its rules, the queues and the buckets.
 //!
 //! `template.yaml` is the single source of these settings. The local system builds itself from
-//! them. Tests compare them with the routes, indexes and actions that the code names.
+//! them. Tests compare them with the routes, indexes and actions in the code.
 //!
 //! The crate evaluates intrinsic functions as CloudFormation does, with the parameters and names of
 //! a [`Deployment`]. It rejects unknown settings with an error that contains the line. If it
@@ -53,7 +53,7 @@ pub use yaml::parse as parse_yaml;
 use intrinsics::Resolver;
 use section::Section;
 
-/// The parts of a deployment of the template that the local system and tests need.
+/// The parts of a deployed template that the local system and tests need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template {
     /// The only table.
@@ -64,7 +64,7 @@ pub struct Template {
     pub routes: Vec<Route>,
     /// Every authorizer of the HTTP API.
     pub authorizers: Vec<Authorizer>,
-    /// The origins with pages that may call the HTTP API. `None` if there is no CORS configuration.
+    /// The origins whose pages may call the HTTP API. `None` if there is no CORS configuration.
     pub cors: Option<Cors>,
     /// Every mapping of the table's stream to a function, in the order of the template.
     pub streams: Vec<StreamMapping>,
@@ -80,7 +80,7 @@ pub struct Template {
     pub schedules: Vec<Schedule>,
     /// Every bucket, in the order of the template.
     pub buckets: Vec<Bucket>,
-    /// The parts that cost money although no request uses them.
+    /// The parts that cost money even when no request uses them.
     pub billed: Billed,
 }
 

@@ -1,4 +1,4 @@
-//! Reads event source mappings, with which Lambda reads the table's stream and queues.
+//! Reads event source mappings, with which Lambda reads queues and the table's stream.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub struct StreamMapping {
     pub function: String,
     /// ARN of the stream.
     pub stream: String,
-    /// Starting position of a mapping without a checkpoint.
+    /// Position at which a new mapping starts to read the stream.
     pub starting_position: StartingPosition,
     /// Maximum records per invocation.
     pub batch_size: u32,
@@ -30,7 +30,8 @@ pub struct StreamMapping {
     pub bisect_on_error: bool,
     /// Age at which a record is given up. `None` means no limit.
     pub maximum_record_age: Option<Duration>,
-    /// Maximum number of retries of a failed batch. `None` means retries until the records expire.
+    /// Maximum number of retries of a failed batch. `None` means that Lambda retries until the
+    /// records expire.
     pub maximum_retries: Option<u32>,
     /// Whether the function's response may name the record from which Lambda retries.
     pub report_batch_item_failures: bool,
@@ -46,7 +47,7 @@ pub struct StreamMapping {
 pub enum StartingPosition {
     /// At the oldest record that the stream still has.
     TrimHorizon,
-    /// At the first record that is written from now on.
+    /// At the first record that is written after the creation of the mapping.
     Latest,
 }
 
@@ -93,7 +94,7 @@ pub(crate) fn read(id: &str, settings: &Section, stream: &str, template: &mut Te
     } else if template.queues.iter().any(|queue| queue.arn == ends.source) {
         template.queue_mappings.push(read_queue(ends, settings)?);
     } else {
-        return Err(place.error(format!("{} is no queue and not the table's stream", ends.source)));
+        return Err(place.error(format!("{} is neither a queue nor the table's stream", ends.source)));
     }
     Ok(())
 }
@@ -120,7 +121,7 @@ fn read_stream(ends: Ends, settings: &Section, template: &Template) -> Result<St
     let starting_position = match position.text()?.as_str() {
         "TRIM_HORIZON" => StartingPosition::TrimHorizon,
         "LATEST" => StartingPosition::Latest,
-        other => return Err(position.error(format!("{other} is no position of a table's stream"))),
+        other => return Err(position.error(format!("{other} is no starting position for a table's stream"))),
     };
     let number = |key: &str, range, default: i64| match settings.get(key)? {
         Some(section) => section.number::<i64>(range),

@@ -67,9 +67,11 @@ pub(crate) fn read(function: &str, event: &str, settings: &Section) -> Result<Sc
 /// numbers need the plural.
 fn rate(text: &str) -> Result<Duration, String> {
     if text.starts_with("cron(") {
-        return Err(format!("{text}: cron expressions are not supported, only rate(<n> minutes), hours or days"));
+        return Err(format!(
+            "{text}: cron expressions are not supported; write rate(<n> <unit>) with minutes, hours or days"
+        ));
     }
-    let wrong = || format!("must be rate(<n> minutes), hours or days, not {text}");
+    let wrong = || format!("must be rate(<n> <unit>) with minutes, hours or days, not {text}");
     let inner = text.strip_prefix("rate(").and_then(|rest| rest.strip_suffix(')')).ok_or_else(wrong)?;
     let (number, unit) = inner.split_once(' ').ok_or_else(wrong)?;
     let digits = number.bytes().all(|byte| byte.is_ascii_digit());

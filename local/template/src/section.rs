@@ -102,8 +102,8 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Returns the section as JSON, as [`crate::parse_yaml`] does, with its intrinsic functions
-    /// evaluated.
+    /// Evaluates the section's intrinsic functions, and returns it in the JSON form of
+    /// [`crate::parse_yaml`].
     pub(crate) fn json(&self) -> Result<Json, TemplateError> {
         match &self.node.value {
             Value::Map(_) => {

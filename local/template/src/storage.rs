@@ -25,7 +25,7 @@ pub struct Queue {
 pub struct Redrive {
     /// ARN of the dead-letter queue.
     pub arn: String,
-    /// Receptions after which a message moves to the dead-letter queue.
+    /// Number of receptions after which a message moves to the dead-letter queue.
     pub maximum_receive_count: u32,
 }
 
@@ -46,7 +46,7 @@ pub struct Bucket {
 /// matches any text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketCors {
-    /// Origins with pages that may use the bucket.
+    /// Origins whose pages may use the bucket.
     pub origins: Vec<String>,
     /// Allowed methods, in upper case.
     pub methods: Vec<String>,
@@ -58,7 +58,8 @@ pub struct BucketCors {
     pub max_age: Option<u32>,
 }
 
-/// Returns the rules of a bucket's `CorsConfiguration`. Returns an empty list if there is none.
+/// Returns the rules of a bucket's `CorsConfiguration`. The list is empty if the bucket has no
+/// `CorsConfiguration`.
 pub(crate) fn read_bucket_cors(properties: Option<&Section>) -> Result<Vec<BucketCors>, TemplateError> {
     let configuration = match properties {
         Some(properties) => properties.get("CorsConfiguration")?,
@@ -68,7 +69,7 @@ pub(crate) fn read_bucket_cors(properties: Option<&Section>) -> Result<Vec<Bucke
     configuration.only(&["CorsRules"])?;
     let rule = |rule: Section| {
         rule.only(&["AllowedHeaders", "AllowedMethods", "AllowedOrigins", "ExposedHeaders", "Id", "MaxAge"])?;
-        // The text of a parameter of type `CommaDelimitedList` is a list with commas.
+        // The text of a parameter of type `CommaDelimitedList` is a list separated by commas.
         let list = |key: &str| -> Result<Vec<String>, TemplateError> {
             let Some(section) = rule.get(key)? else { return Ok(Vec::new()) };
             let texts = section.texts()?;
@@ -97,7 +98,7 @@ pub(crate) fn read_queue(id: &str, arn: String, properties: Option<&Section>) ->
         redrive: None,
     };
     let Some(properties) = properties else { return Ok(queue) };
-    // `FifoQueue` is missing, because the local queues do not emulate it.
+    // `FifoQueue` is not in this list, because the local system does not emulate FIFO queues.
     properties.only(&[
         "KmsMasterKeyId",
         "MessageRetentionPeriod",

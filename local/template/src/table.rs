@@ -18,10 +18,10 @@ pub struct TableDefinition {
     pub key: KeyAttributes,
     /// The global secondary indexes, in the order of the template.
     pub indexes: Vec<Index>,
-    /// Content of stream records, e.g. `NEW_AND_OLD_IMAGES`. `None` without a stream.
+    /// Content of stream records, e.g. `NEW_AND_OLD_IMAGES`. `None` if there is no stream.
     pub stream_view: Option<String>,
-    /// The attribute with an item's time to live in seconds since 1970. `None` if items do not
-    /// expire.
+    /// The attribute with the time at which an item expires, in seconds since 1970. `None` if items
+    /// do not expire.
     pub ttl_attribute: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub struct Index {
     pub name: String,
     /// Key of the index.
     pub key: KeyAttributes,
-    /// The other attributes in the index.
+    /// The attributes in the index that belong to no key.
     pub projection: Projection,
 }
 
@@ -63,8 +63,8 @@ impl TableDefinition {
         self.indexes.iter().find(|index| index.name == name)
     }
 
-    /// Returns the body of a `CreateTable` request for this table with the name `table_name`. It
-    /// omits deletion protection and backups, which only a table in production needs.
+    /// Returns the body of a `CreateTable` request for this table with the name `table_name`. The
+    /// request omits deletion protection and backups, which only a table in production needs.
     #[must_use]
     pub fn create_table_request(&self, table_name: &str) -> Json {
         let attributes: Vec<Json> = self

@@ -82,7 +82,7 @@ fn literal_values_are_distinguished_from_computed_values() {
 }
 
 #[test]
-fn a_function_has_its_own_tracing_or_that_of_the_globals() {
+fn a_function_without_its_own_tracing_has_the_tracing_of_the_globals() {
     let globals = "Globals: {Function: {Tracing: Active}}\nResources:\n  Table:";
     assert_eq!(small("Handler", "Handler").unwrap().functions[0].tracing, None);
     let template = small("Resources:\n  Table:", globals).unwrap();
@@ -160,7 +160,7 @@ fn the_real_template_has_its_functions_with_resolved_settings() {
 }
 
 #[test]
-fn no_function_may_scan_and_queries_name_their_indexes() {
+fn permissions_are_only_for_the_queried_indexes_and_never_for_a_scan() {
     for function in real().functions {
         for statement in &function.statements {
             for action in &statement.actions {
@@ -178,7 +178,7 @@ fn no_function_may_scan_and_queries_name_their_indexes() {
 }
 
 #[test]
-fn only_reading_the_catalogue_counting_and_guest_carts_are_public() {
+fn only_the_catalogue_the_counters_and_guest_carts_are_public() {
     let template = real();
     let public: BTreeSet<String> =
         template.routes.iter().filter(|route| route.authorizer.is_none()).map(Route::key).collect();
@@ -197,6 +197,7 @@ fn only_reading_the_catalogue_counting_and_guest_carts_are_public() {
         "GET /v1/products/{id}/content",
         "GET /v1/products/{id}/likes",
         "GET /v1/products/{id}/pictures",
+        "GET /v1/products/{id}/pictures/{picture}",
         "GET /v1/products/{id}/reviews",
         "GET /v1/products/{id}/reviews/{customer}",
         "GET /v1/reviews/recent",
@@ -291,7 +292,7 @@ fn a_false_condition_leaves_a_function_and_its_routes_out() {
 }
 
 #[test]
-fn errors_name_their_line_and_path() {
+fn an_error_contains_its_line_and_its_path_in_the_template() {
     let cases = [
         ("Timeout: 3", "Timeout: 901", "20: One.Properties.Timeout: must be a number from 1 to 900"),
         ("Timeout: 3", "Timeout: [3]", "20: One.Properties.Timeout: must be a text, not a list"),
@@ -344,7 +345,7 @@ fn invalid_yaml_is_refused_with_its_line() {
 }
 
 #[test]
-fn the_error_names_a_missing_file() {
+fn the_error_for_a_missing_file_contains_its_name() {
     let error = Template::read("no/such/template.yaml".as_ref()).unwrap_err();
     assert!(error.to_string().starts_with("no/such/template.yaml: cannot be read"));
 }

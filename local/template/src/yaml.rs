@@ -1,5 +1,5 @@
 //! Reads YAML as CloudFormation does. Mappings keep their order, and scalars are text. Intrinsic
-//! functions have either form, `!Ref X` or `{Ref: X}`. Every node has its line number.
+//! functions may have either form, `!Ref X` or `{Ref: X}`. Every node has its line number.
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 use serde_json::Value as Json;

@@ -19,7 +19,8 @@ use crate::error::OpsError;
 const COLLECTED: usize = 64 << 20;
 /// The name of the file of a partition.
 const DATA: &str = "data.ndjson";
-/// The name of a file that marks a folder of tables. The command replaces no other folder.
+/// The name of a file that marks a folder of tables. The command replaces only a folder that has
+/// this file.
 const MARK: &str = "_tables";
 
 #[derive(Debug)]

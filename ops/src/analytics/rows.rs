@@ -25,6 +25,11 @@ struct OrderRow<'a> {
     customer_id: &'a str,
     store_id: Option<&'a str>,
     status: &'a str,
+    items: i64,
+    discount: i64,
+    shipping: i64,
+    shipping_discount: i64,
+    tax: i64,
     total: i64,
     refunded: i64,
     currency: &'a str,
@@ -44,6 +49,8 @@ struct LineRow<'a> {
     product_name: &'a str,
     quantity: u64,
     unit_price: i64,
+    discount: i64,
+    tax: i64,
     total: i64,
     currency: &'a str,
     placed_at: String,
@@ -76,21 +83,27 @@ struct ReviewRow<'a> {
     created_at: String,
 }
 
-/// Returns the row of an item. Most entities have none.
+/// Returns the row of an item. Most entities have no row.
 ///
 /// # Errors
 /// [`OpsError`] for a line of an order whose id has no time.
 pub(super) fn row(entity: &AnyEntity) -> Result<Option<Row>, OpsError> {
     match entity {
-        // An order that is being placed is invisible, so it has no row. Its lines then match no
-        // order in a join.
+        // An order that is being placed is invisible, so it has no row. In a join, its lines match
+        // no order.
         AnyEntity::Order(order) if order.status == OrderStatus::Placing => Ok(None),
         AnyEntity::Order(order) => {
+            let charges = order.charges();
             let row = OrderRow {
                 order_id: order.id.as_str(),
                 customer_id: order.customer_id.as_str(),
                 store_id: order.store_id.as_ref().map(|id| id.as_str()),
                 status: order.status.as_str(),
+                items: charges.items,
+                discount: charges.discount,
+                shipping: charges.shipping,
+                shipping_discount: charges.shipping_discount,
+                tax: charges.tax,
                 total: order.total.amount,
                 refunded: order.refunded,
                 currency: order.total.currency.as_str(),
@@ -113,6 +126,8 @@ pub(super) fn row(entity: &AnyEntity) -> Result<Option<Row>, OpsError> {
                 product_name: &line.name,
                 quantity: line.quantity,
                 unit_price: line.unit_price.amount,
+                discount: line.discount,
+                tax: line.tax,
                 total: line.total.amount,
                 currency: line.total.currency.as_str(),
                 placed_at: timestamp(placed_at),

@@ -56,7 +56,8 @@ pub enum Command {
 /// The items to restore.
 #[derive(Debug, Args)]
 pub struct RestoreArgs {
-    /// Names of objects, as `list` prints them. The head of an order restores the whole order.
+    /// Names of objects, as `list` prints them. The name of an order's head restores the whole
+    /// order.
     #[arg(value_name = "NAME", required_unless_present = "order")]
     names: Vec<String>,
     /// Restore the order with this id. May be given more than once.
@@ -114,7 +115,7 @@ impl fmt::Display for ExpirationList {
                 RemovedBy::Ttl => "expired",
                 RemovedBy::Unknown => "unknown",
             };
-            let archive = archive.as_deref().unwrap_or("not archived: the owner's id is invalid");
+            let archive = archive.as_deref().unwrap_or("not archived: its customer had no older profile");
             writeln!(f, "{removed_at}  {kind:<8}  {removed_by:<7}  {archive}")?;
         }
         write!(f, "{} expired", self.expirations.len())

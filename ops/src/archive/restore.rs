@@ -65,11 +65,11 @@ impl fmt::Display for Restored {
     }
 }
 
-/// Restores the item of an object, or the whole order if the item is the head of one. A session or
-/// a cart then expires at `until`.
+/// Restores the item of an object, or the whole order if the item is an order's head. A restored
+/// session or cart expires at `until`.
 ///
-/// A line or another part of an order is restored alone only if the head exists and does not
-/// expire. Without the head no reader would find the part, and it would never expire.
+/// A line or another part of an order is restored alone only if the order's head exists and has no
+/// `expires_at`. Without the head, no reader would find the part, and the part would never expire.
 ///
 /// # Errors
 /// [`OpsError`].
@@ -94,8 +94,8 @@ pub async fn restore_object(
     }
 }
 
-/// Returns the reason why a part of an order cannot be restored alone. Returns `None` if it can, or
-/// if the item belongs to no order.
+/// Returns the reason why a part of an order cannot be restored alone. Returns `None` if nothing
+/// prevents it, or if the item belongs to no order.
 async fn headless(table: &Table, entity: &AnyEntity) -> Result<Option<String>, OpsError> {
     let id = match entity {
         AnyEntity::OrderLine(line) => &line.order_id,
@@ -112,8 +112,8 @@ async fn headless(table: &Table, entity: &AnyEntity) -> Result<Option<String>, O
 
 /// Restores an order: its lines and history, its customer's copy, and then its head.
 ///
-/// The head is written only if all its lines exist, because the archive receives an order item by
-/// item and may not be complete yet. The head stores the number of lines. It does not store the
+/// The items of an order reach the archive one by one, so some may be missing. The head is written
+/// only if all lines of the order exist. The head stores the number of lines. It does not store the
 /// number of status changes, so the history is not checked.
 ///
 /// # Errors
@@ -125,8 +125,8 @@ pub async fn restore_order(table: &Table, store: &ObjectStore, id: &OrderId) -> 
     let Some(head) = items.remove(&archive::hash(&head_key)) else {
         return Ok(Restored::failed(format_args!("order {id}: its head is not in the archive")));
     };
-    // These two times are for sessions and carts. A restored order has no time to live.
     let now = Instant::now();
+    // Only a session or a cart would use the second `now`. A restored order has no time to live.
     let entity = |item: Item| restored(item, now, now).map_err(OpsError::failed);
     let AnyEntity::Order(head) = entity(head)? else {
         return Ok(Restored::failed(format_args!("order {id}: the archived object is not an order's head")));
@@ -134,7 +134,7 @@ pub async fn restore_order(table: &Table, store: &ObjectStore, id: &OrderId) -> 
     let copy_key = CustomerOrder::of(&head).key()?;
     let copy = newest(store, &names::under(&copy_key.pk, &copy_key)).await?;
     if copy.is_empty() {
-        return Ok(Restored::failed(format_args!("order {id}: its copy is not in the archive")));
+        return Ok(Restored::failed(format_args!("order {id}: the customer's copy is not in the archive")));
     }
     for item in items.into_values().chain(copy.into_values()) {
         result.add(put(table, &entity(item)?).await?);
@@ -151,7 +151,7 @@ pub async fn restore_order(table: &Table, store: &ObjectStore, id: &OrderId) -> 
     Ok(result)
 }
 
-/// Returns the reason why an order's head cannot be written yet, from the order's present items.
+/// Reads the present items of an order, and returns the reason why its head cannot be written yet.
 async fn lacking(table: &Table, head: &Stored<Order>) -> Result<Option<String>, OpsError> {
     let (mut lines, mut is_expired) = (0_u64, false);
     for item in table.query(&order::read_for_update(&head.id)?).await?.items {
@@ -187,16 +187,16 @@ async fn put(table: &Table, entity: &AnyEntity) -> Result<Restored, OpsError> {
 
 /// Returns whether the present item belongs to a retired order that DynamoDB has removed only in
 /// part. DynamoDB will remove this item too, so a restore must wait. The check uses `expires_at`,
-/// which the head gets before its time to live.
+/// because a retirement sets it on the head first, and sets the head's time to live last.
 fn is_expiring(entity: &AnyEntity, present: Option<&Item>) -> bool {
     let lives_on = !matches!(entity, AnyEntity::Session(_) | AnyEntity::Cart(_));
     lives_on && present.is_some_and(|present| present.get("expires_at").is_some())
 }
 
-/// Returns the archived items under a prefix, by the hash of their key. If a key expired more than
-/// once, it returns the item with the highest `rev`. Among items with this `rev` it returns the one
-/// that was removed last. Sequence numbers cannot be compared, because a table that was restored
-/// from a backup has a new stream.
+/// Returns the archived items under a prefix, by the hash of their key. If a key had several
+/// expired items, the result has the item with the highest `rev`. Among items with this `rev`, it
+/// has the one that was removed last. Sequence numbers cannot be compared, because a table that was
+/// restored from a backup has a new stream.
 async fn newest(store: &ObjectStore, prefix: &str) -> Result<BTreeMap<String, Item>, OpsError> {
     let mut found: BTreeMap<String, (u64, Archived)> = BTreeMap::new();
     let mut after = None;

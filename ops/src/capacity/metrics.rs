@@ -9,13 +9,14 @@ use serde_json::json;
 
 use crate::error::OpsError;
 
-/// The name of the table in a report. Its indexes have their own names.
+/// The name of the table in a report. The table's indexes have their own names.
 pub(super) const TABLE: &str = "table";
 /// The length of a data point in seconds.
 pub(super) const MINUTE: i64 = 60;
 /// The maximum number of data points in a response (API reference, `GetMetricData`).
 const MAX_DATAPOINTS: u32 = 100_800;
-/// The maximum number of responses. Two weeks of eight series are 161,280 points.
+/// The maximum number of responses. Two weeks of eight series are 161,280 points, which fit into
+/// two responses.
 const MAX_PAGES: usize = 20;
 
 /// A kind of capacity.
@@ -35,8 +36,8 @@ pub struct Series {
     pub place: String,
     /// The kind of units.
     pub kind: Kind,
-    /// Half units by the start of the minute, in seconds since 1970. A minute without an entry
-    /// consumed nothing.
+    /// The consumed half units of each minute. The key is the start of the minute, in seconds since
+    /// 1970. In a minute without an entry, nothing was consumed.
     pub minutes: BTreeMap<i64, u64>,
 }
 
@@ -139,7 +140,7 @@ pub fn parse(text: &str) -> Result<Vec<Series>, OpsError> {
     let usage = |error: String| OpsError::Usage(format!("the metrics: {error}"));
     let response: Response = serde_json::from_str(text).map_err(|error| usage(error.to_string()))?;
     if response.next_token.is_some() {
-        return Err(usage("the file has only the first page, because it has a NextToken".to_owned()));
+        return Err(usage("the file has a NextToken, so it is only the first page".to_owned()));
     }
     let mut found = Found::default();
     found.add(response.metric_data_results)?;

@@ -1,12 +1,12 @@
 //! `ops capacity`: compares on-demand with provisioned capacity, and recommends a mode.
 //!
-//! The command reads the consumed units of each minute from CloudWatch, or from a file. It computes
-//! both bills over this series: on demand, and with the capacity that auto scaling would have
-//! provisioned ([`simulation`]). Both bills are for a month at this traffic.
+//! The command reads the consumed units of each minute from CloudWatch, or from a file. From these
+//! units it computes two bills for a month: on demand, and with the capacity that auto scaling
+//! would have provisioned ([`simulation`]).
 //!
-//! A table and its indexes share one mode, so the recommendation is about their sum. The mode is a
-//! parameter of the template. `--apply` updates the stack, because the next deployment would undo a
-//! change of the table alone.
+//! A table and its indexes share one mode, so the recommendation compares the sums of their bills.
+//! The mode is a parameter of the template. `--apply` updates the stack and not the table, because
+//! the next deployment would undo a change of the table.
 
 mod apply;
 mod metrics;
@@ -40,14 +40,15 @@ const EXAMPLES: &str = "Examples:
 
 Without --apply, the command changes nothing.";
 
-/// Compare on-demand with provisioned capacity over the consumed units, and recommend a mode.
+/// Compare on-demand with provisioned capacity for the consumed units, and recommend a mode.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CapacityArgs {
     /// Read the consumed units from this file, the output of `aws cloudwatch get-metric-data`.
     #[arg(long, value_name = "FILE")]
     metrics: Option<PathBuf>,
-    /// The number of days to read from CloudWatch. CloudWatch keeps each minute for 15 days.
+    /// The number of days to read from CloudWatch. CloudWatch keeps the values of each minute for
+    /// 15 days.
     #[arg(long, value_name = "N", default_value_t = 14, value_parser = clap::value_parser!(u16).range(1..=15))]
     days: u16,
     /// Print the queries for `aws cloudwatch get-metric-data`, and do nothing else.

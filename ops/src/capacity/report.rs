@@ -14,7 +14,7 @@ use crate::error::OpsError;
 /// Hours of an average month.
 const MONTH_HOURS: i128 = 730;
 /// The smallest saving for which provisioned capacity is recommended, in percent of the on-demand
-/// bill. A smaller saving does not justify that auto scaling reacts more slowly.
+/// bill. A smaller saving does not outweigh the delay with which auto scaling reacts to peaks.
 const WORTH_PERCENT: i128 = 10;
 /// The hours of a week. A recommendation from a shorter series is marked as weak, because traffic
 /// differs by weekday.
@@ -31,7 +31,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Returns the value of the template's parameter.
+    /// Returns the value of the template's parameter `CapacityMode`.
     #[must_use]
     pub const fn parameter(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ pub struct Throughput {
     pub kind: Kind,
     /// The consumed units of the series.
     pub units: u64,
-    /// The busiest minute, in units a second, rounded up.
+    /// The consumption in the busiest minute, in units per second, rounded up.
     pub peak: u64,
     /// The bounds of auto scaling.
     pub bounds: Bounds,
@@ -77,7 +77,7 @@ pub struct Report {
     pub target_percent: u64,
     /// The hours that the series covers.
     pub hours: i128,
-    /// Each kind of capacity.
+    /// Each kind of capacity of the table and of each index.
     pub throughputs: Vec<Throughput>,
     /// The sum of the monthly bills on demand.
     #[serde(rename = "on_demand_nano_dollars")]
@@ -159,16 +159,16 @@ impl Report {
 fn recommend(throughputs: &[Throughput], on_demand: Nano, provisioned: Nano, hours: i128) -> (Mode, Vec<String>) {
     let saved = (on_demand - provisioned).0 * 100 / on_demand.0.max(1);
     let throttled: u64 = throughputs.iter().map(|one| one.throttled_minutes).sum();
-    let mut reasons = vec![format!("on demand costs {on_demand} dollars a month, and provisioned {provisioned}")];
+    let mut reasons = vec![format!("the month costs {on_demand} dollars on demand, and {provisioned} provisioned")];
     let mode = if saved < WORTH_PERCENT {
         reasons.push(format!("provisioned capacity must save at least {WORTH_PERCENT} percent to be worth it"));
         Mode::OnDemand
     } else if throttled > 0 {
-        let minutes = format!("auto scaling would have throttled requests in {throttled} minutes");
+        let minutes = format!("with auto scaling, requests would have been throttled during {throttled} minutes");
         reasons.push(format!("{minutes}, because the traffic rises faster than the capacity"));
         Mode::OnDemand
     } else {
-        reasons.push(format!("provisioned capacity saves {saved} percent and would have throttled nothing"));
+        reasons.push(format!("provisioned capacity saves {saved} percent, and no request would have been throttled"));
         Mode::Provisioned
     };
     if hours < WEEK_HOURS {
@@ -197,15 +197,15 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { region, prices_of, target_percent, hours, .. } = self;
         writeln!(f, "{hours} hours, prices of {region} on {prices_of}, target {target_percent} percent\n")?;
-        writeln!(f, "place  kind    peak a second  on demand  provisioned  auto scaling  throttled minutes")?;
+        writeln!(f, "place  kind    peak per second  on demand  provisioned  auto scaling  throttled minutes")?;
         for one in &self.throughputs {
             let kind = if one.kind == Kind::Reads { "reads" } else { "writes" };
             let Throughput { place, peak, on_demand, provisioned, throttled_minutes, .. } = one;
             let bounds = format!("{} to {}", one.bounds.min, one.bounds.max);
-            write!(f, "{place:<5}  {kind:<6}  {peak:>13}  {on_demand:>9}  {provisioned:>11}  ")?;
+            write!(f, "{place:<5}  {kind:<6}  {peak:>15}  {on_demand:>9}  {provisioned:>11}  ")?;
             writeln!(f, "{bounds:>12}  {throttled_minutes:>17}")?;
         }
-        writeln!(f, "sum    {:>29}  {:>11}\n", self.on_demand, self.provisioned)?;
+        writeln!(f, "sum    {:>31}  {:>11}\n", self.on_demand, self.provisioned)?;
         writeln!(f, "recommended: {}", self.recommended.parameter())?;
         for reason in &self.reasons {
             writeln!(f, "  {reason}")?;

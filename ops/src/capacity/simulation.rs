@@ -8,7 +8,8 @@
 //! - If the utilization is 20 percentage points below the target for 15 minutes, the capacity
 //!   falls. A day has at most 27 decreases: 4 at any time, and then one in each hour (limits of
 //!   `UpdateTable`).
-//! - Unused capacity of the last 5 minutes serves bursts. DynamoDB throttles requests beyond that.
+//! - Unused capacity of the last 5 minutes serves bursts. When it is used up, DynamoDB throttles
+//!   requests.
 //!
 //! An hour is billed at its highest capacity.
 
@@ -20,16 +21,16 @@ use super::metrics::{MINUTE, Series};
 
 const HIGH_MINUTES: usize = 2;
 const LOW_MINUTES: usize = 15;
-/// The difference between the target and the utilization at which the capacity falls, in percent.
+/// The capacity falls when the utilization is this many percentage points below the target.
 const LOW_MARGIN: u64 = 20;
 /// The minutes between an alarm and the new capacity.
 const DELAY_MINUTES: u64 = 3;
 const BURST_MINUTES: u64 = 5;
 const HOUR_MINUTES: u64 = 60;
 const DAY_MINUTES: u64 = 24 * HOUR_MINUTES;
-/// The decreases of a day that need no hour between them.
+/// The number of decreases in a day that may be less than an hour apart.
 const FREE_DECREASES: u64 = 4;
-/// Half units that one unit a second serves in a minute.
+/// The half units that a capacity of one unit per second serves in a minute.
 const SERVED: u64 = 2 * MINUTE as u64;
 
 /// The bounds of auto scaling, in units a second.
@@ -48,7 +49,7 @@ pub struct Simulated {
     pub unit_hours: u64,
     /// The minutes in which requests would have been throttled.
     pub throttled_minutes: u64,
-    /// The units of those requests.
+    /// The units of the throttled requests.
     pub throttled_units: u64,
 }
 
@@ -58,8 +59,8 @@ pub fn needed(half_units: u64, target: u64) -> u64 {
     half_units.saturating_mul(100).div_ceil(SERVED * target.max(1)).max(1)
 }
 
-/// Returns bounds for a series. The lower one serves the quietest hour, and the upper one the
-/// busiest minute.
+/// Returns bounds for a series. The lower bound serves the quietest hour, and the upper bound
+/// serves the busiest minute.
 #[must_use]
 pub fn bounds(series: &Series, (start, end): (i64, i64), target: u64) -> Bounds {
     let peak = series.minutes.values().copied().max().unwrap_or_default();
@@ -103,7 +104,7 @@ struct Scaling {
     capacity: u64,
     /// A started change: the minute in which it takes effect, and the new capacity.
     change: Option<(u64, u64)>,
-    /// The half units of the last minutes.
+    /// The half units that each of the last minutes consumed.
     recent: VecDeque<u64>,
     /// Unused half units that serve bursts.
     burst: u64,

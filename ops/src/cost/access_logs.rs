@@ -1,7 +1,7 @@
 //! Derives a profile from the access log of the API's stage.
 //!
 //! template.yaml defines the format: a JSON object in each line, with `route`, `status` and
-//! `latency_ms`. An export may put a time before the object, which the command ignores. So the
+//! `latency_ms`. An export may put a time before the object. The command ignores this time, so the
 //! caller says how many hours the file covers.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::error::OpsError;
 
 /// The maximum size of a line in bytes. API Gateway writes shorter lines.
 const MAX_LINE: u64 = 64 * 1024;
-/// The maximum number of different routes. The template has fewer.
+/// The maximum number of different routes. The template has fewer routes.
 const MAX_ROUTES: usize = 1_000;
 /// API Gateway's mark of an absent value.
 const ABSENT: &str = "-";
@@ -29,14 +29,14 @@ struct Line {
 #[derive(Debug, Default)]
 struct Count {
     requests: u64,
-    /// The requests that have a latency, and its sum.
+    /// The requests that have a latency. The next field is the sum of these latencies.
     timed: u64,
     milliseconds: u64,
 }
 
-/// Sets the requests of each route in a log, scaled from the hours that the log covers to a month.
-/// The mean latency becomes the duration of an invocation, although the latency is a few
-/// milliseconds longer.
+/// Counts the requests of each route in a log, and sets the requests of the profile. The counts are
+/// scaled from the hours of the log to a month. The mean latency becomes the duration of an
+/// invocation, although the latency is a few milliseconds longer.
 ///
 /// # Errors
 /// A usage error that names the line.
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_access_log_is_refused_by_its_number() {
+    fn the_refusal_of_an_access_log_names_the_invalid_part() {
         for (log, part) in [
             ("{\"route\":\"-\"}\nnothing\n", "line 2"),
             ("{\"route\":7}\n", "line 1"),

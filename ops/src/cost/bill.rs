@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use key_schema::leaderboard::VIEW_SAMPLE;
 use serde::Serialize;
 
 use super::capacity::provision;
@@ -13,11 +14,11 @@ pub use super::service::Service;
 use super::stack::Stack;
 use crate::error::OpsError;
 
-/// Bytes of a GB, as AWS bills storage and logs.
+/// The bytes in a GB, as AWS bills storage and logs.
 const GB: u64 = 1 << 30;
-/// MB of a GB.
+/// The MB in a GB.
 const MB_OF_GB: u64 = 1 << 10;
-/// MB-milliseconds of a GB-second.
+/// The MB-milliseconds in a GB-second.
 const MB_MS: u64 = 1_024 * 1_000;
 /// One invocation in twenty is traced.
 const TRACED: u64 = 20;
@@ -27,13 +28,13 @@ const ACCESS_LINE: u64 = 220;
 const EVENT_BYTES: u64 = 1_024;
 /// CloudWatch compresses stored log lines to about 15 percent.
 const COMPRESSED: (u64, u64) = (15, 100);
-/// Requests that a message in a queue takes: sent, received, deleted.
+/// The requests that a message in a queue causes: one each to send, receive and delete it.
 const QUEUE_REQUESTS: u64 = 3;
 /// Lambda polls a queue with five connections, each for 20 seconds at a time.
 const POLLS_AN_HOUR: u64 = 5 * 180;
-/// Days of a month, for retention.
+/// The days in a month, for retention.
 const DAYS: u64 = 30;
-/// The row of costs that belong to no route.
+/// The name of the row for costs that belong to no route.
 pub const STACK: &str = "the stack";
 
 /// One line of a bill.
@@ -56,7 +57,7 @@ pub struct Line {
     pub idle: bool,
 }
 
-/// The lines of a month, and the units that the comparison of capacity modes needs.
+/// The lines of a month, and the units for a comparison of the capacity modes.
 #[derive(Debug, Clone, Default)]
 pub struct Bill {
     /// The lines. A line with an amount of 0 shows a quantity that is free of charge.
@@ -106,7 +107,7 @@ pub(crate) struct Biller<'a> {
     idle: bool,
 }
 
-/// A quantity, and how many of it make one unit.
+/// A quantity in parts of a unit, and the number of parts in a unit.
 type Quantity = (u128, u64);
 
 impl Biller<'_> {
@@ -143,19 +144,20 @@ impl Biller<'_> {
         self.bill.lines.push(Line { service, item, route, place, milli_quantity, amount, idle });
     }
 
-    fn capacity(&mut self, units: &BTreeMap<&'static str, Units>, times: u64) -> Result<(), OpsError> {
+    /// Adds the capacity units of `times` requests. Only one in `sample` of them consumes `units`.
+    fn capacity(&mut self, units: &BTreeMap<&'static str, Units>, times: u64, sample: u64) -> Result<(), OpsError> {
         for (place, units) in units {
             let (half_reads, writes) = (times_u128(units.half_reads, times), times_u128(units.writes, times));
             let total = self.bill.units.entry(place).or_default();
-            total.half_reads += half_reads;
-            total.writes += writes;
-            self.add_in(Some(place), Service::DynamoDb, "read units", "dynamodb.reads", (half_reads, 2))?;
-            self.add_in(Some(place), Service::DynamoDb, "write units", "dynamodb.writes", (writes, 1))?;
+            total.half_reads += half_reads / u128::from(sample);
+            total.writes += writes / u128::from(sample);
+            self.add_in(Some(place), Service::DynamoDb, "read units", "dynamodb.reads", (half_reads, 2 * sample))?;
+            self.add_in(Some(place), Service::DynamoDb, "write units", "dynamodb.writes", (writes, sample))?;
         }
         Ok(())
     }
 
-    /// Replaces the on-demand lines by the provisioned capacity that even traffic needs at the
+    /// Replaces the on-demand lines by the provisioned capacity that steady traffic needs at the
     /// target utilization.
     fn provision(&mut self, profile: &Profile) -> Result<(), OpsError> {
         const UNITS: [&str; 2] = ["read units", "write units"];
@@ -183,7 +185,7 @@ impl Biller<'_> {
 
     fn logs(&mut self, stack: &Stack, bytes: u128) -> Result<(), OpsError> {
         self.add(Service::Logs, "GB of log lines", "logs.ingested", (bytes, GB))?;
-        // In the long run the stored lines are those of the retention period.
+        // In the long run, the lines of one retention period are stored.
         let stored = bytes * u128::from(stack.billed.log_retention_days * COMPRESSED.0);
         self.add(Service::Logs, "GB of stored lines", "logs.stored", (stored, GB * DAYS * COMPRESSED.1))
     }
@@ -222,7 +224,7 @@ pub fn bill(profile: &Profile, stack: &Stack, prices: &Prices) -> Result<Bill, O
                 requests(&mut biller, profile, stack, measured, route, times, (duration, response))?;
             }
         }
-        // The metrics of a consumer cost the same however many routes wake it.
+        // The metrics of a consumer cost the same, whether one route wakes it or many.
         biller.route = STACK.to_owned();
         let metrics: u64 = waking.values().sum();
         biller.add(Service::CloudWatch, "metrics of consumers", "cloudwatch.metrics", (u128::from(metrics), 1))?;
@@ -232,7 +234,7 @@ pub fn bill(profile: &Profile, stack: &Stack, prices: &Prices) -> Result<Bill, O
         let Operation { name, per_month, per_day, per_hour, .. } = operation;
         let times = profile.per_month(name, [*per_month, *per_day, *per_hour])?;
         biller.route.clone_from(name);
-        biller.capacity(&BTreeMap::from([(TABLE, units_of(operation))]), times)?;
+        biller.capacity(&BTreeMap::from([(TABLE, units_of(operation))]), times, 1)?;
     }
     if stack.is_provisioned {
         biller.provision(profile)?;
@@ -271,17 +273,23 @@ fn idle(biller: &mut Biller<'_>, profile: &Profile, stack: &Stack, measured: &Me
     Ok(())
 }
 
-/// Adds stored data and the requests to the bucket of pictures.
+/// Adds the lines for stored data, and for requests to the bucket of pictures.
 fn stored(biller: &mut Biller<'_>, profile: &Profile, stack: &Stack) -> Result<(), OpsError> {
     let megabytes = |megabytes: u64| (u128::from(megabytes), MB_OF_GB);
     let storage = &profile.storage;
-    biller.add(Service::DynamoDb, "GB of storage", "dynamodb.storage", megabytes(storage.table_mb))?;
+    let (table_mb, own_tables_mb) = match stack.has_monthly_metrics {
+        true => (storage.table_mb, storage.metrics_mb),
+        false => (storage.table_mb.saturating_add(storage.metrics_mb), 0),
+    };
+    biller.add(Service::DynamoDb, "GB of storage", "dynamodb.storage", megabytes(table_mb))?;
+    let infrequent = megabytes(own_tables_mb);
+    biller.add(Service::DynamoDb, "GB in infrequent access", "dynamodb.storage-infrequent", infrequent)?;
     if stack.billed.point_in_time_recovery {
-        biller.add(Service::DynamoDb, "GB of recovery", "dynamodb.recovery", megabytes(storage.table_mb))?;
+        biller.add(Service::DynamoDb, "GB of recovery", "dynamodb.recovery", megabytes(table_mb))?;
     }
     biller.add(Service::S3, "GB of pictures", "s3.storage", megabytes(storage.media_mb))?;
     biller.add(Service::S3, "GB of archive", "s3.storage", megabytes(storage.archive_mb))?;
-    // An upload is a PUT and a copy.
+    // An upload is a PUT and a copy, and AWS bills a copy as a PUT.
     biller.add(Service::S3, "PUT", "s3.puts", (times_u128(profile.media.uploads, 2), 1))?;
     biller.add(Service::S3, "GET", "s3.gets", (u128::from(profile.media.reads), 1))?;
     let unmatched = u128::from(profile.unmatched);
@@ -289,8 +297,8 @@ fn stored(biller: &mut Biller<'_>, profile: &Profile, stack: &Stack) -> Result<(
     biller.logs(stack, unmatched * u128::from(ACCESS_LINE))
 }
 
-/// Adds the requests of one route. The pair has the duration of an invocation, and the size of a
-/// response.
+/// Adds the requests of one route. The last argument has the duration of an invocation, and the
+/// size of a response.
 fn requests(
     biller: &mut Biller<'_>,
     profile: &Profile,
@@ -315,8 +323,8 @@ fn running<'a>(route: &'a Route, stack: &'a Stack) -> impl Iterator<Item = &'a S
     all.filter(|function| stack.functions.contains_key(*function))
 }
 
-/// Adds the invocations of a route and of the functions that it wakes, with their requests to the
-/// table, events, mails and log lines.
+/// Adds the invocations of a route and of the functions that it wakes. Also adds what these
+/// functions cause: capacity units, events, mails and log lines.
 fn work(
     biller: &mut Biller<'_>,
     profile: &Profile,
@@ -330,7 +338,12 @@ fn work(
     for (pattern, uses) in route.all_uses() {
         measured.add(&mut units, pattern, uses);
     }
-    biller.capacity(&units, times)?;
+    biller.capacity(&units, times, 1)?;
+    let mut sampled = BTreeMap::new();
+    for (pattern, uses) in route.sampled_uses() {
+        measured.add(&mut sampled, pattern, *uses);
+    }
+    biller.capacity(&sampled, times, VIEW_SAMPLE.0.into())?;
     let mut log_bytes = 0;
     for function in running(route, stack) {
         let duration_ms = if *function == route.function { duration_ms } else { profile.later_duration_ms };
@@ -359,9 +372,9 @@ fn units_of(operation: &Operation) -> Units {
     let factor = if operation.transactional { 2 } else { 1 };
     let consistent = if operation.strong || operation.transactional { 2 } else { 1 };
     Units {
-        // Each 4 KB or part of it cost half a unit, or one unit with strong consistency.
+        // Each started 4 KB costs half a unit, or one unit with strong consistency.
         half_reads: operation.read_bytes.iter().map(|bytes| bytes.div_ceil(4_096) * consistent * factor).sum(),
-        // Each KB or part of it costs a unit.
+        // Each started KB costs a unit.
         writes: operation.write_bytes.iter().map(|bytes| bytes.div_ceil(1_024) * factor).sum(),
     }
 }

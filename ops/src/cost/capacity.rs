@@ -1,10 +1,10 @@
 //! Compares on-demand with provisioned capacity.
 //!
-//! On-demand capacity bills each unit. Provisioned capacity bills each unit a second by the hour,
-//! even if it is unused. So provisioned capacity is cheaper above the break-even utilization. This
-//! utilization is the price of a unit-hour, divided by the on-demand price of the 3,600 units that
-//! a unit-hour can serve. The comparison assumes even traffic. With peaks, the utilization is lower
-//! than its target.
+//! On demand, AWS bills each consumed unit. For provisioned capacity, AWS bills each unit per
+//! second by the hour, even if it is unused. So provisioned capacity is cheaper above the
+//! break-even utilization. This utilization is the price of a unit-hour, divided by the on-demand
+//! price of the 3,600 units that a unit-hour can serve. The comparison assumes steady traffic. With
+//! peaks, the utilization is lower than the target utilization.
 
 use serde::Serialize;
 
@@ -27,7 +27,7 @@ pub struct BreakEven {
     pub writes: u64,
 }
 
-/// The two modes for the table or one index.
+/// The cost of the table or an index in each of the two modes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Modes {
     /// The table or the index.
@@ -66,8 +66,8 @@ pub fn break_even(prices: &Prices) -> Result<BreakEven, OpsError> {
     })
 }
 
-/// Returns the units a second that serve the units of a month at this utilization. The result is at
-/// least one, the minimum of a table or an index.
+/// Returns the capacity, in units per second, that serves the units of a month at this utilization.
+/// The result is at least one, the minimum of a table or an index.
 #[must_use]
 pub fn provision(units: u128, hours: u64, target_percent: u64) -> u64 {
     let served = u128::from(hours.max(1) * HOUR * target_percent.max(1));

@@ -1,4 +1,5 @@
-//! The difference that each choice makes to a bill: parameters of the template, and parts of it.
+//! The difference that each choice makes to a bill. A choice is a value of a parameter of the
+//! template, or the removal of a part of the template.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +13,9 @@ use super::stack::Stack;
 use crate::error::OpsError;
 
 /// Parameters with other values than the default.
-const PARAMETERS: [(&str, &str); 10] = [
+const PARAMETERS: [(&str, &str); 11] = [
     ("CapacityMode", "provisioned"),
+    ("MetricsTables", "monthly"),
     ("SearchService", "none"),
     ("SearchService", "es"),
     ("SearchInstances", "2"),
@@ -28,7 +30,7 @@ const PARAMETERS: [(&str, &str); 10] = [
 /// Returns whether a line belongs to a part.
 type IsPart = fn(&Line) -> bool;
 
-/// Parts of the stack that no parameter turns off. The function selects the lines of the part.
+/// Parts of the stack that no parameter turns off, each with a function that selects its lines.
 const PARTS: [(&str, IsPart); 6] = [
     ("without alarms", |line| line.item == "metrics in alarms"),
     ("without Contributor Insights", |line| line.item == "rules of Contributor Insights"),

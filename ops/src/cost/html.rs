@@ -6,7 +6,8 @@ use super::money::Nano;
 use super::report::{Report, Sum, percent};
 use super::svg::{Bar, Curve, bars, escaped, utilization};
 
-/// The maximum number of bars in a plot. If there are more amounts, the last bar has their sum.
+/// The maximum number of bars in a plot. If there are more amounts, the last bar shows the sum of
+/// the remaining amounts.
 const MAX_BARS: usize = 16;
 
 const STYLE: &str = "\
@@ -34,7 +35,7 @@ pub(crate) fn page(report: &Report) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
          <title>Bill of a month</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <h1>Bill of a month in {region}</h1>\n<p class=\"total\">{total} dollars</p>\n\
-         <p class=\"quiet\">{idle} of them without any traffic. Prices of {prices_of}, without free tiers and \
+         <p class=\"quiet\">{idle} of them accrue even without traffic. Prices of {prices_of}, without free tiers and \
          volume discounts.</p>\n",
         region = escaped(region),
         prices_of = escaped(prices_of),
@@ -90,10 +91,11 @@ fn capacity(page: &mut String, report: &Report) {
     }
     let curve = Curve { provisioned: report.provisioned_by_utilization.clone(), on_demand };
     let (reads, writes) = (percent(break_even.reads), percent(break_even.writes));
-    let mut content = utilization("Provisioned capacity by utilization, and on-demand capacity", &curve);
+    let mut content = utilization("Amount for provisioned capacity at each utilization, and on demand", &curve);
     let _ = write!(
         content,
-        "<p>Provisioned capacity is cheaper above a utilization of {reads} (reads) and {writes} (writes). At {} %:</p>\
+        "<p>Provisioned capacity is cheaper above a utilization of {reads} (reads) and {writes} (writes). \
+         At {} % utilization:</p>\
          <div class=\"wide\"><table><tr><th>place</th><th class=\"number\">on demand</th>\
          <th class=\"number\">provisioned</th><th class=\"number\">read units a second</th>\
          <th class=\"number\">write units a second</th></tr>",

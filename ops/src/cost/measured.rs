@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use key_schema::pattern::Pattern;
-use key_schema::{mail, registry};
+use key_schema::{leaderboard, mail, registry};
 use serde::{Deserialize, Serialize};
 
 use crate::error::OpsError;
@@ -46,8 +46,8 @@ pub struct Route {
     pub function: String,
     /// The patterns that the route declares.
     pub patterns: Vec<String>,
-    /// The uses of each pattern by the typical request. Without a sample each declared pattern
-    /// counts once.
+    /// The uses of each pattern by the typical request. If the tests send no sample request to the
+    /// route, each declared pattern counts once.
     pub uses: Option<BTreeMap<String, u64>>,
     /// The uses of each pattern by the functions that a request causes to run.
     #[serde(default)]
@@ -80,8 +80,8 @@ impl Route {
     }
 
     /// Returns the uses of each pattern by one request and by the functions that it causes to run.
-    /// The customers of the samples have not verified their addresses, so they get no mail. A bill
-    /// assumes verified addresses, and adds the writes of a sent mail.
+    /// The customers of the sample requests have not verified their addresses, so they get no mail.
+    /// A bill assumes verified addresses, and adds the writes for a sent mail.
     #[must_use]
     pub fn all_uses(&self) -> Vec<(&str, u64)> {
         let mut uses = self.uses();
@@ -92,6 +92,15 @@ impl Route {
             }
         }
         uses
+    }
+
+    /// Returns the uses of each pattern that only a sampled request adds: a view, and the ranks
+    /// that the stream's consumer derives from it. One in [`leaderboard::VIEW_SAMPLE`] requests is
+    /// sampled. The measured request of a route is not sampled.
+    pub(crate) fn sampled_uses(&self) -> &'static [(&'static str, u64)] {
+        const VIEW: &[(&str, u64)] =
+            &[(leaderboard::VIEW.id, 1), (leaderboard::DAYS.id, 1), (leaderboard::PLACE.id, 3)];
+        if self.patterns.iter().any(|pattern| pattern == leaderboard::VIEW.id) { VIEW } else { &[] }
     }
 }
 
@@ -113,7 +122,7 @@ impl Measured {
     /// Returns the measurements that are compiled into the program.
     ///
     /// # Errors
-    /// If a file is not valid. A test of this crate fails then.
+    /// [`OpsError`] if a file is not valid. A test of this crate checks the files.
     pub fn get() -> Result<&'static Self, OpsError> {
         static READ: OnceLock<Result<Measured, String>> = OnceLock::new();
         let read = || -> Result<Measured, serde_json::Error> {
@@ -139,7 +148,7 @@ impl Measured {
         self.costs.iter().filter(move |cost| cost.pattern == pattern)
     }
 
-    /// Adds the units of some uses of a pattern to each place.
+    /// Adds the units that a pattern consumes in each place when it is used `uses` times.
     pub(crate) fn add(&self, units: &mut BTreeMap<&'static str, Units>, pattern: &str, uses: u64) {
         let (Some(cost), Some(known)) = (self.costs(pattern).next(), pattern_of(pattern)) else { return };
         let place = known.index.map_or(TABLE, |index| index.name());
@@ -169,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_pattern_has_a_cost_and_every_route_only_known_patterns() {
+    fn every_pattern_has_a_cost_and_every_route_has_only_known_patterns() {
         let measured = Measured::get().unwrap();
         for pattern in registry::all() {
             assert!(measured.costs(pattern.id).next().is_some(), "{}", pattern.id);
@@ -185,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_write_units_of_indexes_are_those_of_known_indexes() {
+    fn write_units_belong_only_to_the_table_and_known_indexes() {
         for cost in &Measured::get().unwrap().costs {
             for place in cost.write_units.keys() {
                 assert!(place == TABLE || place_of(place) == place, "{}: {place}", cost.pattern);

@@ -1,8 +1,8 @@
 //! `ops cost`: the monthly bill of a traffic profile.
 //!
-//! The tests measure the cost of each access pattern and the patterns of each route
-//! ([`measured`]). A bill multiplies them with the requests of a profile and with the prices of a
-//! Region. It adds everything of `template.yaml` that costs money without a request. The command
+//! The tests measure the cost of each access pattern and the patterns of each route ([`measured`]).
+//! A bill multiplies these measurements by the requests of a profile and by the prices of a Region.
+//! It adds everything of `template.yaml` that costs money even if no request arrives. The command
 //! needs no account and sends no request.
 //!
 //! # Left out
@@ -46,7 +46,7 @@ const EXAMPLES: &str = "Examples:
 
 /// Compute the monthly bill of a traffic profile, without an account.
 ///
-/// Without --profile and --access-logs, it is the bill of a shop without traffic. Free tiers and
+/// Without --profile and --access-logs, the bill is that of a shop without traffic. Free tiers and
 /// volume discounts are left out.
 #[derive(Debug, Clone, Default, Args)]
 #[command(after_help = EXAMPLES)]
@@ -57,7 +57,7 @@ pub struct CostArgs {
     /// Print a profile with comments, and do nothing else.
     #[arg(long, conflicts_with_all = ["profile", "access_logs", "csv", "html"])]
     example_profile: bool,
-    /// Count the requests of each route in this access log of the API: JSON lines.
+    /// Count the requests of each route in this access log of the API, a file of JSON lines.
     #[arg(long, value_name = "FILE", requires = "covers_hours")]
     access_logs: Option<PathBuf>,
     /// The hours that the access log covers.

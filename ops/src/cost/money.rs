@@ -1,6 +1,6 @@
 //! Amounts of money and prices, in whole numbers.
 //!
-//! An amount is a number of billionths of a dollar, and a price a number of trillionths. So no
+//! An amount is a number of billionths of a dollar, and a price is a number of trillionths. So no
 //! price is rounded when it is read. The amount of each line of a bill is rounded once, half up, to
 //! a billionth. All sums are sums of lines, so they are exact. Only the display rounds again, half
 //! up, to cents.
@@ -99,7 +99,7 @@ impl Price {
         Ok(Self { pico: whole * PICO + decimals, per })
     }
 
-    /// Returns the amount for a quantity, of which `parts` make one unit.
+    /// Returns the amount for a quantity in parts of a unit. One unit has `parts` parts.
     pub(crate) fn of(self, quantity: u128, parts: u64) -> Nano {
         let divisor = u128::from(self.per) * u128::from(parts.max(1)) * 1_000;
         let pico = quantity.saturating_mul(u128::from(self.pico));

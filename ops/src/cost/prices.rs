@@ -90,13 +90,14 @@ impl Prices {
     /// A usage error if the file has no price for the item.
     pub fn price(&self, item: &str) -> Result<Price, OpsError> {
         let missing = || {
-            OpsError::Usage(format!("the prices of {} lack {item}: add it to a copy and give --prices", self.region))
+            let hint = "add the price to a copy of the file, and name the copy with --prices";
+            OpsError::Usage(format!("the prices of {} lack {item}: {hint}", self.region))
         };
         Ok(self.prices.get(item).ok_or_else(missing)?.price)
     }
 
-    /// Returns the amount for a quantity, of which `parts` make one unit. A quantity of
-    /// 0 costs nothing, even if the file lacks the price.
+    /// Returns the amount for a quantity in parts of a unit. One unit has `parts` parts. A quantity
+    /// of 0 costs nothing, even if the file lacks the price.
     ///
     /// # Errors
     /// As [`Prices::price`].
@@ -118,13 +119,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_built_in_price_has_a_source_a_date_and_every_region() {
+    fn each_built_in_price_has_a_source_and_a_date_and_covers_every_region() {
         let file: File = toml::from_str(BUILT_IN).unwrap();
         let is_date = |text: &str| text.len() == 10 && text.starts_with("2026-");
         assert!(is_date(&file.date));
         for (name, row) in &file.prices {
             let regions: Vec<&str> = row.dollars.keys().map(String::as_str).collect();
-            // The file has the larger nodes of the search engine in one Region only.
+            // The file has the prices of larger search nodes for one Region only.
             let all = ["ap-southeast-2", "eu-central-1", "us-east-1"];
             assert!(regions == all || (name.contains("large") && regions == ["us-east-1"]), "{name}");
             assert!(row.source.starts_with("https://aws.amazon.com/") && is_date(&row._date), "{name}");

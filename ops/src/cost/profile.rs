@@ -11,10 +11,10 @@ use crate::explain::near;
 /// A commented profile, which `--example-profile` prints.
 pub const EXAMPLE: &str = include_str!("example.toml");
 
-/// The maximum number of requests of all routes a month: 38,000 a second.
+/// The maximum number of requests a month to all routes together: 38,000 a second.
 pub const MAX_REQUESTS: u64 = 100_000_000_000;
-/// The maximum number of requests of all operations a month. An operation may cost a thousand
-/// times as much as a request of a route.
+/// The maximum number of requests a month of all operations together. An operation may cost a
+/// thousand times as much as a request to a route.
 const MAX_OPERATIONS: u64 = 10_000_000_000;
 /// The longest duration of an invocation: Lambda's limit.
 const MAX_DURATION_MS: u64 = 900_000;
@@ -39,16 +39,17 @@ pub struct Profile {
     /// The hours of a month.
     #[serde(default = "hours")]
     pub hours_per_month: u64,
-    /// Whether the bill contains the stack of template.yaml. Without it, only operations count.
+    /// Whether the bill contains the stack of template.yaml. If not, the bill contains only the
+    /// operations.
     #[serde(default = "yes")]
     pub stack: bool,
-    /// The duration of an invocation for a request, unless the route has its own.
+    /// The duration of an invocation for a request, unless the route has its own duration.
     #[serde(default = "duration")]
     pub duration_ms: u64,
     /// The duration of an invocation that a request causes later.
     #[serde(default = "later_duration")]
     pub later_duration_ms: u64,
-    /// The size of a response, unless the route has its own.
+    /// The size of a response, unless the route has its own size.
     #[serde(default = "response")]
     pub response_bytes: u64,
     /// The requests of each route.
@@ -74,7 +75,7 @@ pub struct Profile {
     pub capacity: Capacity,
 }
 
-/// The requests of a route: a number a month, or a table.
+/// The requests of a route: a number per month, or a table.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(untagged, expecting = "expected a number of requests a month, or a table with per_month, per_day or per_hour")]
 pub enum Traffic {
@@ -132,6 +133,8 @@ pub struct Operation {
 pub struct Storage {
     /// The table with its indexes.
     pub table_mb: u64,
+    /// The points of metrics of past months.
+    pub metrics_mb: u64,
     /// Pictures and long texts.
     pub media_mb: u64,
     /// Archived items.
@@ -187,7 +190,7 @@ const fn response() -> u64 {
 }
 
 impl Profile {
-    /// Returns a profile without requests, whose bill is the idle bill.
+    /// Returns a profile without requests. Its bill is the bill of a stack without traffic.
     ///
     /// # Errors
     /// None: all values have defaults.
@@ -198,7 +201,7 @@ impl Profile {
     /// Reads the text of a profile.
     ///
     /// # Errors
-    /// A usage error that names the wrong value.
+    /// A usage error that names the invalid value.
     pub fn parse(text: &str) -> Result<Self, OpsError> {
         let profile: Self = toml::from_str(text).map_err(|error| OpsError::Usage(format!("the profile: {error}")))?;
         profile.check()?;
@@ -216,6 +219,7 @@ impl Profile {
         within("capacity.target_percent", self.capacity.target_percent, 1, 100)?;
         for (name, megabytes) in [
             ("storage.table_mb", self.storage.table_mb),
+            ("storage.metrics_mb", self.storage.metrics_mb),
             ("storage.media_mb", self.storage.media_mb),
             ("storage.archive_mb", self.storage.archive_mb),
         ] {
@@ -244,12 +248,12 @@ impl Profile {
                 within(name, *bytes, 1, MAX_ITEM_BYTES)?;
             }
         }
-        within("the requests of all routes a month", requests, 0, MAX_REQUESTS)?;
-        within("the requests of all operations a month", operations, 0, MAX_OPERATIONS)
+        within("the requests a month of all routes", requests, 0, MAX_REQUESTS)?;
+        within("the requests a month of all operations", operations, 0, MAX_OPERATIONS)
     }
 
-    /// Returns the requests of a month. `rates` has the numbers a month, a day and an hour, of
-    /// which exactly one must be given.
+    /// Returns the requests of a month. `rates` has the requests per month, per day and per hour.
+    /// Exactly one of the three must be given.
     pub(crate) fn per_month(&self, name: &str, rates: [Option<u64>; 3]) -> Result<u64, OpsError> {
         let hours = self.hours_per_month;
         let requests = match rates {

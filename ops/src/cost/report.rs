@@ -12,7 +12,7 @@ use super::prices::Prices;
 use super::profile::Profile;
 use crate::error::OpsError;
 
-/// The routes that the text shows.
+/// The maximum number of routes that the text shows.
 const SHOWN: usize = 20;
 
 /// An amount of a service, a route or a place.
@@ -47,19 +47,19 @@ pub struct Report {
     /// The part of the total that is the same without traffic.
     #[serde(rename = "idle_nano_dollars")]
     pub idle: Nano,
-    /// By service, the largest first.
+    /// The amounts by service, the largest first.
     pub services: Vec<Sum>,
-    /// By route, the largest first.
+    /// The amounts by route, the largest first.
     pub routes: Vec<Sum>,
-    /// The capacity units by table and index, the largest first.
+    /// The amounts for capacity units by table and index, the largest first.
     pub places: Vec<Sum>,
     /// The utilization above which provisioned capacity is cheaper.
     pub break_even_hundredths_of_percent: Option<BreakEven>,
-    /// The utilization of the comparison, in percent.
+    /// The utilization at which `capacity` compares the modes, in percent.
     pub target_percent: u64,
     /// On-demand and provisioned capacity of each place.
     pub capacity: Vec<Modes>,
-    /// The sum of the provisioned amounts by utilization in percent.
+    /// Utilizations in percent, each with the amount for provisioned capacity in all places.
     pub provisioned_by_utilization: Vec<(u64, Nano)>,
     /// The difference that each choice makes.
     pub choices: Vec<Choice>,
@@ -132,7 +132,8 @@ impl Report {
     }
 }
 
-/// Quotes a cell of CSV. A leading sign would make it a formula in a spreadsheet.
+/// Quotes a cell of CSV. A spreadsheet would read a cell with a leading sign as a formula, so the
+/// cell gets an apostrophe.
 fn quoted(cell: &str) -> String {
     let safe = if cell.starts_with(['=', '+', '-', '@']) { format!("'{cell}") } else { cell.to_owned() };
     format!("\"{}\"", safe.replace('"', "\"\""))
@@ -146,7 +147,7 @@ pub(crate) fn percent(hundredths: u64) -> String {
 impl Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} dollars a month in {}, prices of {}", self.total, self.region, self.prices_of)?;
-        writeln!(f, "{} of them without any traffic", self.idle)?;
+        writeln!(f, "{} of these dollars accrue even without traffic", self.idle)?;
         table(f, "by service", &self.services, usize::MAX)?;
         table(f, "by route", &self.routes, SHOWN)?;
         table(f, "capacity units by table and index", &self.places, usize::MAX)?;

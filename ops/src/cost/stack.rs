@@ -18,14 +18,16 @@ pub(crate) const ARCHITECTURE: &str = "Architecture";
 pub struct Stack {
     /// The memory of each function in MiB, by logical id.
     pub functions: BTreeMap<String, u32>,
-    /// The parts that cost money although no request uses them.
+    /// The parts that cost money even if no request uses them.
     pub billed: Billed,
-    /// Queues that a function polls.
+    /// The number of queues that are polled for a function.
     pub polled_queues: u64,
     /// The processor architecture.
     pub architecture: String,
     /// Whether the table and its indexes have provisioned capacity.
     pub is_provisioned: bool,
+    /// Whether each month of metrics has a table. Past months are then in infrequent access.
+    pub has_monthly_metrics: bool,
     /// Whether functions send traces.
     pub is_traced: bool,
 }
@@ -52,6 +54,7 @@ impl Stack {
             polled_queues: template.queue_mappings.len() as u64,
             is_traced: template.functions.iter().any(|one| one.tracing.as_deref() == Some("Active")),
             is_provisioned: parameters.get("CapacityMode").is_some_and(|mode| mode == "provisioned"),
+            has_monthly_metrics: parameters.get("MetricsTables").is_some_and(|tables| tables == "monthly"),
             architecture: architecture.to_owned(),
             billed: template.billed,
         })
@@ -61,7 +64,7 @@ impl Stack {
 /// Returns the names of the template's parameters.
 ///
 /// # Errors
-/// [`OpsError::Failed`] if the template has none.
+/// [`OpsError::Failed`] if the template has no parameters.
 pub(crate) fn parameter_names() -> Result<Vec<String>, OpsError> {
     let section = TEMPLATE.split_once("\nParameters:\n").map(|(_, rest)| rest);
     let lines = section.unwrap_or_default().lines().take_while(|line| line.is_empty() || line.starts_with([' ', '#']));

@@ -13,7 +13,7 @@ const WIDTH: i128 = 900;
 const ROW: i128 = 26;
 /// The thickness of a bar.
 const BAR: i128 = 14;
-/// The width of a character of a label, at most.
+/// The maximum width of a character in a label.
 const CHARACTER: i128 = 8;
 /// The longest label, in characters.
 const LABEL: usize = 48;
@@ -57,7 +57,7 @@ pub(crate) fn bars(title: &str, bars: &[Bar]) -> String {
     let label = bars.iter().map(|bar| length(&bar.label) * CHARACTER).max().unwrap_or_default() + 10;
     let most = |sign: i128| bars.iter().map(|bar| bar.amount.0 * sign).max().unwrap_or_default().max(0);
     let (negative, positive) = (most(-1), most(1));
-    // Amounts of a side without bars need no space.
+    // The plot reserves no space for amounts on a side without bars.
     let margins = [negative, positive].into_iter().filter(|side| *side > 0).count();
     let space = (WIDTH - label - AMOUNT * i128::try_from(margins.max(1)).unwrap_or(1)).max(1);
     let range = (negative + positive).max(1);
@@ -101,7 +101,7 @@ pub(crate) struct Curve {
 /// The plot area of the comparison: left, top, right and bottom.
 const AREA: [i128; 4] = [90, 20, 760, 280];
 
-/// Draws the amount of provisioned capacity by its utilization, and the amount on demand.
+/// Draws the amount for provisioned capacity at each utilization, and the amount on demand.
 pub(crate) fn utilization(title: &str, curve: &Curve) -> String {
     let [left, top, right, bottom] = AREA;
     // At low utilizations provisioned capacity is very expensive, so the plot cuts the curve off
@@ -130,7 +130,7 @@ pub(crate) fn utilization(title: &str, curve: &Curve) -> String {
     let points: Vec<String> = shown.map(|(percent, amount)| format!("{},{}", x(*percent), y(*amount))).collect();
     let flat = y(curve.on_demand);
     let end = curve.provisioned.last().map_or(bottom, |(_, amount)| y(*amount));
-    // The two labels stay apart if the lines end close to each other.
+    // Moves a label if the two lines end close to each other, so that the labels do not overlap.
     let label = if (end - flat).abs() < 18 { flat + if end < flat { -18 } else { 18 } } else { end };
     let _ = write!(
         svg,

@@ -117,7 +117,7 @@ fn query<T>(query: Result<Query<T>, KeyError>) -> Result<KeyCondition, Gap> {
     Ok(KeyCondition { partitions, sort, is_range: true, is_descending: query.is_descending() })
 }
 
-/// Returns the period of a board, from the parameters of its route.
+/// Returns the period of a leaderboard, from the parameters of its route.
 fn board_period(values: &Values) -> Result<Period, Gap> {
     let date = match values.optional::<String>("date")? {
         Some(day) => format!("{day}T00:00:00Z").parse().map_err(|_| invalid("date", "must be a day"))?,
@@ -137,7 +137,8 @@ fn invalid(kind: &str, reason: &str) -> Gap {
 
 type Make = fn(&Values) -> Result<KeyCondition, Gap>;
 
-/// The constructors of reads, by pattern. A write with the same key text uses the key of the read.
+/// The constructors of reads, by pattern. A write uses the constructor of the read whose key has
+/// the same text.
 const CONSTRUCTORS: &[(&Pattern, Make)] = &[
     (&customer::GET, |v| get(customer::get(&v.customer()?))),
     (&customer::EDIT, |v| get(customer::read_for_update(&v.customer()?))),

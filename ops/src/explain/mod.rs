@@ -19,11 +19,11 @@ use crate::error::OpsError;
 use crate::outcome::Outcome;
 use keys::{Gap, KeyCondition, Values};
 
-/// The access patterns that every route uses outside its handler, with their occasion.
+/// The access patterns that every route uses outside its handler, each with its occasion.
 pub const SHARED: [(&str, &Pattern); 3] = [
     ("at the start of an environment", &reach::NOTHING),
     ("at the first request of a sign-in", &revocation::GET),
-    ("at the first write, or page of a list that can grow, in 30 seconds", &settings::READ),
+    ("once in 30 seconds, at a write or at a page of a list that can grow", &settings::READ),
 ];
 
 const EXAMPLES: &str = "Examples:
@@ -34,9 +34,9 @@ const EXAMPLES: &str = "Examples:
 
 /// Show the access patterns of a route: keys, index, consistency, projection and measured cost.
 ///
-/// Each value is inserted into the keys that contain it. Its name is a parameter of the path, or a
-/// kind of thing: customer, product, order, caller, email, status, month, … The command sends no
-/// request.
+/// The command inserts the given values into the keys. The name of a value is a parameter of the
+/// path, or a kind of thing: customer, product, order, caller, email, status, month, … The command
+/// sends no request.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ExplainArgs {
@@ -80,12 +80,12 @@ struct ExplainedPattern {
     detail: &'static str,
     consistency: String,
     callers: &'static str,
-    /// The attributes that the index carries. Absent for the table, which has all.
+    /// The attributes that the index carries. Absent for the table, which has all attributes.
     #[serde(skip_serializing_if = "Option::is_none")]
     projection: Option<&'static [&'static str]>,
     /// The number of partitions of a sharded list.
     shards: u32,
-    /// The uses by the typical request. Zero if the pattern is an alternative or for a special
+    /// The uses by the typical request. Zero if the pattern is an alternative or serves a special
     /// case.
     uses: u64,
     cost: Vec<PatternCost>,
@@ -96,7 +96,7 @@ struct ExplainedPattern {
 #[serde(transparent)]
 struct Explanation(Vec<Explained>);
 
-/// Explains one route or all.
+/// Explains one route or all routes.
 ///
 /// # Errors
 /// A usage error for an unknown route or a wrong value.
@@ -112,7 +112,7 @@ pub fn run(args: &ExplainArgs) -> Result<Outcome, OpsError> {
     for value in &args.values {
         let (name, value) = value
             .split_once('=')
-            .ok_or_else(|| OpsError::Usage(format!("{value:?} is no value: write NAME=VALUE, such as id=c1")))?;
+            .ok_or_else(|| OpsError::Usage(format!("{value:?} has no name: write NAME=VALUE, such as id=c1")))?;
         given.push((name.to_owned(), value.to_owned()));
     }
     let kinds = kinds(&route.route);
@@ -224,7 +224,7 @@ impl Display for Explained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} ({})", self.route, self.function)?;
         if self.patterns.is_empty() {
-            writeln!(f, "  no access pattern: it reads only the search engine")?;
+            writeln!(f, "  no access pattern: the route reads only the search engine")?;
         }
         for pattern in &self.patterns {
             write!(f, "{pattern}")?;

@@ -1,4 +1,4 @@
-//! Suggests routes for an unknown one.
+//! Suggests known routes for an unknown route.
 
 use crate::cost::measured::{Measured, Route};
 

@@ -1,5 +1,5 @@
-//! The folder of an export: `export.json`, a file of items for each segment, and the position of
-//! each segment until the export is complete.
+//! The folder of an export. It contains `export.json` and one file of items for each segment. Until
+//! the export is complete, it also contains the position of each segment.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions};
@@ -68,7 +68,7 @@ pub struct Export {
 }
 
 impl Export {
-    /// Creates the folder of an export, or opens one that an earlier run began.
+    /// Creates the folder of an export, or opens the folder that an earlier run began.
     pub(super) fn begin(folder: PathBuf, table: &str, entities: &[String], segments: i32) -> Result<Self, OpsError> {
         let path = folder.join(MANIFEST);
         if path.exists() {
@@ -113,7 +113,7 @@ impl Export {
         }
         let manifest: Manifest = read(&path)?;
         if manifest.version != VERSION || manifest.completed_at.is_none() {
-            let reason = "is not complete, or has another version: run the export again";
+            let reason = "is not complete, or has another version of the layout: run the export again";
             return Err(OpsError::Usage(format!("the export in {shown} {reason}")));
         }
         for file in &manifest.files {

@@ -1,12 +1,12 @@
 //! `ops export`: writes the items of the table to files that `ops import` restores.
 //!
 //! Each segment of the scan has a file. After each page the command makes the file durable, and
-//! then stores the position of the scan beside it. So a run that was stopped continues at that
-//! position, and each item that the scan passes is in the files once.
+//! then stores the position of the scan in a second file. So after an interruption the next run
+//! continues at that position, and the files contain each item of the scan exactly once.
 //!
-//! A scan is not a snapshot: an item that changes meanwhile is in the files in its state before or
-//! after the change. For the state at one point in time, restore the table from its backup and
-//! export the restored table.
+//! A scan is not a snapshot: an item that changes during the scan is in the files in its state
+//! before or after the change. For the state at one point in time, restore the table from its
+//! backup and export the restored table.
 //!
 //! A line is `{"Item": {…}}`, the format of DynamoDB's own exports to S3 ("DynamoDB table export
 //! output format", Developer Guide). So DynamoDB's import from S3 reads the files, too.
@@ -84,7 +84,8 @@ impl fmt::Display for Exported {
 /// [`OpsError::Usage`] when the folder has the export of another table or of other entities.
 pub async fn export(items: &Items, to: PathBuf, entities: Vec<String>, speed: Speed) -> Result<Exported, OpsError> {
     let mut export = Export::begin(to, items.name(), &entities, speed.segments)?;
-    // A continued run uses the number of segments of the first run. Their positions are stored.
+    // A continued run uses the number of segments of the first run, because the stored positions
+    // belong to those segments.
     let parts = export.parts()?;
     let (units, progress) = (Pace::new(Some(speed.max_read_units)), Progress::new("export", items.estimate().await?));
     let names: Vec<&str> = entities.iter().map(String::as_str).collect();

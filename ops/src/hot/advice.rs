@@ -1,25 +1,25 @@
 //! Advice against a hot key, by the kind of its partition.
 //!
 //! A partition of the table or of an index allows 1,000 write units and 3,000 read units a second.
-//! The capacity of the table does not change this. So the limits of the table are the cause only if
-//! many unrelated keys are throttled.
+//! The capacity of the table does not change these limits. So if DynamoDB throttles only one key or
+//! a few related keys, the table's capacity is not the cause.
 
 use super::kind;
 
 /// The kinds of partitions that many requests share, with their advice. `docs/design/hot-items.md`
-/// has the rates.
+/// has the maximum rates of their items.
 pub const ADVICE: [(&str, &str); 16] = [
     (
         "COUNTER",
         "The splitter doubles the shards of a throttled counter within some minutes. If the counter has the \
-        largest number of shards, clients should add several units in one request.",
+        maximum number of shards, clients should add several units in one request.",
     ),
     (
         "PRODUCT",
         "Orders of one product write its stock and its sales. Spread the stock over several products, or \
         sell in batches.",
     ),
-    ("PICKING", "One item has all stations. Refused messages return to the queue for a retry, so nothing is lost."),
+    ("PICKING", "One item stores all stations. Refused messages return to the queue for a retry, so nothing is lost."),
     ("WALLET", "One wallet receives many payments. Give the payee several wallets."),
     ("ORG", "Many members join at the same time. Their clients repeat the request after the time in Retry-After."),
     ("DOC", "Many editors write one document. Split it into several documents."),
@@ -29,10 +29,10 @@ pub const ADVICE: [(&str, &str); 16] = [
         "The sales of a country and month have 16 shards. The consumer of the stream retries, so nothing is \
         lost.",
     ),
-    ("AUDIT", "The entries of a day have shards. Retire fewer orders at once."),
+    ("AUDIT", "The entries of a day are already spread over shards. Retire fewer orders at once."),
     (
         "SETTINGS",
-        "Each environment of a function reads a copy every 30 seconds. Look for a client that calls \
+        "Each environment of a function reads the settings only every 30 seconds. Look for a client that calls \
         GET /v1/settings in a loop.",
     ),
     (
@@ -57,7 +57,7 @@ pub const ADVICE: [(&str, &str); 16] = [
         "Many reviews arrive at the same time. Their authors repeat the request after the time in Retry-After.",
     ),
 ];
-/// The advice for other keys.
+/// The advice for keys of all other kinds.
 const OTHER: &str = "If many unrelated keys are throttled, raise MaxReadUnits and MaxWriteUnits, or the bounds of \
     `ops capacity`. Otherwise look for one client that repeats requests in a loop.";
 const INVOICES: &str = "Consecutive numbers of invoices come from one item. Issue invoices at a lower rate.";

@@ -1,9 +1,9 @@
 //! `ops hot`: shows the keys that DynamoDB throttled, their access patterns, and advice.
 //!
 //! Contributor Insights counts throttled requests by key, in one rule of CloudWatch for partition
-//! keys and in another for whole keys. The table and each index have their own rules. The command
-//! reads the reports of all rules, or a recorded report, and looks the keys up in the access
-//! patterns.
+//! keys and in another rule for whole keys. The table and each index have their own rules. The
+//! command reads the reports of all rules, or a recorded report, and looks the keys up in the
+//! access patterns.
 
 mod advice;
 
@@ -30,7 +30,7 @@ use crate::verify::shown;
 
 /// The name of the table in a report.
 const TABLE: &str = "table";
-/// The prefixes of the rules of throttled keys: partition keys, and keys of items.
+/// The prefixes of the names of rules: for throttled partition keys, and for throttled whole keys.
 const RULES: [&str; 2] = ["DynamoDBContributorInsights-PKT-", "DynamoDBContributorInsights-SKT-"];
 const MINUTE: i64 = 60;
 /// The maximum number of contributors of a report (API reference, `GetInsightRuleReport`).
@@ -51,10 +51,11 @@ pub struct HotArgs {
     /// The number of minutes to report, up to now.
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u16).range(1..=1_440))]
     minutes: u16,
-    /// Read a recorded `aws cloudwatch get-insight-rule-report` from this file. Send no request.
+    /// Read the recorded output of `aws cloudwatch get-insight-rule-report` from this file, and
+    /// send no request.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
-    /// The table or the index of the file.
+    /// The table or the index that the recorded report is about.
     #[arg(long, value_name = "NAME", default_value = TABLE, value_parser = place, requires = "report")]
     place: String,
 }
@@ -180,7 +181,8 @@ fn count(value: f64) -> u64 {
 }
 
 fn readable(partition: &str, sort: Option<&str>) -> String {
-    // `Key` needs a sort key. The text leaves the placeholder out.
+    // A `Key` must have a sort key, so `-` replaces a missing one. The returned text leaves the `-`
+    // out.
     let key = PartitionKey::new(partition).and_then(|pk| Ok(Key { pk, sk: SortKey::new(sort.unwrap_or("-"))? }));
     let shown = key.map_or_else(|_| "unreadable".to_owned(), |key| shown(&key));
     if sort.is_some() { shown } else { shown.trim_end_matches(" -").to_owned() }
@@ -191,7 +193,7 @@ fn kind(partition: &str) -> &str {
     partition.split('#').next().unwrap_or(partition)
 }
 
-/// Returns the ids of the patterns whose partition key has the same prefix.
+/// Returns the ids of the patterns whose partition key has the prefix of this partition.
 fn patterns(place: &str, partition: &str) -> Vec<&'static str> {
     let attribute = if place == TABLE { "PK".to_owned() } else { format!("{place}PK") };
     let uses = |key: &str| {

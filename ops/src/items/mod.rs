@@ -106,7 +106,8 @@ impl Items {
         Ok(found)
     }
 
-    /// Returns the names of the rules in CloudWatch that count the keys of the table or an index.
+    /// Returns the names of the CloudWatch rules that count the requests for each key of the table
+    /// or an index.
     ///
     /// # Errors
     /// [`OpsError`].
@@ -164,17 +165,20 @@ async fn persist<T>(mut call: impl AsyncFnMut() -> Result<T, OpsError>) -> Resul
 
 /// Converts a failed call to an error. Throttling, server errors and missing responses become
 /// [`OpsError::Unreachable`]. Refusals become [`OpsError::Failed`].
-fn failure<E, R>(error: &SdkError<E, R>) -> OpsError
+pub(crate) fn failure<E, R>(error: &SdkError<E, R>) -> OpsError
 where
     E: ProvideErrorMetadata,
 {
-    const LATER: [&str; 6] = [
+    const LATER: [&str; 8] = [
         "ProvisionedThroughputExceededException",
         "ThrottlingException",
         "ThrottlingError",
         "RequestLimitExceeded",
         "InternalServerError",
         "ServiceUnavailable",
+        // The table is being changed, or too many tables are.
+        "ResourceInUseException",
+        "LimitExceededException",
     ];
     let unreachable = |reason: &str| OpsError::Unreachable { what: "the table", reason: reason.to_owned() };
     match error {

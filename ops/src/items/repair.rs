@@ -1,9 +1,10 @@
-//! Conditional writes of operators: a new item, or some attributes of an existing one.
+//! Conditional writes of operators. A write creates an item, changes some attributes, or deletes an
+//! item.
 //!
 //! Each write, except that of [`Items::put_new`], is a transaction with a token. If the SDK sends
-//! it again after a lost response, DynamoDB recognizes the token and does not execute it twice. A
-//! write is refused if its item, or an item on which it depends, has changed since it was read. The
-//! caller then reads again.
+//! the transaction again after a lost response, DynamoDB recognizes the token and does not execute
+//! it twice. A write is refused if its item, or an item on which the write depends, has changed
+//! since the caller read it. The caller then reads again.
 
 use std::collections::HashMap;
 
@@ -32,7 +33,7 @@ const LATER: [&str; 3] = ["TransactionConflict", "ThrottlingError", "Provisioned
 /// A write that depends on other items.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Repair {
-    /// The other items, which must be unchanged.
+    /// The other items, which must be unchanged since they were read.
     pub checks: Vec<Check>,
     /// The write.
     pub change: Change,
@@ -48,7 +49,7 @@ pub struct Check {
 }
 
 impl Check {
-    /// Returns the check that an item is as it was read. [`None`] is a missing item.
+    /// Returns the check that an item is as it was read. [`None`] means that no item was found.
     #[must_use]
     pub fn of(key: &Key, item: Option<&Item>) -> Self {
         let kept = |item: &Item| {
@@ -64,15 +65,15 @@ impl Check {
 pub enum Change {
     /// Writes an item whose key is free.
     Put(Item),
-    /// Changes the attributes in which the new item differs from the old one. The old one must be
-    /// unchanged.
+    /// Changes the attributes in which the new item differs from the old item, if the old item is
+    /// unchanged since it was read.
     Rewrite {
         /// The item as it was read.
         old: Item,
         /// The item after the write.
         new: Item,
     },
-    /// Deletes an item that must be unchanged.
+    /// Deletes an item if it is unchanged since it was read.
     Delete(Item),
 }
 
@@ -85,7 +86,7 @@ pub enum Repaired {
     Refused,
 }
 
-/// Returns the item with this attribute.
+/// Returns the item with this attribute set to this value.
 #[must_use]
 pub fn set(mut item: Item, name: &str, value: AttributeValue) -> Item {
     item.inner_mut().insert(name.to_owned(), value);
@@ -93,8 +94,8 @@ pub fn set(mut item: Item, name: &str, value: AttributeValue) -> Item {
 }
 
 /// Returns a change that sets the attributes `names` of an item to their values in `right`. It
-/// increases `rev` if `moves_rev` is true. An attribute that `right` lacks is removed. All other
-/// attributes stay, even unknown ones.
+/// increases `rev` if `moves_rev` is true. An attribute of `names` that `right` lacks is removed.
+/// Attributes outside `names` stay, even unknown ones.
 #[must_use]
 pub fn sets<'a>(old: &Item, right: &Item, names: impl IntoIterator<Item = &'a str>, moves_rev: bool) -> Change {
     let mut new = old.clone();
@@ -113,7 +114,8 @@ pub fn sets<'a>(old: &Item, right: &Item, names: impl IntoIterator<Item = &'a st
 }
 
 impl Items {
-    /// Writes an item unless it, or an item on which it depends, has changed since it was read.
+    /// Executes a write unless its item, or an item on which the write depends, has changed since
+    /// the caller read it.
     ///
     /// # Errors
     /// [`OpsError`].
@@ -153,7 +155,7 @@ impl Items {
         .await
     }
 
-    /// Writes an item if its key is free. Returns the item that has the key otherwise. The write is
+    /// Writes an item if its key is free. Otherwise returns the item that has the key. The write is
     /// no transaction, so it costs half as much as [`Items::repair`].
     ///
     /// # Errors

@@ -23,7 +23,7 @@ const PAGE: i32 = 500;
 /// A scan of the whole table in parallel segments.
 #[derive(Debug, Clone, Copy)]
 pub struct Walk<'a> {
-    /// The names of the entities to pass on. Empty for every item.
+    /// The names of the entities to pass on. If empty, every item is passed on.
     pub entities: &'a [&'a str],
     /// The number of segments that are read in parallel.
     pub segments: i32,
@@ -101,8 +101,8 @@ impl Items {
         try_join_all(segments).await.map(|_| ())
     }
 
-    /// Scans one segment of the table, from its start or after a key. Passes each page with the key
-    /// after which the next one starts. The last page has no such key.
+    /// Scans one segment of the table, from its start or after a key. Passes each page to `take`,
+    /// with the key after which the next page starts. The last page has no such key.
     ///
     /// # Errors
     /// As [`Items::walk`].
@@ -165,8 +165,8 @@ impl Items {
         .await
     }
 
-    /// Reads items at one instant, at most 100 of them. More keys are read in several parts, each
-    /// at one instant.
+    /// Reads up to 100 items at one instant. More items are read in several parts, each at its own
+    /// instant.
     ///
     /// # Errors
     /// [`OpsError`].
@@ -185,9 +185,9 @@ impl Items {
                 let get = self.client.transact_get_items().set_transact_items(Some(gets.clone()));
                 let get = get.return_consumed_capacity(ReturnConsumedCapacity::Total);
                 get.send().await.map_err(|error| match error.as_service_error() {
-                    // A transaction in progress on one of the items cancels the read.
+                    // DynamoDB cancels the read while another transaction writes one of the items.
                     Some(TransactGetItemsError::TransactionCanceledException(_)) => {
-                        OpsError::Unreachable { what: "the table", reason: "a writer".to_owned() }
+                        OpsError::Unreachable { what: "the table", reason: "another writer".to_owned() }
                     }
                     _ => failure(&error),
                 })

@@ -1,4 +1,4 @@
-//! The migrations of this version.
+//! The migrations of this release.
 
 use std::collections::HashMap;
 
@@ -25,11 +25,11 @@ pub struct Migration {
     pub number: u32,
     /// The name.
     pub name: &'static str,
-    /// The items that it writes.
+    /// A description of the items that it writes.
     pub about: &'static str,
     /// The entities whose items it reads.
     pub entities: &'static [&'static str],
-    /// Returns the keys of the other items on which the new form depends.
+    /// Returns the keys of the other items on which the new form of an item depends.
     pub needs: fn(&AnyEntity) -> Result<Vec<Key>, OpsError>,
     /// Returns the work that is left for an item. It writes nothing.
     pub plan: fn(&Seen<'_>) -> Result<Plan, OpsError>,
@@ -81,7 +81,7 @@ pub struct Seen<'a> {
     pub item: &'a Item,
     /// The same item, decoded.
     pub entity: &'a AnyEntity,
-    /// The other items that exist.
+    /// The items on which the new form depends, as far as they exist.
     pub others: &'a HashMap<Key, Item>,
 }
 
@@ -115,7 +115,7 @@ impl Plan {
     }
 }
 
-/// Every migration, in order.
+/// Every migration, in the order of the numbers.
 pub const ALL: [&Migration; 5] = [&DOCUMENT_ROLES, &NEWEST_REVIEWS, &WALLET_BALANCES, &SALE_CUSTOMERS, &LIST_ENTRIES];
 
 /// Returns the migration of this name or number.
@@ -124,12 +124,12 @@ pub fn find(name: &str) -> Option<&'static Migration> {
     ALL.into_iter().find(|migration| migration.name == name || migration.number.to_string() == name)
 }
 
-/// Writes the role items of documents from before these items existed. An erasure then finds the
-/// documents.
+/// Writes the role items of documents that are older than role items. An erasure finds documents by
+/// these items.
 pub const DOCUMENT_ROLES: Migration = Migration {
     number: 1,
     name: "document-roles",
-    about: "role items of documents that were written before an erasure could find documents",
+    about: "role items of documents from before these items existed",
     entities: &["Document"],
     needs: |entity| {
         let AnyEntity::Document(head) = entity else { return Ok(Vec::new()) };
@@ -141,7 +141,7 @@ pub const DOCUMENT_ROLES: Migration = Migration {
     },
     plan: |seen| {
         let AnyEntity::Document(head) = seen.entity else { return Ok(Plan::Done) };
-        // A deleted document loses its role items with its head.
+        // If the document is being deleted, its role items are deleted with its head.
         if head.deleting {
             return Ok(Plan::Done);
         }
@@ -152,7 +152,7 @@ pub const DOCUMENT_ROLES: Migration = Migration {
             if seen.others.contains_key(&data.key()?) {
                 continue;
             }
-            // Without a profile, no erasure will look for the item.
+            // Only the erasure of a profile needs the item, so it is not written without a profile.
             if !seen.others.contains_key(&profile) {
                 is_ghost = true;
                 continue;
@@ -176,12 +176,12 @@ fn role(head: &Document, customer: &CustomerId, tie: Tie) -> CustomerDocument {
     CustomerDocument { customer_id: customer.clone(), document_id: head.id.clone(), tie }
 }
 
-/// Writes the entries of older reviews in the list of the newest reviews. Earlier versions had no
-/// such list.
+/// Adds reviews to the list of the newest reviews if they are older than this list. Earlier
+/// releases had no such list.
 pub const NEWEST_REVIEWS: Migration = Migration {
     number: 2,
     name: "newest-reviews",
-    about: "entries of reviews that were written before the list of the newest reviews",
+    about: "entries of reviews that are older than the list of the newest reviews",
     entities: &["Review"],
     needs: |entity| {
         let AnyEntity::Review(review) = entity else { return Ok(Vec::new()) };
@@ -200,7 +200,7 @@ pub const NEWEST_REVIEWS: Migration = Migration {
         let checks = vec![seen.unchanged()?];
         match seen.others.get(&key) {
             None => writes.push(Repair { checks, change: Change::Put(right) }),
-            // A release without the list has changed the review, so the entry is out of date.
+            // The entry is out of date if a release without the list has changed the review.
             Some(stored) if rev(stored) < review.meta.rev => {
                 let names: Vec<&str> = right.keys().map(String::as_str).collect();
                 writes.push(Repair { checks, change: sets(stored, &right, names, false) });
@@ -215,7 +215,7 @@ fn month_of(review: &Stored<Review>) -> Result<Key, OpsError> {
     Ok(recent::month(&Month::of(review.meta.created_at))?.key().clone())
 }
 
-/// Returns an item's `rev`, or 0 for an unreadable one.
+/// Returns an item's `rev`, or 0 if the `rev` is unreadable.
 fn rev(item: &Item) -> u64 {
     match item.get("rev") {
         Some(serde_dynamo::AttributeValue::N(rev)) => rev.parse().unwrap_or(0),
@@ -223,12 +223,12 @@ fn rev(item: &Item) -> u64 {
     }
 }
 
-/// Moves each balance of a wallet to the attribute of its currency. An earlier version stored the
+/// Moves each balance of a wallet to the attribute of its currency. An earlier release stored the
 /// only balance of a wallet in `amount`, which now has the balance in the shop's currency.
 pub const WALLET_BALANCES: Migration = Migration {
     number: 3,
     name: "wallet-balances",
-    about: "wallets that an earlier version opened in another currency than the shop's",
+    about: "wallets that an earlier release opened in another currency than the shop's",
     entities: &["Wallet"],
     needs: |_| Ok(Vec::new()),
     plan: |seen| {
@@ -253,8 +253,9 @@ fn by_currency(wallet: &Wallet) -> Wallet {
     new
 }
 
-/// Names the customer in sales rows of the first release, so that the customer's purchases list
-/// them. The stream does the same for each order whose record it receives.
+/// Names the customer in sales rows of the first release, so that the list of the customer's
+/// purchases contains these rows. The stream's consumer does the same for each order whose record
+/// it receives.
 pub const SALE_CUSTOMERS: Migration = Migration {
     number: 4,
     name: "sale-customers",
@@ -275,18 +276,19 @@ pub const SALE_CUSTOMERS: Migration = Migration {
         let mut right = row.clone();
         right.data.customer_id = Some(Stored::<Order>::from_item(head.clone())?.data.customer_id);
         let names = ["customer_id", GSI1.partition_attribute(), GSI1.sort_attribute()];
-        // The row keeps the `rev` of its order. A higher `rev` would make the stream treat a later
-        // state of the row as older.
+        // The row keeps the `rev` of its order. With a higher `rev`, the stream's consumer would
+        // treat a later state of the row as older.
         let change = sets(seen.item, &right.to_item()?, names, false);
         Ok(Plan::Write(vec![Repair { checks: Vec::new(), change }]))
     },
 };
 
-/// Adds the index keys of categories and log lines from before the lists of a subtree and a day.
+/// Adds index keys to older items: to categories for the list of a subtree, and to log lines for
+/// the log of a day.
 pub const LIST_ENTRIES: Migration = Migration {
     number: 5,
     name: "list-entries",
-    about: "categories and log lines from before the list of a subtree and the log of a day",
+    about: "categories that are older than the list of a subtree, and log lines that are older than the log of a day",
     entities: &["CategoryNode", "OrderLog"],
     needs: |_| Ok(Vec::new()),
     plan: |seen| {

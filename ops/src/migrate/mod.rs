@@ -1,19 +1,20 @@
-//! `ops migrate`: converts items of earlier versions to their current form.
+//! `ops migrate`: converts items of earlier releases to their current form.
 //!
 //! Readers accept both forms, and each write of an old item upgrades it. A migration reaches the
 //! items that no request writes. A new release can then rely on the new form.
 //!
 //! The stream's consumer also does the work of one migration, `sale-customers`. It upgrades the
-//! rows of each order whose record it receives ([`key_schema::sales::apply`]). The scan upgrades
-//! the rows of the other orders. For one order, both would write the same rows.
+//! sales rows of each order whose record it receives ([`key_schema::sales::apply`]). The command
+//! upgrades the rows of the other orders. If the consumer and the command reach the same order,
+//! they write the same rows.
 //!
 //! A migration is code ([`Migration`]): a name, a number, the entities that it reads, and a pure
 //! function. The function returns the writes that bring an old item to the new form.
 //!
 //! - **Resumable.** The command skips items in their new form. So the table itself holds the
 //!   progress, and a second run reads all items but writes nothing.
-//! - **Safe in a running shop.** Each write is conditional on the items that were read. If a
-//!   request came first, the command reads again.
+//! - **Safe in a running shop.** Each write has the condition that the items are unchanged since
+//!   they were read. If a request has changed one, the command reads the items again.
 //! - **Silent.** A migration never changes `version`, and at most increases `rev`. No subscriber
 //!   gets an event, because the migrated attributes cause no event. The consumer writes nothing
 //!   because of a migrated item, so there is no loop.
@@ -37,9 +38,9 @@ use crate::outcome::Outcome;
 /// The commands of `ops migrate`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// List the migrations of this version.
+    /// List the migrations of this release.
     List,
-    /// Count the items that each migration has left to write. Writes nothing.
+    /// Count the items that each migration still has to write. Writes nothing.
     #[command(after_help = "Examples:\n  ops migrate status\n  ops migrate status --segments 16 --max-read-units 2000")]
     Status(Speed),
     /// Run a migration.
@@ -88,7 +89,7 @@ pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
         }
         Command::Run { name, dry_run, max_write_units, speed } => {
             let migration = find(&name).ok_or_else(|| {
-                OpsError::Usage(format!("there is no migration {name}: `ops migrate list` lists them"))
+                OpsError::Usage(format!("there is no migration {name}: `ops migrate list` lists the migrations"))
             })?;
             let options =
                 MigrateOptions { dry_run, max_write_units: Some(max_write_units), ..MigrateOptions::new(speed) };

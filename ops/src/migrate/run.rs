@@ -65,7 +65,7 @@ pub struct Migrated {
 }
 
 impl Migrated {
-    /// Returns whether the run processed every item, without unreadable or contended ones.
+    /// Returns whether the run processed every item, without unreadable or contended items.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.contended == 0 && self.unreadable == 0
@@ -126,7 +126,7 @@ pub async fn run(items: &Items, migration: &dyn Work, options: &MigrateOptions) 
     Ok(runs.pop().unwrap_or_default())
 }
 
-/// Counts the items that each migration has left to write, in one scan.
+/// Counts the items that each migration still has to write, in one scan.
 ///
 /// # Errors
 /// [`OpsError`].
@@ -208,7 +208,7 @@ impl Run<'_> {
                 }),
                 Plan::Write(writes) => match self.write(item, writes).await? {
                     Written::Done(new) => {
-                        // Later items of the page then see these items and do not write them again.
+                        // So the plans for later items of the page do not write these items again.
                         others.extend(new.into_iter().filter_map(|item| Some((key_of(&item)?, item))));
                         self.count(|result| result.migrated += 1);
                     }
@@ -243,7 +243,7 @@ impl Run<'_> {
         Ok(Written::Contended)
     }
 
-    /// Executes all writes and returns the new items, or [`None`] after a refusal.
+    /// Executes all writes and returns the created items, or [`None`] after a refusal.
     async fn all(&self, writes: &[Repair]) -> Result<Option<Vec<Item>>, OpsError> {
         let mut new = Vec::new();
         for write in writes {
@@ -259,7 +259,7 @@ impl Run<'_> {
 }
 
 enum Written {
-    /// The item has its new form. The new items are given.
+    /// The item has its new form. The value contains the items that were created.
     Done(Vec<Item>),
     /// The item does not exist any more.
     Gone,

@@ -2,13 +2,13 @@
 //! aside.
 //!
 //! The bucket of failed records contains records that a consumer could not process (`quarantine/`),
-//! and batches that Lambda gave up (`aws/lambda/`). Both contain the complete records, so the
-//! consumer's own code replays them. A record is replayed to the sinks that have not processed it.
-//! A batch is replayed to all sinks. The search index gets the present state of the items that the
-//! records name ([`Present`]).
+//! and batches that Lambda gave up (`aws/lambda/`). The objects contain the complete records, so
+//! the consumer's own code replays them. A record is replayed to the sinks that have not processed
+//! it. A batch is replayed to all sinks. The search index gets the present state of the items that
+//! the records name ([`Present`]).
 //!
-//! An object is deleted only when its sinks have stored the effects of every record in it. Such a
-//! record is called durable.
+//! An object is deleted only when its sinks have stored the effects of every record in it. A record
+//! whose effects are stored is called durable.
 
 mod objects;
 mod present;
@@ -40,10 +40,10 @@ pub enum Command {
     List,
     /// Show a complete object: the record or batch, and the reason.
     Show {
-        /// Its name, as `list` prints it.
+        /// The name of the object, as `list` prints it.
         name: String,
     },
-    /// Process records again, and delete the objects whose records are then all durable.
+    /// Process records again. Delete each object of which every record was processed.
     Replay(Chosen),
     /// Delete objects without processing their records.
     Discard {

@@ -87,7 +87,7 @@ pub(crate) async fn read(store: &ObjectStore, name: &str) -> Result<Option<Vec<u
 /// Returns whether an object exists, even if it cannot be read. S3 also accepts the deletion of a
 /// missing object, so a deletion does not show whether the object existed.
 pub(crate) async fn is_there(store: &ObjectStore, name: &str) -> Result<bool, OpsError> {
-    // In ascending order, an object's name comes before all longer names with this prefix.
+    // The list is in ascending order, so `name` comes before all longer names that begin with it.
     let page = store.list(name, None, 1).await?;
     Ok(page.items.first().is_some_and(|object| object.name == name))
 }
@@ -158,8 +158,8 @@ impl FailedObject {
     /// not processed it, and for a batch all sinks.
     ///
     /// A batch names only its function, and the sinks of a function depend on the deployment:
-    /// `FoldStreamConsumers` gives `StreamEvents` the search sink too. Every sink may process a
-    /// record twice.
+    /// `FoldStreamConsumers` gives `StreamEvents` the search sink too. A replay to all sinks is
+    /// safe, because every sink may process a record twice.
     #[must_use]
     pub fn sinks(&self) -> Vec<&str> {
         match self {

@@ -7,8 +7,8 @@
 //! state under the item's own `rev`.
 //!
 //! If the item no longer exists, the replay writes a tombstone. The tombstone's version is higher
-//! than the newest `rev` in the records. If no record can be read, it is higher than the version of
-//! the document in the index.
+//! than the newest `rev` in the item's records. If none of these records can be read, the
+//! tombstone's version is higher than the version of the document in the index.
 
 use std::collections::HashSet;
 
@@ -39,7 +39,7 @@ pub struct Present {
 /// An item's key, with the records that name the item.
 struct Touched<'r> {
     key: Key,
-    /// The records of the item that can be read.
+    /// The readable records of the item.
     records: Vec<&'r Record<'r>>,
 }
 

@@ -88,7 +88,7 @@ pub struct Replayed {
 pub struct Failed {
     /// The name of the object.
     pub name: String,
-    /// The reasons of this replay, each with its sink. No reason appears twice.
+    /// The reasons why this replay failed, each with its sink. No reason appears twice.
     pub reasons: Vec<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Compares one index with the table, in both directions.
 //!
-//! It scans the table, and compares the version and fields of each document with its item. Then it
-//! lists the documents that searches find, and checks that each has an item.
+//! A comparison first scans the table, and compares each item with the version and fields of its
+//! document. Then it lists the documents that searches find, and checks that each has an item.
 //!
 //! A suspected difference may be a change that has not reached the index yet. So it is checked
 //! again after a wait, with a strong read of the item. Only the second check counts differences.
@@ -27,8 +27,8 @@ use crate::progress::Progress;
 
 /// The number of documents that are checked, and repaired, at once.
 const CHUNK: usize = 250;
-/// The number of suspected differences that are collected before they are checked again. It limits
-/// the memory for a badly damaged index.
+/// The number of suspected differences that are collected before they are checked again. This
+/// number limits the memory for a badly damaged index.
 const SUSPECTS: usize = 5_000;
 /// The number of documents in a page of the index.
 const PAGE: u32 = 500;
@@ -52,8 +52,8 @@ pub(crate) struct Comparison<'a> {
     pub(crate) client: &'a SearchClient,
     pub(crate) items: &'a Items,
     pub(crate) collection: Collection,
-    /// The index to compare and repair. Without one, the comparison reads the index that searches
-    /// read and repairs every written index.
+    /// The index to compare and repair. If it is `None`, the comparison reads the index that
+    /// searches read, and repairs go to every index that receives changes.
     pub(crate) index: Option<&'a str>,
     /// Whether to repair differences.
     pub(crate) repair: bool,
@@ -148,8 +148,8 @@ impl Comparison<'_> {
     }
 
     /// Checks documents that were newer than their items. The items were read before the documents
-    /// and may have changed since, so this reads them again. Only a document that is newer than the
-    /// current item is ahead.
+    /// and may have changed since, so this reads the items again. Only a document that is newer
+    /// than the current item is ahead.
     async fn ahead(&self, documents: &[(Key, u64)], compared: &mut Compared) -> Result<(), OpsError> {
         if documents.is_empty() {
             return Ok(());
@@ -169,7 +169,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// Compares each document that searches find with its item.
+    /// Counts the documents that searches find, and checks that each has an item.
     async fn documents(&self, compared: &mut Compared) -> Result<(), OpsError> {
         match self.index {
             Some(index) => self.client.refresh_in(index).await?,
@@ -229,7 +229,8 @@ impl Comparison<'_> {
         Ok(documents.into_iter().filter(|(key, _)| gone(key)).map(|(_, document)| document).collect())
     }
 
-    /// Writes the repairs. Each comes with the key of its item, or `None` if it has no item.
+    /// Writes the repairs. Each repair comes with the key of its item, or `None` if there is no
+    /// item.
     async fn repair(&self, repairs: Vec<(Option<Key>, BulkOperation)>, drift: &mut Drift) -> Result<(), OpsError> {
         if !self.repair || repairs.is_empty() {
             return Ok(());
@@ -260,7 +261,7 @@ impl Comparison<'_> {
                 suspects.insert(operation.document_id().to_owned(), stored);
             }
         }
-        // Documents without an item still exist, and there is no item to compare them with.
+        // The documents in `unknown` still exist without an item, so each counts as unrepaired.
         let (known, unknown): (Vec<_>, Vec<_>) = suspects.keys().map(|id| keys.get(id)).partition(Option::is_some);
         let known: Vec<Key> = known.into_iter().flatten().cloned().collect();
         let (expected, _) = sorted(self.items.get(&known).await?.into_values().collect());
@@ -280,7 +281,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Returns how a document differs from the expected one. An expected tombstone may be missing,
+/// Returns how a document differs from the expected document. An expected tombstone may be missing,
 /// because tombstones are purged.
 fn difference(expected: &Expected, stored: Option<&StoredSource>) -> Result<Option<Difference>, OpsError> {
     let Some(stored) = stored else { return Ok(expected.is_live().then_some(Difference::Missing)) };

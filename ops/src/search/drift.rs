@@ -14,10 +14,10 @@ pub struct Drift {
     pub stale: u64,
     /// Documents with the item's version but other field values.
     pub different: u64,
-    /// Documents that searches find although no item exists.
+    /// Documents that searches find although their item does not exist.
     pub orphaned: u64,
-    /// Documents with a higher version than their item, as after a restore of the table from a
-    /// backup. The engine refuses older versions, so only a rebuild with `--restored` repairs them.
+    /// Documents with a higher version than their item, for example after the table was restored
+    /// from a backup. The engine refuses lower versions, so only a rebuild with `--restored` helps.
     pub ahead: u64,
     /// Items that cannot be read.
     pub unreadable: u64,
@@ -26,12 +26,13 @@ pub struct Drift {
     /// Differences that remain after a repair, because the engine rejected the repair as stale. For
     /// a minute the engine remembers the version of a document that was deleted by hand.
     pub unrepaired: u64,
-    /// The number of differences by field, in documents of the item's version.
+    /// The number of differences by field, in documents that have the item's version.
     pub fields: BTreeMap<String, u64>,
 }
 
 impl Drift {
-    /// Returns the number of differences that can be repaired, including [`Drift::unrepaired`].
+    /// Returns the number of differences that a repair can remove. It includes the differences for
+    /// which the engine rejected the repair ([`Drift::unrepaired`]).
     #[must_use]
     pub const fn repairable(&self) -> u64 {
         self.missing + self.stale + self.different + self.orphaned
@@ -50,7 +51,7 @@ impl Drift {
     }
 }
 
-/// The difference between a document and the expected one.
+/// The difference between a document and the expected document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Difference {
     Missing,
@@ -79,7 +80,7 @@ impl Drift {
         true
     }
 
-    /// Adds the counts of another part of the work.
+    /// Adds the counts of another part of the comparison.
     pub(crate) fn add(&mut self, other: Self) {
         let Self { missing, stale, different, orphaned, ahead, unreadable, refused, unrepaired, fields } = other;
         self.missing += missing;

@@ -36,12 +36,12 @@ pub enum Command {
     Reconcile(ReconcileArgs),
     /// Delete tombstones that no replay can need any more.
     Purge {
-        /// Delete tombstones older than this. The default and minimum is the longest possible
-        /// replay.
+        /// Delete tombstones older than this. The default is also the minimum: the time for which a
+        /// stream record can be replayed.
         #[arg(long, value_name = "DAYS")]
         older_than: Option<u32>,
     },
-    /// Delete the indices that rebuilds left.
+    /// Delete the indices that earlier rebuilds left behind.
     Prune,
     /// Test which features the engine supports.
     Probe,
@@ -84,8 +84,8 @@ pub struct RebuildArgs {
     /// Abandon a rebuild that was stopped, and delete its index.
     #[arg(long)]
     abandon: bool,
-    /// The table was restored from a backup. Copy nothing from the old index, not even the
-    /// tombstones of removed items.
+    /// Copy nothing from the old index, not even the tombstones of removed items. Use this option
+    /// if the table was restored from a backup.
     #[arg(long, conflicts_with = "abandon")]
     restored: bool,
 }
@@ -117,7 +117,7 @@ pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
                 return abandon(&client, &collections).await;
             }
             let start = if args.resume { Start::Resume } else { Start::New };
-            // These are the limits of the functions that write to the index.
+            // The functions that write to the index have the same limits.
             let longest_call = Limits::default().total;
             let options = RebuildOptions { collections, rate: args.rate, start, restored: args.restored, longest_call };
             let rebuilt = rebuild(&client, &Items::from_env().await?, &options).await?;

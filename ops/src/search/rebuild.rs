@@ -53,7 +53,7 @@ const PASSES: u32 = 5;
 const COPIES: u32 = 10;
 /// The number of tombstones in a page.
 const TOMBSTONES: u32 = 1_000;
-/// The maximum number of requests for the number of documents, one second apart. OpenSearch
+/// The maximum number of times that the documents are counted, one second apart. OpenSearch
 /// Serverless shows a write after up to half a minute.
 const COUNTS: u32 = 60;
 
@@ -93,7 +93,7 @@ pub struct Rebuilt {
 pub struct RebuiltCollection {
     /// The name of the collection.
     pub collection: &'static str,
-    /// The index that searches read before.
+    /// The index that searches read before the rebuild.
     pub old: String,
     /// The index that the rebuild filled.
     pub new: String,
@@ -129,7 +129,7 @@ impl fmt::Display for Rebuilt {
             )?;
             writeln!(f, "  compared {passes} times; differences found: {drift}")?;
             if rebuilt.swapped {
-                writeln!(f, "  searches read it now; {old} is kept until `ops search prune`")?;
+                writeln!(f, "  searches read {new} now; {old} is kept until `ops search prune`")?;
             } else {
                 writeln!(
                     f,
@@ -269,7 +269,7 @@ async fn backfill(
     Ok(rebuilds.iter().map(Rebuild::collection).zip(counts).collect())
 }
 
-/// Returns the operations for which the index has no document, or only an older one.
+/// Returns the operations for which the index has no document, or only an older document.
 async fn missing(
     client: &SearchClient,
     index: &str,
@@ -282,15 +282,15 @@ async fn missing(
     Ok(open.map(|(operation, _)| operation).collect())
 }
 
-/// The calls that looked up the written indices before the new index existed. Such a call may write
-/// a tombstone only to the old index.
+/// The calls of writers that looked up their indices before the new index existed. Such a call may
+/// write a tombstone only to the old index.
 struct EarlierCalls {
     ended: Instant,
 }
 
 impl EarlierCalls {
-    /// Covers the calls that have begun by now, each of at most `longest`. A resumed rebuild also
-    /// starts from now, because it does not know when the index was created.
+    /// Covers the calls that have begun by now, each of which takes at most `longest`. A resumed
+    /// rebuild also waits for these calls, because it does not know when the index was created.
     fn until_now(longest: Duration) -> Self {
         Self { ended: Instant::now() + longest }
     }
@@ -338,7 +338,7 @@ async fn verify(client: &SearchClient, items: &Items, rebuild: &Rebuild, pace: &
         collection: rebuild.collection(),
         index: Some(rebuild.new_index()),
         repair: true,
-        // The comparison does not wait for changes that are on their way. Writing them costs less.
+        // It costs less to write the changes that are on their way than to wait for them.
         settle: Duration::ZERO,
         pace,
     };
@@ -347,7 +347,7 @@ async fn verify(client: &SearchClient, items: &Items, rebuild: &Rebuild, pace: &
     for pass in 1..=PASSES {
         let compared = comparison.run().await?;
         if compared.drift.ahead > 0 {
-            // These documents cannot be repaired, so every comparison would find them again.
+            // Documents ahead of the table cannot be repaired: another pass would find them again.
             documents = client.count_in(rebuild.new_index(), Kind::Live).await?;
             drift.add(compared.drift);
             return Ok(Verified { accepted: false, passes: pass, documents, drift });
@@ -356,7 +356,7 @@ async fn verify(client: &SearchClient, items: &Items, rebuild: &Rebuild, pace: &
         documents = client.count_in(rebuild.new_index(), Kind::Live).await?;
         let (found, refused) = (compared.drift.repairable(), compared.drift.refused);
         let unrepaired = compared.drift.unrepaired;
-        // The next pass counts these differences again.
+        // This pass has counted the unrepaired differences of the earlier passes again.
         drift.unrepaired = 0;
         drift.add(compared.drift);
         if refused > 0 {
@@ -371,7 +371,7 @@ async fn verify(client: &SearchClient, items: &Items, rebuild: &Rebuild, pace: &
 }
 
 /// Waits until searches find a document for every live item, except for items that were changing.
-/// Returns whether searches find them in time.
+/// Returns whether searches find these documents in time.
 async fn shows_all(client: &SearchClient, index: &str, compared: &Compared) -> Result<bool, OpsError> {
     let changing = compared.in_flight + compared.drift.repairable();
     for _ in 0..COUNTS {

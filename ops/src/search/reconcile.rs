@@ -28,7 +28,7 @@ pub struct ReconcileOptions {
 /// The result of a reconciliation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reconciled {
-    /// Whether nothing was repaired.
+    /// Whether this was a dry run, which repairs nothing.
     pub dry_run: bool,
     /// The results by collection.
     pub collections: Vec<ReconciledCollection>,
@@ -69,7 +69,7 @@ impl fmt::Display for Reconciled {
                 writeln!(f, "    in {field}: {count}")?;
             }
             if drift.ahead > 0 {
-                writeln!(f, "  documents ahead of the table cannot be repaired: `ops search rebuild --restored`")?;
+                writeln!(f, "  documents ahead of the table need `ops search rebuild --restored`")?;
             }
             if drift.unrepaired > 0 {
                 writeln!(
@@ -83,8 +83,8 @@ impl fmt::Display for Reconciled {
     }
 }
 
-/// Compares the index that searches read with the table, in both directions. It writes repairs to
-/// every index that receives changes.
+/// Compares the table in both directions with the index that searches read. Writes repairs to every
+/// index that receives changes.
 ///
 /// # Errors
 /// [`OpsError`].

@@ -147,7 +147,7 @@ pub async fn purge(client: &SearchClient, older_than: Option<u32>) -> Result<Out
     let days = older_than.unwrap_or(TOMBSTONE_LIFETIME_DAYS);
     if days < TOMBSTONE_LIFETIME_DAYS {
         let message =
-            format!("--older-than must be at least {TOMBSTONE_LIFETIME_DAYS}: records may be replayed until then");
+            format!("--older-than must be at least {TOMBSTONE_LIFETIME_DAYS}: a record may be replayed for that long");
         return Err(OpsError::Usage(message));
     }
     let removed_before = Instant::now().plus_seconds(-i64::from(days) * DAY_SECONDS).to_string();

@@ -1,4 +1,4 @@
-//! Writes documents, and retries until the engine has accepted or refused each one.
+//! Writes documents, and retries until the engine has accepted or refused each document.
 
 use search_index::{BulkOperation, BulkOutcome, SearchClient};
 use table::Backoff;
@@ -32,8 +32,8 @@ pub(crate) struct Refused {
 pub(crate) struct Written {
     /// The documents that the engine will never accept.
     pub(crate) refused: Vec<Refused>,
-    /// The operations that the engine rejected because it knows a newer version. It also remembers
-    /// the version of a deleted document for a minute.
+    /// The operations that the engine rejected because it knows a newer version. The engine also
+    /// remembers the version of a deleted document for a minute.
     pub(crate) stale: Vec<BulkOperation>,
 }
 
@@ -63,7 +63,7 @@ pub(crate) async fn write(
                 BulkOutcome::Rejected { status: NO_INDEX, .. } => {
                     return Err(OpsError::Failed("the index does not exist, or is no longer written to".to_owned()));
                 }
-                // The reason is left out, because it may quote the document.
+                // The result does not keep the engine's reason, because it may quote the document.
                 BulkOutcome::Rejected { status, .. } => {
                     written.refused.push(Refused { document_id: operation.document_id().to_owned(), status });
                 }
@@ -77,5 +77,5 @@ pub(crate) async fn write(
     if open.is_empty() {
         return Ok(written);
     }
-    Err(OpsError::Unreachable { what: "the search engine", reason: format!("{} documents were refused", open.len()) })
+    Err(OpsError::Unreachable { what: "the search engine", reason: format!("{} documents were rejected", open.len()) })
 }

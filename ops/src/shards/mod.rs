@@ -1,24 +1,28 @@
 //! `ops shards`: changes the number of shards of a list while the shop runs.
 //!
-//! An item carries the number by which its index key is derived, and the settings have the [layout]
-//! of each list ([`key_schema::lists`]). A change takes these steps:
+//! An item carries the number of shards with which its index key is computed. The settings have the
+//! [layout] of each list ([`key_schema::lists`]). A change takes these steps:
 //!
 //! 1. **Readers.** From now on, readers read the shards of both numbers.
-//! 2. **Writers.** New items get the new number. Changes of other items keep the number of the
-//!    item.
-//! 3. **Move.** The command gives the other items of the list the new number, with the writer of
-//!    `ops migrate`: conditional, within limits, and without events. It scans the table until a
-//!    pass finds no item with the old number.
+//! 2. **Writers.** New items get the new number. A change of an older item keeps the item's number.
+//! 3. **Move.** The command gives the older items of the list the new number, with the writer of
+//!    `ops migrate`. Its writes are conditional, are limited in rate, and cause no events. The
+//!    command scans the table until a pass finds no item with the old number.
 //! 4. **End.** Readers read only the shards of the new number.
 //!
 //! # Waits
 //! A function may use settings that are [`SETTINGS_MAX_AGE`] old, and then run until its timeout.
 //! So the command waits [`WAIT`] after each change of the layout. It waits again before the last
-//! pass: a function that read an item before it moved may still write the old number.
+//! pass: a function that read an item before the move may still write the old number.
 //!
 //! # Interruption
 //! The layout and the items hold the whole progress. The next run reads them, waits again, and
 //! continues. Each step writes the layout on the condition that the settings did not change.
+//!
+//! A run may be paused while other runs end its change and begin the next one. So each page of the
+//! scan reads the layout together with the items. A later change moves every item before it ends.
+//! So the table refuses a write that depends on a read from before that change. The run then reads
+//! again.
 //!
 //! [layout]: key_schema::shard::Layout
 
@@ -52,7 +56,7 @@ const LONGEST_RUN: Duration = Duration::from_secs(60);
 /// The wait after each change: functions may use outdated settings for [`SETTINGS_MAX_AGE`], and
 /// then run until their timeout.
 pub const WAIT: Duration = SETTINGS_MAX_AGE.saturating_add(LONGEST_RUN);
-/// The numbers that a list can have.
+/// The numbers of shards that a list can have.
 const NUMBERS: RangeInclusive<i64> = 1..=MAX_SHARDS as i64;
 /// The maximum number of scans of a run.
 const MAX_PASSES: usize = 10;
@@ -61,8 +65,8 @@ const ATTEMPTS: usize = 10;
 
 /// Change the number of shards of a list while the shop runs.
 ///
-/// Without a list, the command prints the numbers of all lists. The command may be stopped at any
-/// time and run again. It then continues.
+/// Without a list, the command prints the numbers of shards of all lists. The command may be
+/// stopped at any time and run again. It then continues.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  ops shards\n  ops shards --index orders.by-status --to 8 --dry-run\n  ops shards --index \
@@ -73,7 +77,7 @@ pub struct ShardsArgs {
     /// The list, by its access pattern.
     #[arg(long, value_name = "LIST", value_parser = list, requires = "to")]
     index: Option<&'static Pattern>,
-    /// The new number of shards: a multiple or a divisor of the present one.
+    /// The new number of shards: a multiple or a divisor of the present number.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(NUMBERS), requires = "index")]
     to: Option<u32>,
     /// Write nothing. Print the steps, and count the items that would move.
@@ -159,7 +163,7 @@ pub enum Step {
     Readers,
     /// New items get the new number.
     Writers,
-    /// The other items get the new number.
+    /// The older items get the new number.
     Move,
     /// Readers read only the shards of the new number.
     End,
@@ -210,7 +214,7 @@ pub struct Changed {
     pub from: Shards,
     /// The new number of shards.
     pub to: Shards,
-    /// The steps of this run, or the steps that are left in a dry run.
+    /// The steps that this run took. After a dry run, the steps that a run would take.
     pub steps: Vec<Step>,
     /// The last scan, or the counts of a dry run.
     pub scan: Option<Migrated>,
@@ -251,17 +255,13 @@ impl fmt::Display for Changed {
 pub async fn change(items: &Items, options: &ShardsOptions) -> Result<Changed, OpsError> {
     let ShardsOptions { list, to, wait, scan } = *options;
     let table = items.table();
-    let from = known(&table).await?.lists.of(list).from;
+    let mut layout = known(&table).await?.lists.of(list);
+    let from = layout.from;
     let mut changed = Changed { list: list.id, from, to, steps: Vec::new(), scan: None, moved: 0, done: false };
-    loop {
-        let layout = known(&table).await?.lists.of(list);
-        let Some(step) = Step::next(layout, to)? else {
-            changed.done = true;
-            return Ok(changed);
-        };
+    while let Some(step) = Step::next(layout, to)? {
         if scan.dry_run {
             changed.steps = Step::ALL.into_iter().skip_while(|left| *left != step).collect();
-            changed.scan = Some(run_migration(items, &Move { list, to }, &scan).await?);
+            changed.scan = Some(run_migration(items, &Move { list, to, is_dry: true }, &scan).await?);
             return Ok(changed);
         }
         let ends = match step {
@@ -282,20 +282,35 @@ pub async fn change(items: &Items, options: &ShardsOptions) -> Result<Changed, O
         if arrange(&table, list, layout, ends.after(layout, to)).await? {
             changed.steps.push(ends);
         }
+        layout = known(&table).await?.lists.of(list);
+        // If this run was paused, other runs may have ended this change and a later one.
+        if layout.is_stable() && layout.to != to {
+            let now = layout.to;
+            return Err(OpsError::Failed(format!(
+                "another run has changed the list to {now} shards: see `ops shards`"
+            )));
+        }
     }
+    changed.done = true;
+    Ok(changed)
 }
 
 /// Moves all items of the list. Returns whether a pass that began long enough after the last move
 /// found no item with the old number.
 async fn move_all(items: &Items, options: &ShardsOptions, changed: &mut Changed) -> Result<bool, OpsError> {
-    let work = Move { list: options.list, to: options.to };
+    let work = Move { list: options.list, to: options.to, is_dry: false };
     for pass in 0..MAX_PASSES {
+        // If another run has changed the layout, nothing is left to move. The caller then finds
+        // that layout, too.
+        if !Move::is_due(known(&items.table()).await?.lists.of(options.list), options.to) {
+            return Ok(true);
+        }
         let scan = run_migration(items, &work, &options.scan).await?;
         let is_clean = scan.is_complete() && scan.migrated == 0 && scan.kept.is_empty();
         let is_unreadable = scan.unreadable > 0;
         changed.moved += scan.migrated;
         changed.scan = Some(scan);
-        // An unreadable item may have the old number, and a reader would lose it.
+        // An unreadable item may have the old number. After the last step, no reader would find it.
         if is_unreadable || (is_clean && pass > 0) {
             return Ok(!is_unreadable);
         }
@@ -304,7 +319,7 @@ async fn move_all(items: &Items, options: &ShardsOptions, changed: &mut Changed)
     Ok(false)
 }
 
-/// Sets the layout of a list, if it is still `before`. Returns whether it was set.
+/// Sets the layout of a list, if the layout is still `before`. Returns whether it was set.
 async fn arrange(table: &Table, list: &Pattern, before: Layout, after: Layout) -> Result<bool, OpsError> {
     for _ in 0..ATTEMPTS {
         let known = known(table).await?;

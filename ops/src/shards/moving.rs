@@ -1,12 +1,13 @@
 //! Gives the items of a list their new number of shards.
 
 use key_schema::entity::AnyEntity;
-use key_schema::item::{EncodeError, Item};
+use key_schema::item::{EncodeError, FromItem as _, Item, Stored};
 use key_schema::key::Key;
-use key_schema::lists::{self, ENTITIES, LIST_SHARDS};
+use key_schema::lists::{self, ENTITIES, GROWING, LIST_SHARDS};
 use key_schema::order::OrderStatus;
 use key_schema::pattern::Pattern;
-use key_schema::shard::Shards;
+use key_schema::settings::{self, Settings};
+use key_schema::shard::{Layout, Shards};
 
 use crate::error::OpsError;
 use crate::items::{Change, Repair, sets};
@@ -14,6 +15,8 @@ use crate::migrate::{Plan, Seen, Work};
 
 /// The reason why an order keeps its number for now.
 const PLACING: &str = "the order is being placed";
+/// The reason why an item keeps its number when another run has changed the list.
+const CHANGED: &str = "another run has changed the list";
 
 /// The work that moves the items of a list to their new shards.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +25,29 @@ pub(crate) struct Move {
     pub(crate) list: &'static Pattern,
     /// The new number of shards.
     pub(crate) to: Shards,
+    /// Whether the run only counts the items to move. The list need not be changing then.
+    pub(crate) is_dry: bool,
+}
+
+impl Move {
+    /// Returns whether items move to this number in a list with this layout.
+    pub(crate) fn is_due(layout: Layout, to: Shards) -> bool {
+        !layout.is_stable() && layout.to == to && layout.write == to
+    }
+
+    /// Returns whether items move to the number now, according to the layout that was read with
+    /// them.
+    fn is_due_in(&self, seen: &Seen<'_>) -> Result<bool, OpsError> {
+        let item = seen.others.get(settings::read(0)?.key());
+        let settings = item.map(|item| Stored::<Settings>::from_item(item.clone())).transpose();
+        let settings = settings.map_err(OpsError::failed)?;
+        Ok(settings.is_some_and(|settings| Self::is_due(settings.lists.of(self.list), self.to)))
+    }
+
+    /// Returns whether an item of the list has another number than the new one.
+    fn is_left(&self, entity: &AnyEntity) -> bool {
+        lists::entry(entity).is_some_and(|(list, shards)| list == self.list && shards != self.to)
+    }
 }
 
 impl Work for Move {
@@ -29,21 +55,26 @@ impl Work for Move {
         self.list.id
     }
 
+    /// Returns only the entity of the list, so that an unreadable item of another entity does not
+    /// stop the run.
     fn entities(&self) -> &[&'static str] {
-        &ENTITIES
+        let at = GROWING.iter().position(|list| *list == self.list);
+        at.and_then(|at| ENTITIES.get(at..=at)).unwrap_or_default()
     }
 
-    fn needs(&self, _: &AnyEntity) -> Result<Vec<Key>, OpsError> {
-        Ok(Vec::new())
+    fn needs(&self, entity: &AnyEntity) -> Result<Vec<Key>, OpsError> {
+        Ok(if self.is_left(entity) && !self.is_dry { vec![settings::read(0)?.key().clone()] } else { Vec::new() })
     }
 
     fn plan(&self, seen: &Seen<'_>) -> Result<Plan, OpsError> {
-        let Some((list, shards)) = lists::entry(seen.entity) else { return Ok(Plan::Done) };
-        if list != self.list || shards == self.to {
+        if !self.is_left(seen.entity) {
             return Ok(Plan::Done);
         }
-        // The steps of a placement are conditional on the `rev` of the head. The order enters the
-        // list with its number when the placement ends, so a later pass moves it.
+        if !self.is_dry && !self.is_due_in(seen)? {
+            return Ok(Plan::Keep(CHANGED));
+        }
+        // The steps of a placement are conditional on the `rev` of the head, so a move now would
+        // stop them. The order enters the list when its placement ends, and a later pass moves it.
         if matches!(seen.entity, AnyEntity::Order(head) if head.status == OrderStatus::Placing) {
             return Ok(Plan::Keep(PLACING));
         }
@@ -52,8 +83,8 @@ impl Work for Move {
     }
 }
 
-/// Returns the write that gives an item of a list another number, or [`None`] if the item is not in
-/// its list.
+/// Returns the write that gives an item of a list this number of shards, or [`None`] if the item is
+/// not in its list.
 pub(crate) fn moved(item: &Item, entity: &AnyEntity, to: Shards) -> Result<Option<Change>, EncodeError> {
     let Some(index) = lists::entry(entity).and_then(|(list, _)| list.index) else { return Ok(None) };
     let names = [index.partition_attribute(), index.sort_attribute(), LIST_SHARDS];
@@ -61,7 +92,8 @@ pub(crate) fn moved(item: &Item, entity: &AnyEntity, to: Shards) -> Result<Optio
         return Ok(None);
     }
     let mut right = lists::moved(entity.clone(), to);
-    // While an order is being retired, its head has an expiry and is still in its list.
+    // While an order is being retired, its head has an expiry, but still has the index key of a
+    // head without an expiry.
     if let AnyEntity::Order(head) = &mut right {
         head.data.expires_at = None;
     }

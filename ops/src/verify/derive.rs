@@ -1,7 +1,8 @@
-//! Derives the sales of an order, as the stream does. The rows record what is counted, so a
-//! consumer that derives the same sales concurrently counts nothing twice.
+//! Derives the sales of an order, as the stream does. The derived items record what is counted. So
+//! if a consumer derives the same sales concurrently, nothing is counted twice.
 
 use key_schema::id::OrderId;
+use key_schema::instant::Instant;
 use key_schema::place::{self, SalePlace};
 use key_schema::{order, sales};
 use table::Table;
@@ -21,7 +22,7 @@ pub(super) async fn sales_of(table: &Table, id: &OrderId) -> Result<Repaired, Op
         let store = table.get(&place::read_for_update(&store_id)?).await?;
         SalePlace::of(&head, store.as_deref(), store_id)
     };
-    for transaction in sales::apply(&head, &lines, &seen, place)? {
+    for transaction in sales::apply(&head, &lines, &seen, place, Instant::now())? {
         if table.transact(&transaction).await?.is_err() {
             return Ok(Repaired::Refused);
         }

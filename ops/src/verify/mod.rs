@@ -6,7 +6,7 @@
 //! - **An item alone** ([`shape`]): it can be decoded, its key and its index keys match its
 //!   attributes, and it is within its bounds.
 //! - **Two items** ([`relations`]): copies and their sources, claims and their owners, both sides
-//!   of a relation. The command reads the other items of a page by key.
+//!   of a relation. The command reads a page of items in the scan, and their related items by key.
 //! - **Many items** ([`totals`]): counts and sums and their parts.
 //!
 //! # A running shop
@@ -18,8 +18,8 @@
 //! # Memory
 //! The command holds one page of items for each segment, at most 1 MB each. It also holds the
 //! related items of that page, and the totals of one partition. It holds the totals of the whole
-//! table in one map of at most [`MAX_TOTALS`] entries, about 60 MB. If there are more, it divides
-//! them by a hash, and scans once more for each further part.
+//! table in one map of at most [`MAX_TOTALS`] entries, about 60 MB. If there are more totals, it
+//! divides them by a hash, and scans once more for each further part.
 //!
 //! A scan returns the items of one partition one after another, and the command relies on that for
 //! the totals of a partition. If a scan returned them in another order, the command would read some
@@ -46,6 +46,7 @@ use key_schema::id::OrderId;
 use key_schema::item::{EncodeError, Entity, Item, Stored};
 use key_schema::key::{Key, KeyError};
 
+use relations::leaderboards::Place;
 pub use report::{Counts, Finding, Kind, Verified, shown};
 pub use run::verify;
 
@@ -69,11 +70,11 @@ pub struct VerifyArgs {
     /// Repair the differences that have a source of truth.
     #[arg(long)]
     fix: bool,
-    /// Check only items of this entity, with their relations. May be given more than once. Counts
-    /// and sums are then not checked.
+    /// Check only items of this entity and their relations, but no counts and no sums. May be given
+    /// more than once.
     #[arg(long, value_name = "NAME", value_parser = entity)]
     entity: Vec<String>,
-    /// The maximum number of differences in the summary. The others are only counted.
+    /// The maximum number of differences in the summary. Further differences are only counted.
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: usize,
     /// The seconds between two reads of a copy that the stream refreshes.
@@ -84,7 +85,7 @@ pub struct VerifyArgs {
     speed: Speed,
 }
 
-/// Returns the name if it is that of an entity.
+/// Returns the name if an entity has this name.
 pub(crate) fn entity(name: &str) -> Result<String, String> {
     if AnyEntity::NAMES.contains(&name) {
         return Ok(name.to_owned());
@@ -149,10 +150,12 @@ struct Problem {
 /// How a difference is repaired.
 #[derive(Debug, Clone, PartialEq)]
 enum Fix {
-    /// A conditional write.
-    Write(Box<Repair>),
+    /// Conditional writes, each after the one before it.
+    Write(Vec<Repair>),
     /// Derives the sales of an order, as the stream does.
     Derive(OrderId),
+    /// Writes a missing rank, as the stream does.
+    Rank(Place),
 }
 
 impl Problem {
@@ -173,13 +176,22 @@ impl Problem {
         self
     }
 
-    fn repaired_by(mut self, repair: Repair) -> Self {
-        self.fix = Some(Fix::Write(Box::new(repair)));
+    fn repaired_by(self, repair: Repair) -> Self {
+        self.repaired_in_steps(vec![repair])
+    }
+
+    fn repaired_in_steps(mut self, repairs: Vec<Repair>) -> Self {
+        self.fix = Some(Fix::Write(repairs));
         self
     }
 
     fn derived(mut self, order: &OrderId) -> Self {
         self.fix = Some(Fix::Derive(order.clone()));
+        self
+    }
+
+    fn ranked(mut self, place: Place) -> Self {
+        self.fix = Some(Fix::Rank(place));
         self
     }
 }

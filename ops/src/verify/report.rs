@@ -66,7 +66,7 @@ pub struct Finding {
     pub repaired: bool,
 }
 
-/// Returns a key for people. A hash replaces a text that a customer wrote.
+/// Returns a key as a report shows it. A hash replaces a text that a customer wrote.
 #[must_use]
 pub fn shown(key: &Key) -> String {
     let (pk, sk) = (key.pk.as_str(), key.sk.as_str());
@@ -91,7 +91,7 @@ pub struct Counts {
 /// The result of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Verified {
-    /// The number of items that the last pass read, once each.
+    /// The number of items that the last pass read. Each item counts once.
     pub items: u64,
     /// The numbers of differences by kind.
     pub found: BTreeMap<Kind, Counts>,

@@ -21,7 +21,7 @@ use crate::pace::Pace;
 use crate::progress::Progress;
 use crate::shards;
 
-/// The number of times that totals are read again, until two reads agree.
+/// The maximum number of times that totals are read again until two reads agree.
 const READS: usize = 3;
 
 type Wrong = HashMap<(Key, String), Sum>;
@@ -79,7 +79,7 @@ struct Partition {
     is_unreadable: bool,
 }
 
-/// A difference of an item that a second read must confirm.
+/// An item with differences that a second read has confirmed.
 struct Suspect {
     key: Key,
     entity: AnyEntity,
@@ -101,7 +101,8 @@ impl Pass<'_> {
         let walk =
             Walk { entities: &entities, segments: self.options.segments, units: self.units, progress: &progress };
         self.items.walk(walk, async |partition: &mut Partition, page| self.page(partition, page).await).await?;
-        // An unreadable item may be a part of a total.
+        // An unreadable item may be a part of any total. If there is one, the totals of the whole
+        // table are not checked.
         let has_unreadable = self.result().found.contains_key(&Kind::Unreadable);
         if has_unreadable {
             self.result().totals_unchecked = true;
@@ -146,12 +147,12 @@ impl Pass<'_> {
         if self.lists.of(list).has(shards) {
             return Ok(());
         }
-        // A change of the list may have begun after this pass did.
+        // A change of the list may have begun after this pass began.
         let layout = shards::known(&self.table).await?.lists.of(list);
         let Some(change) = shards::moved(item, entity, layout.write)?.filter(|_| !layout.has(shards)) else {
             return Ok(());
         };
-        let what = format!("the index key is one of {shards} shards, but the list has {}", layout.to);
+        let what = format!("the index key belongs to one of {shards} shards, but the list has {}", layout.to);
         let repair = Repair { checks: Vec::new(), change };
         self.report(key, Problem::new(Kind::Index, what).repaired_by(repair)).await
     }
@@ -192,7 +193,7 @@ impl Pass<'_> {
             let problems = self.again(&key, &needs).await?;
             suspects.extend(problems.map(|(entity, problems)| Suspect { key, entity, problems }));
         }
-        // All copies of the page share the waits.
+        // All suspects of the page share the waits.
         for _ in 0..2 {
             if !suspects.iter().any(|suspect| suspect.problems.iter().any(|problem| problem.lags)) {
                 break;
@@ -205,7 +206,8 @@ impl Pass<'_> {
                 }
             }
         }
-        // Several items may show the same difference of another item. It is reported once.
+        // Several items may show the same difference of another item. The difference is reported
+        // once.
         let mut reported = HashSet::new();
         for Suspect { key, problems, .. } in suspects {
             for problem in problems {
@@ -220,7 +222,7 @@ impl Pass<'_> {
     /// Reads an item and its related items at one instant, and compares them again.
     async fn again(&self, key: &Key, needs: &[Key]) -> Result<Option<(AnyEntity, Vec<Problem>)>, OpsError> {
         // The item's own key comes first, so that the item is read together with most of the
-        // others.
+        // related items.
         let mut keys = vec![key.clone()];
         keys.extend_from_slice(needs);
         let found = self.items.snapshot(&keys, self.units).await?;
@@ -231,17 +233,29 @@ impl Pass<'_> {
         Ok((!problems.is_empty()).then_some((entity, problems)))
     }
 
-    /// Adds a finding, after its repair if there is one.
+    /// Repairs a difference that has a repair, if the options permit repairs. Then adds the
+    /// finding.
     async fn report(&self, key: &Key, problem: Problem) -> Result<(), OpsError> {
         let Problem { kind, key: other, what, lags: _, fix } = problem;
         let repaired = match fix.filter(|_| self.options.fix) {
-            Some(Fix::Write(repair)) => self.items.repair(&repair, self.units).await? == Repaired::Done,
+            Some(Fix::Write(repairs)) => self.write(&repairs).await?,
             Some(Fix::Derive(order)) => derive::sales_of(&self.table, &order).await? == Repaired::Done,
+            Some(Fix::Rank(place)) => place.derive(self.items, self.units).await? == Repaired::Done,
             None => false,
         };
         let key = shown(other.as_ref().unwrap_or(key));
         self.result().add(Finding { kind, key, what, repaired }, self.options.limit);
         Ok(())
+    }
+
+    /// Writes the repairs up to the first that is refused. Returns whether all were written.
+    async fn write(&self, repairs: &[Repair]) -> Result<bool, OpsError> {
+        for repair in repairs {
+            if self.items.repair(repair, self.units).await? == Repaired::Refused {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Checks the totals of a partition whose items were all read.
@@ -282,7 +296,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Reports totals that differ from their parts by the same values in two reads.
+    /// Reports totals that differ from their parts, with the same values in two reads.
     async fn wrong(&self, wrong: Wrong) -> Result<(), OpsError> {
         let mut wrong: Vec<_> = wrong.into_iter().collect();
         wrong.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -311,7 +325,7 @@ impl Pass<'_> {
         }
         let value = serde_dynamo::AttributeValue::N(sum.parts.to_string());
         let Some(rev) = sum.rev else {
-            // Another pass sets the other attributes of a new total.
+            // A later pass corrects the other attributes of a new total.
             let change = sum.fresh.as_deref().map(|item| Change::Put(set(item.clone(), field, value)));
             return Ok(change.map(|change| Repair { checks: Vec::new(), change }));
         };

@@ -7,6 +7,7 @@ use key_schema::document::{MAX_EDITORS, MAX_SECTIONS, MAX_TEXT};
 use key_schema::entity::AnyEntity;
 use key_schema::index::INDEXES;
 use key_schema::item::{FromItem as _, Item, MAX_ITEM_BYTES, key_of, size};
+use key_schema::leaderboard::{Board, VIEW_SAMPLE};
 use key_schema::membership::MAX_MEMBERSHIPS;
 use key_schema::order::open;
 use key_schema::organization::MAX_TEAMS;
@@ -14,14 +15,16 @@ use key_schema::picking::MAX_STATIONS;
 use key_schema::picture::MAX_PICTURES;
 use key_schema::product::MAX_STOCK;
 use key_schema::question::MAX_ANSWERS;
+use key_schema::variant::MAX_VARIANTS;
 use key_schema::wallet::MAX_BALANCE;
 use key_schema::{cart, order};
 
+use super::relations::leaderboards;
 use super::report::Kind;
 use super::{Problem, Skip};
 use crate::items::{Repair, sets};
 
-/// The size from which an item counts as near DynamoDB's limit: nine tenths of it.
+/// The size from which an item counts as near DynamoDB's limit: nine tenths of the limit.
 const NEAR: usize = MAX_ITEM_BYTES / 10 * 9;
 
 /// Returns the decoded item, if it can be decoded, and what is wrong with it.
@@ -49,7 +52,8 @@ fn keys(item: &Item, entity: &AnyEntity, problems: &mut Vec<Problem>) -> Result<
         return Err("the key does not match the attributes".to_owned());
     }
     let mut wrong = differing(item, &right);
-    // While an order is being retired, its head is still in its list and has no time to live yet.
+    // While an order is being retired, its head has an expiry. But its index key and its time to
+    // live are still those of a head without an expiry.
     if let (false, AnyEntity::Order(head)) = (wrong.is_empty(), entity)
         && head.expires_at.is_some()
     {
@@ -91,6 +95,9 @@ fn beyond(entity: &AnyEntity) -> Option<String> {
         AnyEntity::Order(order) => most("lines", count(order.line_count), order::MAX_LINES),
         AnyEntity::Organization(head) => most("teams", count(head.teams), MAX_TEAMS),
         AnyEntity::PickingStations(stations) => most("stations", stations.jobs.len(), MAX_STATIONS),
+        AnyEntity::Product(product) => {
+            most("variants", count(product.variants.unwrap_or(0)), count(MAX_VARIANTS.into()))
+        }
         AnyEntity::ProductCategories(list) => most("categories", list.paths.len(), MAX_MEMBERSHIPS),
         AnyEntity::ProductPictures(list) => most("pictures", list.pictures.len(), MAX_PICTURES),
         AnyEntity::Question(question) => most("answers", count(question.answer_count), MAX_ANSWERS),
@@ -98,6 +105,13 @@ fn beyond(entity: &AnyEntity) -> Option<String> {
             (!(1..=5).contains(&review.rating)).then(|| format!("{} is no rating from 1 to 5", review.rating))
         }
         AnyEntity::Stock(stock) => most("pieces", count(stock.available), count(MAX_STOCK)),
+        AnyEntity::Tally(tally) => {
+            let (parts, is_estimate) = (leaderboards::parts(tally.board), tally.board == Board::Views);
+            let is_sampled = u64::try_from(tally.count).is_ok_and(|views| views.is_multiple_of(VIEW_SAMPLE.0.into()));
+            let part = (tally.part >= parts.0).then(|| format!("part {} is not below {parts}", tally.part));
+            let odd = || format!("{} views are no multiple of the {VIEW_SAMPLE} views of a sample", tally.count);
+            part.or_else(|| (is_estimate && !is_sampled).then(odd))
+        }
         AnyEntity::Wallet(wallet) => wallet
             .balances()
             .iter()

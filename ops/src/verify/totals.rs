@@ -1,25 +1,30 @@
 //! Totals: counts and sums that must equal the sum of their parts.
 //!
-//! One transaction changes a part and its total. So a difference is real if two reads of all parts
-//! give it, and the total had the same `rev` both times. A repair is conditional on that `rev`.
+//! One transaction changes a part and its total. So a difference is real if two complete reads
+//! find it and the total has the same `rev` in both. A repair is conditional on that `rev`.
+
+mod orders;
+mod parts;
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use key_schema::entity::AnyEntity;
-use key_schema::id::{Born, DocumentId, SectionName};
+use key_schema::id::DocumentId;
 use key_schema::instant::Instant;
 use key_schema::invoice::InvoiceCounter;
 use key_schema::item::{Entity, Item, Stored};
 use key_schema::key::{Key, KeyError};
 use key_schema::like::{COUNTERS, LikeCount};
-use key_schema::order::OrderStatus;
 use key_schema::organization::{self, Role, Team};
-use key_schema::place::PlaceSales;
-use key_schema::product::{self, ProductSales, ReviewStats};
+use key_schema::pricing::Pricing;
+use key_schema::product::{self, ProductSales};
 use key_schema::{customer, document, order, question, wallet};
 
 use crate::error::OpsError;
+
+pub(super) use parts::fresh;
+use parts::{fingerprint, place_total, since, stats};
 
 /// Where the parts of a total are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,8 +36,23 @@ pub(super) enum Scope {
 }
 
 /// The entities whose totals have parts anywhere in the table.
-pub(super) const TABLE_WIDE: &[&str] =
-    &["Invoice", "InvoiceCounter", "Like", "LikeCount", "PlaceSales", "ProductSales", "Sale", "SalePlace"];
+pub(super) const TABLE_WIDE: &[&str] = &[
+    "CustomerUses",
+    "Invoice",
+    "InvoiceCounter",
+    "Like",
+    "LikeCount",
+    "Order",
+    "PlaceSales",
+    "Pricing",
+    "ProductSales",
+    "Promotion",
+    "PromotionUses",
+    "Sale",
+    "SalePlace",
+    "ShippingZone",
+    "TaxRule",
+];
 
 /// The attributes that a repair may set, because their parts are the source of truth. Differences
 /// of balances, invoices and order totals are only reported. Their parts may be wrong, so a person
@@ -48,6 +68,8 @@ pub(super) const REPAIRABLE: &[&str] = &[
     "rating_count",
     "rating_sum",
     "teams",
+    "uses",
+    "variants",
 ];
 
 /// A value that one item contributes to the check of a total.
@@ -64,7 +86,7 @@ pub(super) struct Fact {
 /// The value of a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Says {
-    /// The stored value of the total, or a summand of it.
+    /// The stored value of a total, or one item's share of that value.
     Is(i128),
     /// The `rev` of the item that holds the total.
     Held(u64),
@@ -74,7 +96,10 @@ pub(super) enum Says {
     Open,
 }
 
-/// The name of the check that an item has the item to which it belongs.
+/// The uses of a promotion. A use stays after its order has expired, so the orders may be fewer.
+const USES: &str = "uses";
+
+/// The name of the check for orphans: the item to which another item belongs must exist.
 pub(super) const HEAD: &str = "head";
 
 /// A total and the sum of its parts, as far as the items were read.
@@ -90,7 +115,11 @@ pub(super) struct Sum {
 
 impl Sum {
     fn is_wrong(&self, field: &str) -> bool {
-        if field == HEAD { self.is_orphan() } else { !self.open && self.is != self.parts }
+        match field {
+            HEAD => self.is_orphan(),
+            USES => self.is < self.parts,
+            _ => !self.open && self.is != self.parts,
+        }
     }
 
     /// Returns whether items belong to an item that does not exist.
@@ -108,7 +137,7 @@ impl Tally {
         self.0.len()
     }
 
-    /// Drops the totals that are not in this part of all totals.
+    /// Keeps only the totals whose keys are in this share of all keys.
     pub(super) fn keep(&mut self, part: u64, parts: u64) {
         self.0.retain(|(key, _), _| in_part(key, part, parts));
     }
@@ -128,8 +157,8 @@ impl Tally {
         }
     }
 
-    /// Returns the totals that differ from their parts. If the item that holds the total is
-    /// missing, only this difference is returned.
+    /// Returns the totals that differ from the sums of their parts. If an item that holds totals is
+    /// missing, the result has one entry for the missing item and none for its totals.
     pub(super) fn wrong(&self) -> HashMap<(Key, String), Sum> {
         let is_missing = |key: &Key| self.0.get(&(key.clone(), HEAD.to_owned())).is_some_and(Sum::is_orphan);
         let wrong =
@@ -177,7 +206,8 @@ pub(super) fn facts(entity: &AnyEntity, now: Instant) -> Result<Vec<Fact>, OpsEr
     let mut facts = Facts(Vec::new());
     let has = |facts: &mut Facts, key: Key, rev: u64| facts.push(Partition, &key, HEAD, Says::Held(rev));
     match entity {
-        AnyEntity::Product(item) => has(&mut facts, item.key()?, item.meta.rev),
+        AnyEntity::Product(item) => parts::of_product(&mut facts, item)?,
+        AnyEntity::Variant(item) => parts::of_variant(&mut facts, item)?,
         AnyEntity::Customer(item) => has(&mut facts, item.key()?, item.meta.rev),
         AnyEntity::Stock(item) => facts.under(&product_of(&item.product_id)?),
         AnyEntity::ProductContent(item) => facts.under(&product_of(&item.product_id)?),
@@ -239,25 +269,17 @@ pub(super) fn facts(entity: &AnyEntity, now: Instant) -> Result<Vec<Fact>, OpsEr
             facts.under(&wallet);
             facts.part(Partition, &wallet, item.currency.as_str(), item.amount);
         }
-        AnyEntity::Order(item) => {
-            let key = item.key()?;
-            has(&mut facts, key.clone(), item.meta.rev);
-            let sums = [("line_count", item.line_count.into()), ("total", item.total.amount.into())];
-            facts.is(Partition, item, &key, &sums);
-            // While an order is placed, lines are added or removed. The lines of an expired order
-            // disappear one by one. In both cases the sums cannot be checked.
-            if item.status == OrderStatus::Placing || item.is_expired(now) {
-                for field in ["line_count", "total"] {
-                    facts.push(Partition, &key, field, Says::Open);
-                }
-            }
+        AnyEntity::Order(item) => orders::order(&mut facts, item, now)?,
+        AnyEntity::Pricing(item) => facts.is(Table, item, &item.key()?, &[("rules", item.rules.into())]),
+        AnyEntity::PromotionUses(item) => facts.is(Table, item, &item.key()?, &[(USES, item.uses.into())]),
+        AnyEntity::CustomerUses(item) => facts.is(Table, item, &item.key()?, &[(USES, item.uses.into())]),
+        AnyEntity::Promotion(item) if item.code.is_none() => {
+            facts.part(Table, &Pricing { rules: 0 }.key()?, "rules", 1);
         }
-        AnyEntity::OrderLine(item) if item.expires_at.is_none_or(|at| at > now) => {
-            let head = order::head(&item.order_id)?.key().clone();
-            facts.under(&head);
-            facts.part(Partition, &head, "line_count", 1);
-            facts.part(Partition, &head, "total", item.total.amount);
+        AnyEntity::ShippingZone(_) | AnyEntity::TaxRule(_) => {
+            facts.part(Table, &Pricing { rules: 0 }.key()?, "rules", 1);
         }
+        AnyEntity::OrderLine(item) if item.expires_at.is_none_or(|at| at > now) => orders::line(&mut facts, item)?,
         AnyEntity::OrderStatusEvent(item) if item.expires_at.is_none_or(|at| at > now) => {
             facts.under(order::head(&item.order_id)?.key());
         }
@@ -331,55 +353,4 @@ fn product_of(id: &key_schema::id::ProductId) -> Result<Key, KeyError> {
 
 fn head_of(id: &DocumentId) -> Result<Key, KeyError> {
     Ok(document::get(id)?.key().clone())
-}
-
-/// Returns a hash of one text's name and number. The sums of these hashes compare two sets of texts
-/// in constant memory.
-fn fingerprint(name: &SectionName, number: u64) -> i128 {
-    let mut hasher = DefaultHasher::new();
-    (name.as_str(), number).hash(&mut hasher);
-    i128::from(hasher.finish())
-}
-
-/// Returns the sum of the fingerprints of the texts that a version introduced.
-fn since(sections: &document::Manifest, number: u64) -> i128 {
-    sections.iter().filter(|(_, since)| **since == number).map(|(name, _)| fingerprint(name, number)).sum()
-}
-
-const fn stats(product_id: key_schema::id::ProductId, rating_count: u64, rating_sum: u64) -> ReviewStats {
-    ReviewStats { product_id, rating_count, rating_sum }
-}
-
-fn place_total(place: &key_schema::place::SalePlace) -> PlaceSales {
-    PlaceSales {
-        country: place.country.clone(),
-        city: place.city.clone(),
-        store_id: place.store_id.clone(),
-        date: place.placed_at.day(),
-        currency: place.total.currency,
-        orders: 0,
-        amount: 0,
-        shard: place.shard,
-    }
-}
-
-/// Returns an empty total for a part, as the item to write if the total does not exist.
-pub(super) fn fresh(part: &AnyEntity) -> Option<Item> {
-    fn new<T: Entity>(data: T, born: &Born, at: Instant) -> Option<Item> {
-        Stored::new(data, born.clone(), at).to_item().ok()
-    }
-    match part {
-        AnyEntity::Review(item) => new(stats(item.product_id.clone(), 0, 0), &item.meta.born, item.meta.updated_at),
-        AnyEntity::Like(item) => {
-            let shard = COUNTERS.of(item.customer_id.as_str());
-            let data = LikeCount { product_id: item.product_id.clone(), shard, likes: 0 };
-            new(data, &item.meta.born, item.meta.created_at)
-        }
-        AnyEntity::Sale(item) => {
-            let data = ProductSales { product_id: item.product_id.clone(), quantity: 0, orders: 0 };
-            new(data, &item.meta.born, item.meta.updated_at)
-        }
-        AnyEntity::SalePlace(item) => new(place_total(item), &item.meta.born, item.meta.updated_at),
-        _ => None,
-    }
 }

@@ -113,7 +113,7 @@ async fn the_audit_of_a_day_names_the_object_by_which_an_order_is_restored() {
     retire(&table, &options(false)).await.unwrap();
     expire(&shop, &bucket).await;
     assert_eq!(bucket.names().await.len(), 5);
-    // The stream records of this test have this date.
+    // The stream records of this test have the date 2017-01-01.
     let listed = list(&table, "2017-01-01").await.unwrap();
     let [entry] = &listed.expirations[..] else { panic!("{listed}") };
     assert_eq!(entry.kind, "Order");

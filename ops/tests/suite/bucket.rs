@@ -30,7 +30,7 @@ impl Bucket {
         Self { server: Arc::clone(server), name, store }
     }
 
-    /// Writes an object, and replaces an existing object.
+    /// Writes an object, or replaces an existing object.
     pub fn put(&self, name: &str, body: &str) {
         self.server.put(self.name, name, Bytes::from(body.to_owned())).unwrap();
     }

@@ -72,12 +72,12 @@ fn a_write_shows_the_key_of_the_item_that_it_changes() {
     let get = customer::get(&CustomerId::new("c1").unwrap()).unwrap();
     assert_eq!(condition["partitions"][0], get.key().pk.as_str());
     assert_eq!(condition["sort"][0], get.key().sk.as_str());
-    // The transaction names further items, whose keys need other values.
+    // The transaction names further items, whose keys need values that were not given.
     assert!(pattern(&routes, "customers.rename").get("condition").is_none());
 }
 
 #[test]
-fn an_unknown_route_suggests_near_ones_and_a_wrong_value_is_named() {
+fn an_unknown_route_suggests_similar_routes_and_a_wrong_value_is_named() {
     for (arguments, part) in [
         (vec!["GET /v1/customer/{id}/orders"], "\"GET /v1/customers/{id}/orders\""),
         (vec!["GET /v1/customers/{id}/orders", "id"], "NAME=VALUE"),

@@ -163,8 +163,8 @@ fn start(table: &TestTable, to: &Path, units: &str) -> Child {
         .unwrap()
 }
 
-/// The first run has a limit with which it would take minutes. The test kills it after its first
-/// page, and appends an incomplete line as if it had begun to write the next one.
+/// The first run has a limit with which it would take minutes. The test kills the run after its
+/// first page, and appends an incomplete line, as if the run had begun to write the next item.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_export_continues_and_has_each_item_once() {
     let shop = TestTable::create().await;

@@ -40,7 +40,7 @@ fn hot_keys_are_looked_up_and_the_hottest_is_first() {
     assert!(hot.keys[1].patterns.contains(&key_schema::product::PAGE.id), "{:?}", hot.keys[1].patterns);
     assert!(hot.keys[1].help.contains("Spread the stock") && hot.keys[3].help.contains("invoices"));
     assert!(!hot.to_string().contains("ann@example.com") && hot.to_string().ends_with("4 keys were throttled\n"));
-    // The report of AWS's documentation.
+    // The report in AWS's documentation.
     let documented: InsightReport = serde_json::from_str(DOCUMENTED).unwrap();
     let keys = Hot::new([("table".to_owned(), documented)]).keys;
     assert!(

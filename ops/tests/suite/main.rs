@@ -1,5 +1,5 @@
 //! Tests of the operations tool against a table and search engines. Table and engine are embedded,
-//! unless environment variables name others.
+//! unless environment variables name other servers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod archive;
@@ -10,6 +10,7 @@ mod events;
 mod explain;
 mod export;
 mod hot;
+mod large;
 mod migrate;
 mod policy;
 mod rebuild;
@@ -17,6 +18,7 @@ mod reconcile;
 mod redrive;
 mod restored;
 mod retire;
+mod rotate;
 mod shards;
 mod shop;
 mod things;

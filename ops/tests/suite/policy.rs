@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::Credentials;
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::types::{AttributeValue, Tag};
 use emulators::access::{Access, Report, Rule};
 use emulators::contributors::InsightServer;
 use emulators::events::EventBusServer;
 use emulators::objects::ObjectServer;
 use emulators::search::SearchGate;
 use emulators::table::FaultProxy;
+use key_schema::instant::Instant;
+use key_schema::month::Month;
 use key_schema::order::OrderStatus;
 use key_schema::shard::Shards;
 use ops::Items;
@@ -36,8 +38,8 @@ const BUS: &str = "shop";
 const FAILED: &str = "failed-records";
 const ARCHIVE: &str = "archive";
 
-/// Returns the policy of a group of commands. On the page, the policy follows the line that starts
-/// with the group's name.
+/// Returns the policy of a group of commands. In docs/operations.md, the policy follows the line
+/// that starts with the group's name.
 fn policy(group: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations.md");
     let text = std::fs::read_to_string(path).unwrap();
@@ -83,6 +85,7 @@ impl Operator {
             ("AWS_SESSION_TOKEN", group),
             ("AWS_REGION", REGION),
             ("TABLE_NAME", shop.table.name()),
+            ("METRICS_TABLES", "monthly"),
             ("SEARCH_ENDPOINT", gate.url()),
             ("SEARCH_INDEX_PREFIX", &shop.prefix),
             ("BUS_NAME", BUS),
@@ -181,7 +184,7 @@ async fn search_commands_run_under_their_policy() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn quarantined_records_are_replayed_under_their_policy() {
+async fn redrive_commands_run_under_their_policy() {
     let operator = Operator::of("redrive").await;
     let shop = &operator.shop;
     // The batch has every kind of record that a consumer of the stream may fail to process.
@@ -203,7 +206,7 @@ async fn quarantined_records_are_replayed_under_their_policy() {
     operator.failed.put("aws/lambda/mapping/batch", &given_up("shop-StreamEvents-1", &records));
     operator.run("redrive list", 0).await;
     operator.run("redrive show aws/lambda/mapping/batch", 0).await;
-    // A replay needs the permission to restore a lost alias.
+    // This replay restores a lost alias, and needs the permission for that.
     shop.lose_write_alias().await;
     operator.run("redrive replay --all", 0).await;
     operator.failed.put("quarantine/2017-01-01/e1-search.json", &aside("search", &record));
@@ -212,10 +215,10 @@ async fn quarantined_records_are_replayed_under_their_policy() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn orders_are_retired_and_restored_under_their_policies() {
+async fn orders_and_archive_commands_run_under_their_policies() {
     let operator = Operator::of("orders").await;
     delivered(&operator.shop).await;
-    // This order has more lines than one transaction takes.
+    // This order has more lines than fit in one transaction.
     large(&operator.shop, "large").await;
     operator.run("orders retire --older-than 31 --grace 0 --dry-run", 0).await;
     operator.run("orders retire --older-than 31 --grace 0", 0).await;
@@ -234,7 +237,7 @@ async fn orders_are_retired_and_restored_under_their_policies() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_table_is_verified_and_migrated_under_their_policies() {
+async fn verify_and_migrate_commands_run_under_their_policies() {
     let operator = Operator::of("verify").await;
     let table = &operator.shop.table;
     crate::verify::world::fill(table).await;
@@ -262,7 +265,7 @@ async fn the_table_is_verified_and_migrated_under_their_policies() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_table_is_exported_and_imported_under_their_policies() {
+async fn export_and_import_commands_run_under_their_policies() {
     let folder = tempfile::tempdir().unwrap();
     let to = folder.path().join("shop").display().to_string();
     let operator = Operator::of("export").await;
@@ -279,12 +282,13 @@ async fn the_table_is_exported_and_imported_under_their_policies() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_shards_of_a_list_are_changed_under_their_policy() {
+async fn the_shards_command_runs_under_its_policy() {
     let operator = Operator::of("shards").await;
     operator.shop.put(&crate::things::order("o1", OrderStatus::Paid, 1)).await;
     operator.run("shards", 0).await;
     operator.run("shards --index orders.by-status --to 8 --dry-run", 0).await;
-    // The command waits for functions with earlier settings, so these steps run without waits.
+    // The command would wait for functions with earlier settings. The test runs the same steps
+    // without waits.
     let items = Items::new(operator.client(), operator.shop.table.name().to_owned());
     let scan = MigrateOptions { dry_run: false, segments: 1, max_read_units: None, max_write_units: None };
     let list = &key_schema::order::BY_STATUS;
@@ -295,7 +299,28 @@ async fn the_shards_of_a_list_are_changed_under_their_policy() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn throttled_keys_are_shown_under_their_policy() {
+async fn the_rotate_command_runs_under_its_policy() {
+    let operator = Operator::of("rotate").await;
+    let (table, present) = (&operator.shop.table, Month::of(Instant::now()));
+    let expired = present.plus(-5).table(table.name());
+    for month in [present.plus(-1), present] {
+        table.add_table(&month.table(table.name())).await;
+    }
+    table.add_table(&expired).await;
+    let protect = table.client().update_table().table_name(&expired).deletion_protection_enabled(true);
+    protect.send().await.unwrap();
+    let client = table.client();
+    let main = client.describe_table().table_name(table.name()).send().await.unwrap().table.unwrap();
+    let tag = Tag::builder().key("team").value("shop").build().unwrap();
+    client.tag_resource().resource_arn(main.table_arn.unwrap()).tags(tag).send().await.unwrap();
+    operator.run("rotate --dry-run", 1).await;
+    operator.run("rotate", 0).await;
+    operator.run("rotate --dry-run --json", 0).await;
+    operator.assert_exact_permissions();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_hot_command_runs_under_its_policy() {
     let operator = Operator::of("hot").await;
     operator.run("hot --json", 0).await;
     operator.assert_exact_permissions();

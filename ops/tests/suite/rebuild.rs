@@ -29,7 +29,8 @@ async fn rebuilt(shop: &Shop, start: Start) -> Result<Rebuilt, OpsError> {
     rebuild(&shop.search, &shop.items, &options).await
 }
 
-/// Writes products that do not change during the test to table and index. Returns their ids.
+/// Writes products to table and index. The products do not change during the test. Returns their
+/// ids.
 async fn stable(shop: &Shop) -> BTreeSet<String> {
     let mut records = Vec::new();
     for number in 0..STABLE {
@@ -55,7 +56,7 @@ async fn write(shop: &Shop, stop: &AtomicBool) -> BTreeMap<String, u64> {
         let rev = rev + 1;
         let (record, live) = match turn % 11 {
             3 => (shop.put(&retired(&id, rev)).await, false),
-            // The tombstone of a removal has the rev after that of the item.
+            // The rev of a removal's tombstone is the item's rev plus one.
             5 if there => (shop.remove(&product(&id, rev - 1)).await, false),
             _ => (shop.put(&product(&id, rev)).await, true),
         };
@@ -91,7 +92,7 @@ async fn read(shop: &Shop, whole: &BTreeSet<String>, stop: &AtomicBool) -> usize
 }
 
 #[tokio::test]
-async fn case_24_a_rebuild_under_writes_misses_no_document_and_leaves_none_stale() {
+async fn case_24_a_rebuild_during_writes_misses_no_document_and_leaves_none_stale() {
     let shop = Shop::open().await;
     let whole = stable(&shop).await;
     shop.put_and_deliver(&order("o1", OrderStatus::Paid, 2)).await;
@@ -128,7 +129,7 @@ async fn case_24_a_rebuild_under_writes_misses_no_document_and_leaves_none_stale
 }
 
 #[tokio::test]
-async fn case_26_after_a_change_of_the_mapping_readers_never_see_an_empty_or_half_index() {
+async fn case_26_readers_never_see_an_empty_or_half_index_after_a_change_of_the_mapping() {
     let today = today();
     let mut yesterday = today.clone();
     yesterday["mappings"]["properties"]["package_size"] = json!({"type": "text", "analyzer": "words"});
@@ -183,7 +184,7 @@ async fn a_rebuild_that_was_stopped_is_resumed_or_abandoned_and_never_forgotten(
 }
 
 #[tokio::test]
-async fn tombstones_are_copied_only_after_all_calls_that_did_not_know_the_new_index() {
+async fn tombstones_are_copied_only_after_the_longest_call_that_may_not_know_the_new_index() {
     let shop = Shop::open().await;
     let longest_call = Duration::from_millis(300);
     let options = RebuildOptions {
@@ -199,7 +200,7 @@ async fn tombstones_are_copied_only_after_all_calls_that_did_not_know_the_new_in
 }
 
 #[tokio::test]
-async fn documents_that_the_new_index_refuses_stop_the_swap() {
+async fn there_is_no_swap_if_the_new_index_refuses_documents() {
     let shop = Shop::open().await;
     shop.put_and_deliver(&product("p1", 1)).await;
     // A rebuild is in progress, and its mapping is wrong.

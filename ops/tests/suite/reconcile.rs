@@ -128,7 +128,7 @@ impl Intercept for ChangesBehind {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_item_that_is_written_and_indexed_between_two_reads_is_not_ahead() {
+async fn a_document_is_not_ahead_if_its_item_changes_between_two_reads() {
     let shop = Arc::new(Shop::open().await);
     shop.put_and_deliver(&product("p1", 4)).await;
     // The record of this change has not been delivered.
@@ -181,7 +181,7 @@ async fn a_repair_that_the_engine_refuses_as_old_is_reported_as_unrepaired() {
     assert!(repaired.to_string().contains("again after that"), "{repaired}");
     assert_eq!(shop.found(Collection::Products).await, [("p2".to_owned(), 1)]);
 
-    // The engine accepts a rev that is higher than the remembered one.
+    // The engine accepts a rev that is higher than the remembered rev.
     shop.put(&product("p1", 3)).await;
     let repaired = compared(&shop, false).await;
     assert_eq!(drift(&repaired, Collection::Products).unrepaired, 0);

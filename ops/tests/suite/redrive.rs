@@ -150,7 +150,7 @@ async fn a_batch_discarded_by_a_folded_function_reaches_the_index() {
 }
 
 #[tokio::test]
-async fn a_failed_object_stays_with_its_new_reason_until_all_its_records_are_durable() {
+async fn a_failed_object_is_reported_and_kept_until_all_its_records_are_durable() {
     let (shop, bucket) = (Shop::open().await, Bucket::open().await);
     let sinks = TestSinks::of(&shop);
     sinks.set_failing(true);
@@ -253,7 +253,7 @@ async fn a_missing_object_is_not_discarded() {
     let bucket = Bucket::open().await;
     let there = "quarantine/2017-01-01/e1-bus.json".to_owned();
     bucket.put(&there, "{");
-    // The name is a prefix of an existing one.
+    // The name is a prefix of an existing name.
     let not_there = "quarantine/2017-01-01/e1-bus".to_owned();
     let discarded = discard(&bucket.store, &[not_there.clone(), there.clone()]).await.unwrap();
     assert_eq!((discarded.objects, &discarded.gone), (1, &vec![not_there.clone()]));
@@ -261,7 +261,7 @@ async fn a_missing_object_is_not_discarded() {
     assert_eq!(bucket.names().await, Vec::<String>::new());
     bucket.put(&there, "{");
     assert!(discard(&bucket.store, &[there.clone(), "expired/x".to_owned()]).await.is_err());
-    assert_eq!(bucket.names().await, [there], "one wrong name refuses the whole command");
+    assert_eq!(bucket.names().await, [there], "because of one wrong name the whole command is refused");
 }
 
 #[tokio::test]

@@ -106,8 +106,8 @@ async fn the_last_state_of_a_twice_expired_order_is_restored_despite_a_new_strea
         retire(&table, &options(false)).await.unwrap();
         expire(&shop, &bucket).await;
         let (_, last) = archived_head(&bucket).await;
-        // The same item expired earlier, in a stream with larger sequence numbers. That entry has a
-        // lower rev, or the same rev and an earlier time of removal.
+        // The same item expired earlier, in a stream with larger sequence numbers. Its earlier
+        // archive entry has a lower rev, or the same rev and an earlier time of removal.
         let mut earlier = last.clone();
         let known: u64 = last["item"]["rev"]["N"].as_str().unwrap().parse().unwrap();
         earlier["item"]["rev"] = json!({"N": (known - rev).to_string()});

@@ -41,8 +41,7 @@ impl Shop {
         Self::over(None).await
     }
 
-    /// Opens an empty shop whose product index was created by an earlier version with this
-    /// definition.
+    /// Opens an empty shop whose product index has this definition of an earlier release.
     pub async fn of_an_earlier_version(products: &Value) -> Self {
         Self::over(Some(products)).await
     }
@@ -74,7 +73,7 @@ impl Shop {
         Self { table, items, search, endpoint, prefix, consumer, sequence: AtomicU64::new(1), _server: server }
     }
 
-    /// Writes an item, replaces an existing one, and returns the stream record of the change.
+    /// Writes or replaces an item, and returns the stream record of the change.
     pub async fn put<T: Entity>(&self, item: &Stored<T>) -> Value {
         self.table.put(item).await;
         things::modify(self.sequence.fetch_add(1, Ordering::Relaxed), item)

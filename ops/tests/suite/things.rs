@@ -12,7 +12,8 @@ pub fn order(id: &str, status: OrderStatus, rev: u64) -> Stored<Order> {
     records::order(id, status, rev, 2)
 }
 
-/// Returns the record of a change of an existing item. The old image in it equals the new one.
+/// Returns the record of a change of an existing item. The old image in the record equals the new
+/// image.
 pub fn modify<T: Entity>(sequence: u64, new: &Stored<T>) -> Value {
     records::modify(&format!("{sequence:021}"), new, new)
 }

@@ -55,3 +55,10 @@ fn a_migration_and_an_entity_that_do_not_exist_are_refused() {
         assert_eq!(ops(&arguments).0, Some(2));
     }
 }
+
+#[test]
+fn a_rotation_needs_the_parameter_of_the_template() {
+    let (status, said) = ops(&["rotate"]);
+    assert_eq!(status, Some(2), "{said}");
+    assert!(said.contains("METRICS_TABLES must be one or monthly"), "{said}");
+}

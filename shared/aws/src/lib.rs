@@ -13,11 +13,11 @@
 //!
 //! AWS may change its issuers, and a function may run for years without a new version. When a
 //! server's certificate has an unknown issuer, the connector tries once more with the system's
-//! roots. The runtime image keeps these current. A process loads them once. It remembers and logs
-//! each host that needs them, and counts these hosts in the metric `UnknownIssuers`. An alarm on
-//! that metric tells operators to deploy a new version. With the system's roots, a function trusts
-//! the same servers as every AWS SDK. `AWS_CA_BUNDLE` names a PEM file that replaces both sets, as
-//! it does for AWS's own tools.
+//! roots. The runtime image keeps these roots current. A process loads them once. It remembers and
+//! logs each host that needs them, and counts these hosts in the metric `UnknownIssuers`. An alarm
+//! on that metric tells operators to deploy a new version. With the system's roots, a function
+//! trusts the same servers as every AWS SDK. `AWS_CA_BUNDLE` names a PEM file that replaces both
+//! sets, as it does for AWS's own tools.
 //!
 //! # Configuration
 //!

@@ -69,8 +69,8 @@ impl Bucket {
         &self.name
     }
 
-    /// Makes a call. The call's path is an object's path ([`object`]), or `/` with a query for the
-    /// bucket. The call may be sent several times, so it must be safe to repeat.
+    /// Makes a call. The call's path is the path of an object ([`object`]). For the bucket itself,
+    /// it is `/` with a query. The call may be sent several times, so it must be safe to repeat.
     ///
     /// # Errors
     /// [`CallError`]. Its failure is [`Failure::Broken`] also when an object does not match its

@@ -16,15 +16,15 @@ pub struct Event {
     /// The time of the change, from the changed item.
     pub occurred_at: Instant,
     /// The id of the request that made the change, as in its log lines. It comes from the stream
-    /// record, so every publication of the event has the same id. It is `None` if the request is
+    /// record, so it is the same in every publication of the event. It is `None` if the request is
     /// unknown, or if the event is older than this field.
     pub correlation_id: Option<String>,
     /// The data.
     pub data: Data,
 }
 
-/// The reason why a detail is not a known event. The messages never quote the event, but their
-/// sources may.
+/// The reason why a detail is not a known event. The messages never quote the event, but the source
+/// errors may.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// The detail is not JSON, or has no envelope.
@@ -59,8 +59,8 @@ impl Event {
         self.data.kind()
     }
 
-    /// Decodes the `detail` of an event of the bus. Unknown fields are ignored, and another version
-    /// is refused.
+    /// Decodes the `detail` of a bus event. Unknown fields are ignored. An event is refused if its
+    /// version is not the current version of its kind ([`Kind::version`]).
     ///
     /// # Errors
     /// [`DecodeError`].
@@ -72,7 +72,8 @@ impl Event {
         }
         let malformed = |source| DecodeError::Malformed { kind, source };
         let Envelope { id, occurred_at, correlation_id, data } = Envelope::deserialize(detail).map_err(malformed)?;
-        // The correlation id is only for logs, so an event with a malformed one is still read.
+        // The correlation id is only for logs, so an event with a malformed correlation id is still
+        // read.
         let correlation_id = correlation_id.as_str().map(str::to_owned);
         Ok(Self { id, occurred_at, correlation_id, data: kind.decode(&data).map_err(malformed)? })
     }
@@ -114,8 +115,8 @@ impl Serialize for Event {
     }
 }
 
-/// The fields that determine how to read the others. They are decoded first, because another
-/// version may have any other content.
+/// The fields that determine how to read the rest of the event. They are decoded first, because the
+/// content of an event of another version is unknown.
 #[derive(Deserialize)]
 struct Header {
     #[serde(rename = "type")]

@@ -19,7 +19,7 @@ const DIGITS: usize = 32;
 #[serde(into = "String", try_from = "String")]
 pub struct EventId(String);
 
-/// The text is not 32 lower-case hexadecimal digits.
+/// The error for a text that is not 32 lower-case hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event's id has {DIGITS} lower-case hexadecimal digits")]
 pub struct NotAnEventId;

@@ -3,17 +3,20 @@
 use std::fmt;
 
 use key_schema::customer::Tier;
-use key_schema::id::{CustomerId, OrderId, OrderReference, ProductId, StoreId};
+use key_schema::id::{CustomerId, MethodId, OrderId, OrderReference, ProductId, PromotionId, StoreId};
 use key_schema::instant::Instant;
 use key_schema::money::{Currency, Money};
-use key_schema::order::OrderStatus;
+use key_schema::order::addresses::Country;
+use key_schema::order::{Order, OrderStatus};
+use key_schema::promotion::AppliedPromotion;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-/// Declares the kinds of events, each with its current version. A test requires a schema for each
-/// of them (`tests/schemas.rs`).
+/// Declares the kinds of events, each with its name and version. A test requires a schema for each
+/// kind (`tests/schemas.rs`). A later version of a kind is a kind of its own, whose name ends with
+/// the version. So subscribers choose a version by the detail-type.
 macro_rules! kinds {
-    ($($name:ident = $version:literal)*) => {
+    ($($name:ident $text:literal = $version:literal)*) => {
         /// A kind of event. Its name is the detail-type on the bus.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Kind {
@@ -28,7 +31,7 @@ macro_rules! kinds {
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
-                    $(Self::$name => stringify!($name),)*
+                    $(Self::$name => $text,)*
                 }
             }
 
@@ -73,12 +76,13 @@ macro_rules! kinds {
 }
 
 kinds! {
-    OrderPlaced = 1
-    OrderStatusChanged = 1
-    StockLow = 1
-    ReviewPosted = 1
-    CustomerTierChanged = 1
-    EmailVerificationRequested = 1
+    OrderPlaced "OrderPlaced" = 1
+    OrderPlacedV2 "OrderPlaced.v2" = 2
+    OrderStatusChanged "OrderStatusChanged" = 1
+    StockLow "StockLow" = 1
+    ReviewPosted "ReviewPosted" = 1
+    CustomerTierChanged "CustomerTierChanged" = 1
+    EmailVerificationRequested "EmailVerificationRequested" = 1
 }
 
 impl Kind {
@@ -108,13 +112,103 @@ pub struct OrderPlaced {
     pub store_id: Option<StoreId>,
     /// The status with which the order became visible.
     pub status: OrderStatus,
-    /// The sum of the order's lines.
+    /// The amount that is charged: the sum of the order's lines, and the price of shipping.
     #[serde(deserialize_with = "money")]
     pub total: Money,
     /// The number of lines.
     pub line_count: u64,
     /// When it was placed.
     pub placed_at: Instant,
+}
+
+/// An order became visible, with the parts of its total. It is published beside [`OrderPlaced`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrderPlacedV2 {
+    /// The order.
+    pub order_id: OrderId,
+    /// The client's own number for the order.
+    pub reference: Option<OrderReference>,
+    /// The customer.
+    pub customer_id: CustomerId,
+    /// Whether the customer, and not staff, placed the order.
+    pub by_customer: bool,
+    /// The shop where it was placed, if any.
+    pub store_id: Option<StoreId>,
+    /// The status with which the order became visible.
+    pub status: OrderStatus,
+    /// The total and its parts.
+    pub totals: PlacedTotals,
+    /// The shipping method, if the goods are sent.
+    pub shipping_method: Option<MethodId>,
+    /// The country to which the goods are sent, if the order has an address.
+    pub country: Option<Country>,
+    /// The promotions of the order.
+    pub promotions: Vec<PlacedPromotion>,
+    /// The number of lines.
+    pub line_count: u64,
+    /// When it was placed.
+    pub placed_at: Instant,
+}
+
+/// The total of an order and its parts, as the API shows them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacedTotals {
+    /// The price of all lines before discounts.
+    #[serde(deserialize_with = "money")]
+    pub items: Money,
+    /// All discounts.
+    #[serde(deserialize_with = "money")]
+    pub discount: Money,
+    /// The price of shipping before its discount.
+    #[serde(deserialize_with = "money")]
+    pub shipping: Money,
+    /// All taxes, whether prices include them or not.
+    #[serde(deserialize_with = "money")]
+    pub tax: Money,
+    /// The amount that is charged.
+    #[serde(deserialize_with = "money")]
+    pub total: Money,
+}
+
+/// A promotion of an order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacedPromotion {
+    /// The promotion.
+    pub promotion_id: PromotionId,
+    /// The discount.
+    #[serde(deserialize_with = "money")]
+    pub amount: Money,
+}
+
+impl From<&Order> for OrderPlacedV2 {
+    fn from(order: &Order) -> Self {
+        let charges = order.charges();
+        let money = |amount| Money::new(amount, order.total.currency);
+        let promotion = |promotion: &AppliedPromotion| PlacedPromotion {
+            promotion_id: promotion.id.clone(),
+            amount: money(promotion.discount),
+        };
+        Self {
+            order_id: order.id.clone(),
+            reference: order.reference.clone(),
+            customer_id: order.customer_id.clone(),
+            by_customer: order.by_customer,
+            store_id: order.store_id.clone(),
+            status: order.status,
+            totals: PlacedTotals {
+                items: money(charges.items),
+                discount: money(charges.discount),
+                shipping: money(charges.shipping),
+                tax: money(charges.tax),
+                total: order.total,
+            },
+            shipping_method: charges.method.as_ref().map(|method| method.id.clone()),
+            country: order.destination.as_ref().map(|destination| destination.country.clone()),
+            promotions: order.promotions().iter().map(promotion).collect(),
+            line_count: order.line_count,
+            placed_at: order.placed_at,
+        }
+    }
 }
 
 /// A visible order changed its status.
@@ -131,7 +225,7 @@ pub struct OrderStatusChanged {
     /// The reason, if no caller made the change. A reader ignores reasons that it does not know.
     #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "reason")]
     pub reason: Option<Reason>,
-    /// The sum of the order's lines.
+    /// The amount that is charged: the sum of the order's lines, and the price of shipping.
     #[serde(deserialize_with = "money")]
     pub total: Money,
     /// When it was placed.
@@ -146,7 +240,7 @@ pub enum Reason {
     Lapsed,
 }
 
-/// Decodes a reason, or [`None`] for a reason of a later version.
+/// Decodes a reason. Returns [`None`] for a reason that only a later release knows.
 fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Reason>, D::Error> {
     Ok(Reason::deserialize(Value::deserialize(deserializer)?).ok())
 }

@@ -11,9 +11,11 @@
 //!
 //! The form of each kind and version is a JSON Schema (draft 2020-12) in
 //! `schemas/<kind>.v<version>.json`. Within a version, fields may be added, but no field may
-//! change or disappear. Subscribers ignore unknown fields and refuse unknown versions
-//! ([`DecodeError::UnknownVersion`]). Events contain no personal data except ids, because an
-//! erasure does not reach the archives of a bus.
+//! change or disappear. A new version of a kind has a detail-type of its own, such as
+//! `OrderPlaced.v2`, and is published beside the earlier version. Subscribers ignore unknown
+//! fields and refuse unknown versions ([`DecodeError::UnknownVersion`]). Events contain no personal
+//! data except ids and the country of a delivery, because an erasure does not reach the archives of
+//! a bus.
 //!
 //! # Why ids are derived
 //!
@@ -36,8 +38,8 @@ pub use aws::SetupError;
 pub use event::{DecodeError, Event};
 pub use id::{EventId, NotAnEventId, Origin};
 pub use kinds::{
-    CustomerTierChanged, Data, EmailVerificationRequested, Kind, OrderPlaced, OrderStatusChanged, Reason, ReviewPosted,
-    StockLow,
+    CustomerTierChanged, Data, EmailVerificationRequested, Kind, OrderPlaced, OrderPlacedV2, OrderStatusChanged,
+    PlacedPromotion, PlacedTotals, Reason, ReviewPosted, StockLow,
 };
 pub use publisher::{EventBus, Limits, MAX_ENTRIES, MAX_REQUEST_BYTES, Outcome};
 

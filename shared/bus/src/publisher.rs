@@ -46,8 +46,8 @@ const REFUSALS: [&str; 2] = ["InvalidArgument", "MalformedDetail"];
 pub enum Outcome {
     /// The bus has accepted the event.
     Published,
-    /// The bus did not accept the event now, or its response is missing. Without a response the
-    /// event may have been published.
+    /// The bus did not accept the event, but may accept it later. Or the bus did not respond, and
+    /// may have published the event.
     Retryable {
         /// An error code or a similar text that is safe to log.
         reason: String,
@@ -85,7 +85,7 @@ impl Default for Limits {
 const HEADERS: [(&str, &str); 2] =
     [("content-type", "application/x-amz-json-1.1"), ("x-amz-target", "AWSEvents.PutEvents")];
 
-/// An event in the form of a request.
+/// An event in the form in which a call sends it.
 struct Entry {
     /// The event's position in the call of [`EventBus::publish`].
     position: usize,
@@ -252,8 +252,8 @@ impl Answer {
         Self { outcome: Outcome::Retryable { reason }, again: false }
     }
 
-    /// Creates the result of an entry for which the response has no result. The event may be
-    /// published.
+    /// Creates the result of an entry for which the response has no result. The bus may have
+    /// published the event.
     fn missing() -> Self {
         Self { outcome: Outcome::Retryable { reason: "no result for the entry".to_owned() }, again: true }
     }

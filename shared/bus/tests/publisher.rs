@@ -118,7 +118,7 @@ async fn entries_that_keep_failing_are_given_up_and_each_event_has_its_own_outco
 }
 
 #[tokio::test]
-async fn a_call_that_fails_as_a_whole_leaves_its_events_to_be_retried() {
+async fn all_events_of_a_call_that_fails_as_a_whole_are_retryable() {
     for (kind, expected) in [
         (FaultKind::Throttle, "ThrottlingException"),
         (FaultKind::Error, "InternalException"),

@@ -6,7 +6,7 @@
 //! http_api::read_fields!(body => {
 //!     name: required(text(1..=200)),
 //!     stock: optional(integer(0..=1_000_000_u32)),
-//! }); // Refuses other fields, too.
+//! }); // Refuses a body with any other field.
 //! # Ok((name, stock)) }
 //! ```
 
@@ -68,8 +68,8 @@ impl<'a> Object<'a> {
     ///
     /// # Errors
     /// - 400 `malformed_json` when the document is not JSON.
-    /// - 422 `invalid_body` when it is JSON but not an object, or contains a number beyond every
-    ///   range.
+    /// - 422 `invalid_body` when it is JSON but not an object, or contains a number beyond the
+    ///   range of 64-bit floats.
     pub fn parse(document: &'a str) -> Result<Self, Problem> {
         match Value::parse(document) {
             Ok(value) => Ok(value.object()?),
@@ -169,7 +169,7 @@ impl Invalid {
 
     /// Moves the errors one level deeper, below the name of a member or the index of an element.
     #[must_use]
-    pub(crate) fn under(mut self, token: &str) -> Self {
+    pub fn under(mut self, token: &str) -> Self {
         // RFC 6901, section 3: `~` and `/` inside a token are escaped, `~` first.
         let token = token.replace('~', "~0").replace('/', "~1");
         for error in &mut self.0 {
@@ -178,7 +178,7 @@ impl Invalid {
         self
     }
 
-    /// Adds another value's errors, up to [`MAX_ERRORS`] in total.
+    /// Adds the errors of `other`, up to [`MAX_ERRORS`] in total.
     pub(crate) fn add(&mut self, other: Self) {
         let room = MAX_ERRORS.saturating_sub(self.0.len());
         self.0.extend(other.0.into_iter().take(room));
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_over_several_fields_refuses_the_responsible_field() {
+    fn an_error_of_a_rule_over_several_fields_points_to_the_responsible_field() {
         let mut body = Object::parse(r#"{"from":"b","to":"b"}"#).unwrap();
         let from = body.required("from", text(1..=5));
         let to = body.required("to", text(1..=5));

@@ -5,7 +5,7 @@ use lambda_http::http::StatusCode;
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $status:ident, $title:literal;)*) => {
         /// An error code. Clients branch on its name, so a name never changes its meaning.
-        /// `openapi.yaml` lists all of them.
+        /// `openapi.yaml` lists all codes.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum Code {
             $($(#[$doc])* $variant,)*
@@ -61,7 +61,7 @@ codes! {
     Forbidden = "forbidden", FORBIDDEN, "Not allowed";
     /// The record does not exist, or the caller has no permission to know that it exists.
     NotFound = "not_found", NOT_FOUND, "Not found";
-    /// One of the accounts does not exist.
+    /// An account of a deposit or a transfer does not exist.
     AccountNotFound = "account_not_found", NOT_FOUND, "Account not found";
     /// A record with this id or reference exists.
     AlreadyExists = "already_exists", CONFLICT, "Already exists";
@@ -71,20 +71,46 @@ codes! {
     UsernameTaken = "username_taken", CONFLICT, "User name taken";
     /// Not enough pieces are in stock.
     InsufficientStock = "insufficient_stock", CONFLICT, "Too little in stock";
+    /// The product has variants, and the request is possible only for a product without them.
+    HasVariants = "has_variants", CONFLICT, "Has variants";
+    /// Another variant of the parent has the same options.
+    OptionsTaken = "options_taken", CONFLICT, "Options taken";
+    /// The product still has pieces, so it cannot become the parent of a variant.
+    ParentHasStock = "parent_has_stock", CONFLICT, "Parent has stock";
     /// Not enough money is in the account.
     InsufficientFunds = "insufficient_funds", CONFLICT, "Too little money";
-    /// The customer has as many unpaid orders as allowed.
+    /// The customer already has the maximum number of unpaid orders.
     TooManyPendingOrders = "too_many_pending_orders", CONFLICT, "Too many unpaid orders";
     /// The customer's unpaid orders would have more pieces of a product than allowed.
     QuantityLimit = "quantity_limit", CONFLICT, "Too many pieces of a product";
     /// The order's total differs from the total that the client expects.
     PriceChanged = "price_changed", CONFLICT, "Price changed";
-    /// The order cannot change from its status to the requested one.
+    /// The shop has rules of pricing, and the customer's order has no quote.
+    QuoteRequired = "quote_required", CONFLICT, "Quote required";
+    /// The quote has expired, or it is not a quote of this customer.
+    QuoteExpired = "quote_expired", CONFLICT, "Quote expired";
+    /// The price is not the quoted price any more.
+    QuoteChanged = "quote_changed", CONFLICT, "Quote changed";
+    /// The shop has no promotion with the code.
+    PromotionUnknown = "promotion_unknown", CONFLICT, "Unknown promotion";
+    /// The promotion has ended.
+    PromotionExpired = "promotion_expired", CONFLICT, "Promotion expired";
+    /// The promotion has reached its limit, for all customers or for this one.
+    PromotionUsedUp = "promotion_used_up", CONFLICT, "Promotion used up";
+    /// The code does not reduce the price of this customer's cart.
+    PromotionNotApplicable = "promotion_not_applicable", CONFLICT, "Promotion not applicable";
+    /// No shipping method sends the goods to the address.
+    ShippingUnavailable = "shipping_unavailable", CONFLICT, "Shipping unavailable";
+    /// The order cannot change from its status to the requested status.
     IllegalTransition = "illegal_transition", CONFLICT, "Illegal status change";
     /// The first request with this Idempotency-Key is still running.
     IdempotencyInProgress = "idempotency_in_progress", CONFLICT, "Still in progress";
     /// An organization would be left without an admin.
     LastAdmin = "last_admin", CONFLICT, "Last admin";
+    /// Another shipping zone or tax rule applies to the same place.
+    RuleOverlaps = "rule_overlaps", CONFLICT, "Overlapping rule";
+    /// There is the maximum number of shipping zones, tax rules or promotions without a code.
+    TooManyRules = "too_many_rules", CONFLICT, "Too many rules";
     /// The organization or the customer already has the maximum number of open invitations.
     TooManyInvitations = "too_many_invitations", CONFLICT, "Too many invitations";
     /// The team has members and cannot be removed.
@@ -96,12 +122,12 @@ codes! {
     /// The category is being moved, so a client cannot change it now. Or a client wants to begin a
     /// move while another move is in progress. Only one move may run at a time.
     CategoryMoving = "category_moving", CONFLICT, "Category moving";
-    /// The item has no such upload. The upload may not have arrived yet, it may have been deleted,
-    /// or it may belong to another item.
+    /// The item has no upload that matches the request. The upload may not have arrived yet, it may
+    /// have been deleted, or it may belong to another item.
     NotUploaded = "not_uploaded", CONFLICT, "Not uploaded";
     /// Another request changed data that this request builds on. Nothing was written.
     Conflict = "conflict", CONFLICT, "Conflict";
-    /// The version in If-Match is not the current one.
+    /// The version in If-Match is not the current version.
     VersionMismatch = "version_mismatch", PRECONDITION_FAILED, "Changed in the meantime";
     /// The body is larger than the route allows.
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "Body too large";
@@ -130,6 +156,8 @@ codes! {
     TooManyCategories = "too_many_categories", UNPROCESSABLE_ENTITY, "Too many categories";
     /// The product would have more pictures than allowed.
     TooManyPictures = "too_many_pictures", UNPROCESSABLE_ENTITY, "Too many pictures";
+    /// The product would have more variants than allowed.
+    TooManyVariants = "too_many_variants", UNPROCESSABLE_ENTITY, "Too many variants";
     /// The question already has the maximum number of answers.
     TooManyAnswers = "too_many_answers", UNPROCESSABLE_ENTITY, "Too many answers";
     /// A line names a product that does not exist.

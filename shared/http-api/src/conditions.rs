@@ -49,7 +49,8 @@ impl Request<'_> {
         self.header("if-match").map(|_| self.if_match()).transpose()
     }
 
-    /// Returns whether the request has `If-None-Match: *`, so that it may only create.
+    /// Returns whether the request has `If-None-Match: *`. Such a request may create a record, but
+    /// not replace one.
     ///
     /// # Errors
     /// 400 `invalid_header` for any other value.
@@ -65,8 +66,8 @@ impl Request<'_> {
     /// If-Match.
     ///
     /// # Errors
-    /// 428 `if_match_missing` without both headers. 400 `invalid_header` with both, or if one is
-    /// unreadable.
+    /// 428 `if_match_missing` with neither header. 400 `invalid_header` with both headers, or with
+    /// an unreadable one.
     pub fn precondition(&self) -> Result<Precondition, Problem> {
         match (self.if_none_match_any()?, self.header("if-match")) {
             (true, None) => Ok(Precondition::Absent),

@@ -23,6 +23,17 @@ impl Request<'_> {
         Object::parse(self.json_text()?)
     }
 
+    /// Checks that the request has no body, or an empty JSON object.
+    ///
+    /// # Errors
+    /// 422 `invalid_body`, 413 `body_too_large`, 400 `malformed_json`.
+    pub fn refuse_body(&self) -> Result<(), Problem> {
+        match self.content(BODY_LIMIT)?.trim() {
+            "" | "{}" => Ok(()),
+            _ => Err(Problem::new(Code::InvalidBody, "The request must have no body.")),
+        }
+    }
+
     /// Returns the body as the client wrote it, so that a handler can store it. This method accepts
     /// the same media types and sizes as [`Request::object`].
     pub fn json_text(&self) -> Result<&str, Problem> {
@@ -89,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_media_type_is_accepted_with_parameters_and_only_if_the_whole_type_matches() {
+    fn a_media_type_matches_only_as_a_whole_but_may_have_parameters() {
         for good in ["application/json", "Application/JSON; charset=UTF-8", "application/json;charset=\"utf-8\"; x=y"] {
             assert!(is_media_type(good, JSON), "{good}");
         }

@@ -107,8 +107,8 @@ fn decode_query<'a>(raw: &str) -> Option<Pairs<'a>> {
         .collect()
 }
 
-/// Reads the body. The gateway does not treat every media type as text. It encodes a body of
-/// another type, such as newline-delimited JSON, as base64.
+/// Reads the body. The gateway encodes a body as base64 if it does not treat the body's media type
+/// as text. Newline-delimited JSON is such a type.
 fn body(text: Cow<'_, str>, encoded: bool) -> Body<'_> {
     let bytes = if encoded { text.len() / 4 * 3 } else { text.len() };
     if bytes > MAX_BODY_BYTES + 3 {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_of_another_source_than_an_http_api_is_refused() {
+    fn an_event_that_does_not_come_from_an_http_api_is_refused() {
         for text in
             ["", "null", "[]", "{}", r#"{"Records":[]}"#, r#"{"httpMethod":"GET","path":"/","requestContext":{}}"#]
         {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parameters_replace_a_missing_raw_query() {
+    fn the_decoded_query_parameters_replace_a_missing_raw_query() {
         let text = r#"{"queryStringParameters":{"a":"x y"},"requestContext":{"http":{"method":"GET"}}}"#;
         assert_eq!(Event::parse(text).unwrap().query.unwrap(), [("a".into(), "x y".into())]);
     }

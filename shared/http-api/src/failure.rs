@@ -28,13 +28,13 @@ impl From<EncodeError> for Problem {
 impl From<table::TableError> for Problem {
     fn from(error: table::TableError) -> Self {
         use table::TableError::{
-            Contended, Decode, OverBudget, Rejected, Throttled, TooManyActions, Unavailable, Unprocessed,
+            Contended, Decode, NoTable, OverBudget, Rejected, Throttled, TooManyActions, Unavailable, Unprocessed,
         };
         match error {
-            // A retry may succeed, or continue the work.
+            // A retry may succeed, or do the part of the work that remains.
             Throttled | Contended | Unprocessed(_) | OverBudget => Self::throttled(error),
             Unavailable(_) => Self::unavailable(error),
-            Rejected(_) | Decode(_) | TooManyActions(_) => Self::internal(error),
+            Rejected(_) | NoTable(_) | Decode(_) | TooManyActions(_) => Self::internal(error),
         }
     }
 }

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use key_schema::instant::Instant;
 use key_schema::money::{Currency, Money};
+use key_schema::text::visible_name;
 
 use crate::body::{Invalid, Object};
 use crate::json::Value;
@@ -32,6 +33,15 @@ impl<'a> Value<'a> {
 /// Reads a single line of text without control characters. Its length is in bytes of UTF-8.
 pub fn text(bytes: RangeInclusive<usize>) -> impl Fn(Value<'_>) -> Result<String, Invalid> + Clone {
     move |value| checked_text(value, &bytes, |c| c.is_control())
+}
+
+/// Reads a line that other people see, without its invisible characters and without white space at
+/// its ends. The length is in bytes of UTF-8.
+pub fn visible_text(bytes: RangeInclusive<usize>) -> impl Fn(Value<'_>) -> Result<String, Invalid> + Clone {
+    move |value| {
+        let visible = visible_name(&text(bytes.clone())(value)?).map_err(|error| Invalid::new(error.to_string()))?;
+        Ok(visible.trim().to_owned())
+    }
 }
 
 /// Reads text of several lines. Line feeds and tabs are allowed, other control characters are not.
@@ -121,8 +131,8 @@ pub fn money(amount: RangeInclusive<i64>) -> impl Fn(Value<'_>) -> Result<Money,
     }
 }
 
-/// Reads an array with a number of elements in a range. The pointer of an element's error contains
-/// the element's index. If the length is out of range, no element is read.
+/// Reads an array whose length is in a range. The pointer of an element's error contains the
+/// element's index. If the length is out of range, no element is read.
 pub fn array<'a, T>(
     length: RangeInclusive<usize>,
     read: impl Fn(Value<'a>) -> Result<T, Invalid>,

@@ -107,7 +107,7 @@ fn the_runtime_accepts_every_payload() {
 }
 
 #[test]
-fn events_that_make_the_adapter_of_lambda_http_panic_get_a_response() {
+fn an_event_gets_a_response_even_if_it_makes_the_adapter_of_lambda_http_panic() {
     let odd: [fn(&mut Value); 5] = [
         |event| event["headers"]["host"] = "abc.execute-api.127.0.0.1".into(),
         |event| event["rawPath"] = "\\ not a path <>".into(),
@@ -154,7 +154,7 @@ fn the_sample_event_of_sam_gets_a_response() {
 }
 
 #[test]
-fn a_failed_response_is_a_500_without_details() {
+fn a_defect_of_a_handler_is_a_500_without_details() {
     let routes = Routes::new()
         .on("GET /header", &[], |(), _| Box::pin(async { Ok(Response::no_content().header("location", "a\r\nb")) }))
         .on("GET /body", &[], |(), _| {

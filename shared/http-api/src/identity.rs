@@ -20,7 +20,7 @@ pub const STAFF_GROUP: &str = "staff";
 /// The caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caller {
-    /// The request has no token, or no valid one.
+    /// The request has no token, or no valid token.
     Anonymous,
     /// The request has a verified token.
     SignedIn(SignedIn),
@@ -85,8 +85,8 @@ impl Caller {
         }
     }
 
-    /// Returns the caller's id, or an empty text for a caller without one. Cursors and idempotency
-    /// keys are bound to it.
+    /// Returns the caller's id, or an empty text for a caller without an id. Cursors and
+    /// idempotency keys are bound to this text.
     #[must_use]
     pub fn key(&self) -> &str {
         match self {
@@ -127,6 +127,9 @@ impl Caller {
     }
 
     /// Returns the caller as an [`Owner`], if the caller may act for this customer.
+    ///
+    /// # Errors
+    /// As [`Caller::signed_in`]. 404 `not_found` for another customer.
     pub fn owner(&self, customer: &CustomerId) -> Result<Owner, Problem> {
         let caller = self.signed_in()?;
         if caller.staff || caller.id == *customer {

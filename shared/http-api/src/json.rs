@@ -22,7 +22,7 @@ pub enum Value<'a> {
     Boolean(bool),
     /// A number that fits an `i64` or a `u64`, and is written without fraction and exponent.
     Integer(i128),
-    /// Any other number. The API accepts no such number, so the value is not kept.
+    /// Any other number, without its value. [`texts_of`] returns the text of such a number.
     OtherNumber,
     /// A string.
     Text(Cow<'a, str>),
@@ -64,7 +64,8 @@ impl<'a> Value<'a> {
     /// Parses one JSON document.
     ///
     /// # Errors
-    /// [`ParseError`] says what is wrong and where. It repeats no part of the text.
+    /// [`ParseError`] says what is wrong and, unless a number is out of range, where. It repeats no
+    /// part of the text.
     pub fn parse(text: &'a str) -> Result<Self, ParseError> {
         serde_json::from_str(text).map_err(|error| {
             let (line, column) = (error.line(), error.column());
@@ -99,8 +100,8 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Returns the original texts of one member, from each object in an array of the document. Callers
-/// use it for numbers that must keep every digit.
+/// Reads the document's array `array` of objects. Returns the original text of `member` in each
+/// object. Callers use this function for numbers that must keep every digit.
 ///
 /// The result has `None` for an element without that member. The result is unspecified for a
 /// document that [`Value::parse`] refuses.
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_a_list_are_returned_as_they_are_written() {
+    fn numbers_in_an_array_are_returned_as_they_are_written() {
         let document =
             r#"{"a":1,"points":[{"v":1.50},{"\u0076" : 12345678901234567890123456789012345678},{},7,{"v":"x"},[1]]}"#;
         let digits = "12345678901234567890123456789012345678";

@@ -80,7 +80,7 @@ pub use crate::observe::{Measured, PatternCost};
 pub use crate::once::Once;
 pub use crate::page::{DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE_BYTES, Page};
 pub use crate::problem::{Cause, Code, FieldError, Problem};
-pub use crate::request::Request;
+pub use crate::request::{ME, Request};
 pub use crate::response::Response;
 #[cfg(feature = "table")]
 pub use crate::routes::Checks;
@@ -96,8 +96,8 @@ pub use lambda_runtime::Error;
 /// The part of an invocation's time that is reserved for the response to a timeout.
 const DEADLINE_MARGIN: Duration = Duration::from_millis(300);
 
-/// Serves the function's events one after the other, until the environment ends. Prints one line of
-/// log and metrics for each event.
+/// Serves the function's events one after the other, until the environment ends. Prints one log
+/// line, which contains the metrics, for each event.
 ///
 /// # Errors
 /// When the Lambda Runtime API cannot be reached or breaks its protocol.
@@ -113,6 +113,9 @@ pub async fn run<S: Measured>(routes: Routes<S>, app: S) -> Result<(), Error> {
         let served = routes.serve(app, text, &context.request_id, time_left(context.deadline())).await;
         let trace = context.xray_trace_id.as_deref();
         observe::line(&served, started.elapsed(), &app.take(), &context.request_id, trace).print();
+        if let Some(line) = observe::throttled(&served) {
+            line.print();
+        }
         Ok::<_, Infallible>(served.reply)
     }))
     .await

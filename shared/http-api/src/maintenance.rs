@@ -3,9 +3,9 @@
 //!
 //! # Guarantee
 //! The public setting `maintenance` takes effect in every function within
-//! [`SETTINGS_MAX_AGE`](crate::SETTINGS_MAX_AGE). A write that passed the check before may still end
-//! later. Only functions with routes obey the setting. The stream's consumers and the janitor
-//! continue their work.
+//! [`SETTINGS_MAX_AGE`](crate::SETTINGS_MAX_AGE). A write that passed its check before that time
+//! may still end later. Only functions with routes obey the setting. The stream's consumers and the
+//! janitor continue their work.
 //!
 //! # Cost
 //! An environment reads the settings before a write, at most once every 30 seconds.
@@ -43,7 +43,7 @@ pub(crate) fn refuse(known: &Known) -> Result<(), Problem> {
 
 /// Returns after how many seconds a client may retry, or `None` if the shop is not in maintenance.
 ///
-/// `PUT /v1/settings` refuses invalid values of the setting. But settings that an earlier version
+/// `PUT /v1/settings` refuses invalid values of the setting. But settings that an earlier release
 /// stored may use the name for something else, so only `"on": true` in an object counts.
 fn retry_after(known: &Known) -> Option<u64> {
     #[derive(Deserialize)]

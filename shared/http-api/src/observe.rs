@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use telemetry::emf::{Line, Unit};
 
+use crate::problem::Code;
 use crate::routes::Served;
 use crate::trail::StaffWrite;
 
@@ -22,7 +23,7 @@ pub struct PatternCost {
     pub write_units: f64,
 }
 
-/// A function's state that measures its consumption.
+/// A function's state that measures how much of the table's capacity the function consumes.
 pub trait Measured {
     /// Returns the consumption since the previous call. A function serves one request at a time, so
     /// this is the consumption of one request.
@@ -33,8 +34,8 @@ pub trait Measured {
 
 /// Builds the line of one request.
 ///
-/// It contains no body, query value or path parameter, and no data of the caller. Only for a write
-/// by staff it names the staff member and the target ([`StaffWrite`]).
+/// It contains no body, query value or path parameter, and no data of the caller. The line of
+/// a write by staff also names the staff member and the target ([`StaffWrite`]).
 pub(crate) fn line(
     served: &Served,
     took: Duration,
@@ -43,7 +44,7 @@ pub(crate) fn line(
     trace: Option<&str>,
 ) -> Line {
     let status = served.reply.status;
-    // `sum` of no numbers is -0.0.
+    // For no numbers, `Iterator::sum` would return -0.0.
     let sum = |units: fn(&PatternCost) -> f64| costs.iter().map(units).fold(0.0, |sum, units| sum + units);
     let millis = took.as_micros() as f64 / 1000.0;
     let line = Line::new()
@@ -56,7 +57,7 @@ pub(crate) fn line(
         .property("lambda_request_id", runtime_id)
         .property("route", served.route)
         .property("status", status.as_u16())
-        .property("code", served.code.map(crate::problem::Code::name))
+        .property("code", served.code.map(Code::name))
         .property("duration_ms", millis)
         .property("patterns", serde_json::to_value(costs).unwrap_or_default())
         .trace(trace);
@@ -66,6 +67,14 @@ pub(crate) fn line(
         Some(location) => line.property("created", location),
         None => line,
     }
+}
+
+/// Builds the line that counts a request which the table throttled. One customer can cause such
+/// requests, by conflicts on the customer's own items. So the alarm of failed requests subtracts
+/// them.
+pub(crate) fn throttled(served: &Served) -> Option<Line> {
+    let line = || Line::default().dimension("Stage", telemetry::stage()).metric("Throttled", Unit::Count, 1.0);
+    (served.code == Some(Code::Throttled)).then(line)
 }
 
 #[cfg(test)]
@@ -79,6 +88,20 @@ mod tests {
     use super::*;
     use crate::sample::Call;
     use crate::{Problem, Routes};
+
+    #[tokio::test]
+    async fn only_a_throttled_request_counts_as_throttled() {
+        for (code, expected) in [(Code::Throttled, Some(json!(1.0))), (Code::Unavailable, None), (Code::Internal, None)]
+        {
+            let routes = Routes::new()
+                .on("GET /v1/settings", &[], |code: &Code, _| Box::pin(async { Err(Problem::new(*code, "No.")) }));
+            let event = Call::new("GET /v1/settings").event().to_string();
+            let served = routes.serve(&code, Some(&event), "lambda-1", Duration::from_secs(1)).await;
+            let line = throttled(&served).map(|line| line.to_json(SystemTime::UNIX_EPOCH));
+            let line: Option<Value> = line.map(|line| serde_json::from_str(&line).unwrap());
+            assert_eq!(line.map(|line| line["Throttled"].clone()), expected, "{code:?}");
+        }
+    }
 
     #[tokio::test]
     async fn the_log_line_of_a_request_has_its_metrics_and_no_data_of_the_caller() {

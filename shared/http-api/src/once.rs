@@ -4,18 +4,18 @@
 //! [`Once::claim`] writes the record of a used key in the same transaction as the effect, on the
 //! condition that the key has no valid record. So the record exists if and only if the effect does,
 //! and a first attempt needs no additional read. Of two concurrent attempts, DynamoDB refuses one.
-//! The refused request reads the record ([`Once::replay`]) and returns the first response again.
+//! The refused attempt reads the record ([`Once::replay`]) and returns the response of the other.
 //!
 //! # Replay before a refusal
-//! A request that is refused for another reason, such as too little stock, must also read the
-//! record. Its own first attempt may have used up the stock.
+//! A request must also read the record before it is refused for a reason other than its key, such
+//! as too little stock. Its own first attempt may have used up the stock.
 //!
 //! It must read the record after the data that caused the refusal. In the other order, the first
 //! attempt could take effect between the two reads. The client would then get a refusal although
 //! its request succeeded.
 //!
-//! A key is valid for 24 hours ([`idempotency::LIFETIME_SECONDS`]), even if DynamoDB has not yet
-//! removed its record.
+//! A record is valid for 24 hours ([`idempotency::LIFETIME_SECONDS`]). After that time the handlers
+//! ignore it, even if DynamoDB has not removed it yet.
 
 use key_schema::id::Born;
 use key_schema::idempotency::{self, IdempotencyRecord, LIFETIME_SECONDS, Scope, StoredResponse};
@@ -55,8 +55,8 @@ impl Once {
     }
 
     /// Reads the key of a request to a route that needs no token. The key may be missing. All
-    /// anonymous callers share one set of keys. So use this method only for public responses, and
-    /// for clients with unguessable keys.
+    /// anonymous callers share one set of keys. So the responses must be public, and the clients
+    /// must choose unguessable keys.
     ///
     /// # Errors
     /// As [`Request::idempotency_key_optional`] and [`Request::fingerprint`].
@@ -144,8 +144,8 @@ impl Once {
         self.claim(answer, born, at)
     }
 
-    /// Returns 409 `idempotency_in_progress`: the table refused the claim, but the key has no valid
-    /// record.
+    /// Returns 409 `idempotency_in_progress`, for a claim that the table refused although the key
+    /// has no valid record.
     #[must_use]
     pub fn in_progress() -> Problem {
         Problem::new(

@@ -2,8 +2,8 @@
 //!
 //! A Lambda response has at most 6 MB
 //! (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>). Instead of a larger
-//! response, the client gets a 500. The response contains the body as a JSON string, in which each
-//! quote and each backslash takes two bytes. A page therefore ends when that string has
+//! response, the client gets a 500. A Lambda response contains the body as a JSON string, in which
+//! each quote and each backslash takes two bytes. A page therefore ends when that string has
 //! [`MAX_PAGE_BYTES`]. The page's cursor leads to the remaining entries.
 
 use key_schema::cursor::{Cursors, Scope};
@@ -21,8 +21,8 @@ pub const DEFAULT_LIMIT: usize = 20;
 pub const MAX_LIMIT: usize = 100;
 
 /// The maximum size of a page in bytes, escaped as in Lambda's response. It is two thirds of
-/// Lambda's limit. The other third is for the headers and for other members of the document. It is
-/// also for a first entry of any size, because a page always contains its first entry.
+/// Lambda's limit. The other third is for the headers, for the document's other members, and for a
+/// first entry of any size. A page always contains its first entry.
 pub const MAX_PAGE_BYTES: usize = 4_000_000;
 
 tokio::task_local! {
@@ -78,7 +78,7 @@ impl<'p> Page<'p> {
         Ok(Self { limit: request.limit()?, ..Self::whole(request, cursors, list, parameters)? })
     }
 
-    /// Creates a page with as many entries as fit.
+    /// Creates a page without the query parameter `limit`: it has as many entries as fit.
     pub(crate) fn whole(
         request: &'p Request<'_>,
         cursors: &'p Cursors,
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_is_counted_with_its_escapes_in_lambdas_response() {
+    fn the_size_of_a_body_includes_its_escapes_in_lambdas_response() {
         for text in
             ["", "plain", "\"quoted\"", "\\", "line\nfeed\ttab", "\u{1}\u{7f}\u{85}", "Zürich 章程 🙂", "</script>"]
         {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_from_1_to_100_and_20_when_left_out() {
+    fn a_limit_is_from_1_to_100_and_the_default_limit_is_20() {
         assert!(matches!(limit(None), Ok(20)));
         assert!(matches!(limit(Some("1")), Ok(1)));
         assert!(matches!(limit(Some("100")), Ok(100)));

@@ -81,7 +81,7 @@ impl Problem {
         Self::new(Code::Forbidden, "Only staff can do this.")
     }
 
-    /// Creates a 412 `version_mismatch`: the version in If-Match is not the current one.
+    /// Creates a 412 `version_mismatch`: the version in If-Match is not the current version.
     #[must_use]
     pub fn version_mismatch() -> Self {
         Self::new(
@@ -109,7 +109,7 @@ impl Problem {
         Self::new(Code::Unavailable, "A part of the service is unavailable. Try again shortly.").because(cause)
     }
 
-    /// Creates a 500 `internal`: the client sees only the request id.
+    /// Creates a 500 `internal` with a fixed text. Only the log shows the cause.
     #[must_use]
     pub fn internal(cause: impl Into<Cause>) -> Self {
         Self::new(Code::Internal, "An internal error occurred.").because(cause)
@@ -196,7 +196,7 @@ impl Problem {
     /// Returns the 429 for a customer who has added `limit` things of a kind on this day.
     #[must_use]
     pub fn daily_limit(limit: u64, what: &str, now: Instant) -> Self {
-        let detail = format!("A customer can add {limit} {what} a day. Try again after Retry-After.");
+        let detail = format!("A customer is limited to {limit} {what} a day. Try again after Retry-After.");
         Self::new(Code::QuotaExceeded, detail).retry_after(now.seconds_left_of_day())
     }
 

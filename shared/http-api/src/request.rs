@@ -4,6 +4,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant as Clock};
 
 use key_schema::cursor::Cursors;
 use key_schema::id::CustomerId;
@@ -15,6 +16,9 @@ use crate::identity::{Caller, Owner, SignedIn, Staff};
 use crate::page::{self, Page};
 use crate::problem::{Code, Problem};
 use crate::url;
+
+/// The name of the caller in place of a customer's id. No customer can be created with this id.
+pub const ME: &str = "me";
 
 /// One request, as its handler sees it.
 #[derive(Debug)]
@@ -29,10 +33,11 @@ pub struct Request<'a> {
     headers: Pairs<'a>,
     caller: Caller,
     pub(crate) body: Body<'a>,
+    deadline: Clock,
 }
 
 impl<'a> Request<'a> {
-    pub(crate) fn new(event: Event<'a>, route: &'static str, path: Pairs<'a>, id: String) -> Self {
+    pub(crate) fn new(event: Event<'a>, route: &'static str, path: Pairs<'a>, id: String, time: Duration) -> Self {
         let prefix = format!("/{}", event.stage);
         let staged = event.raw_path.strip_prefix(&prefix).is_some_and(|rest| rest.starts_with('/'));
         Self {
@@ -45,7 +50,14 @@ impl<'a> Request<'a> {
             headers: event.headers,
             caller: Caller::from_claims(&event.claims),
             body: event.body,
+            deadline: Clock::now() + time,
         }
+    }
+
+    /// Returns the time at which the invocation ends, whether or not its work is complete.
+    #[must_use]
+    pub const fn deadline(&self) -> Clock {
+        self.deadline
     }
 
     /// Returns the id of this request, which its response and the log contain.
@@ -75,7 +87,7 @@ impl<'a> Request<'a> {
     /// Returns the caller, who must have a token.
     ///
     /// # Errors
-    /// 401 `unauthenticated`.
+    /// As [`Caller::signed_in`].
     pub fn signed_in(&self) -> Result<SignedIn, Problem> {
         self.caller.signed_in()
     }
@@ -91,7 +103,7 @@ impl<'a> Request<'a> {
     /// Returns the caller as an [`Owner`], if the caller may act for this customer.
     ///
     /// # Errors
-    /// 401 `unauthenticated`, 404 `not_found`.
+    /// As [`Caller::owner`].
     pub fn owner(&self, customer: &CustomerId) -> Result<Owner, Problem> {
         self.caller.owner(customer)
     }
@@ -110,6 +122,7 @@ impl<'a> Request<'a> {
     /// - 422 `invalid_id` when `read` refuses the value.
     /// - 400 `malformed_request` when the event lacks a parameter of its own route.
     /// - 500 `internal` when the route has no such parameter.
+    /// - The errors of [`Request::signed_in`] for [`ME`].
     pub fn path_by<T, E: Display>(&self, name: &str, read: impl FnOnce(&str) -> Result<T, E>) -> Result<T, Problem> {
         let Some(text) = find(&self.path, name) else {
             let declared = self.route.split('/').any(|segment| url::parameter(segment) == Some(name));
@@ -119,15 +132,28 @@ impl<'a> Request<'a> {
                 Problem::internal(format!("route {} has no parameter {name}", self.route))
             });
         };
+        let text = self.named_customer(name, text)?;
         read(text)
             .map_err(|error| Problem::new(Code::InvalidId, format!("The `{name}` in the path is invalid: {error}.")))
+    }
+
+    /// Returns the caller's id for `me` in place of a customer's id.
+    fn named_customer<'t>(&'t self, name: &str, text: &'t str) -> Result<&'t str, Problem> {
+        if text != ME || name != "id" || !self.route.contains(" /v1/customers/{id}") {
+            return Ok(text);
+        }
+        match &self.caller {
+            Caller::SignedIn(caller) => Ok(caller.id().as_str()),
+            other => other.signed_in().map(|_| text),
+        }
     }
 
     /// Reads a number in the path that identifies a record. Only the canonical spelling identifies
     /// a record, so `01` and `+1` are refused.
     ///
     /// # Errors
-    /// 404 `not_found` of `thing` for another spelling. Otherwise as [`Request::path_by`].
+    /// 404 `not_found` for another spelling, because it names no `thing`. Otherwise as
+    /// [`Request::path_by`].
     pub fn path_number(&self, name: &str, thing: &str) -> Result<u64, Problem> {
         let number: u64 = self.path(name)?;
         if find(&self.path, name) == Some(number.to_string().as_str()) {
@@ -142,22 +168,30 @@ impl<'a> Request<'a> {
     /// # Errors
     /// 400 `invalid_parameter` when it is given twice, or the query is not UTF-8.
     pub fn query(&self, name: &str) -> Result<Option<&str>, Problem> {
-        let Some(query) = &self.query else {
-            return Err(Problem::new(Code::InvalidParameter, "The query is not UTF-8."));
-        };
-        let matching = query.iter().zip(&self.was_read).filter(|((given, _), _)| given == name);
-        let mut values = matching.map(|((_, value), was_read)| {
-            was_read.store(true, Ordering::Relaxed);
-            value.as_ref()
-        });
+        let mut values = self.query_all(name)?;
         match (values.next(), values.next()) {
             (value, None) => Ok(value),
             _ => Err(Problem::new(Code::InvalidParameter, format!("The query parameter `{name}` must be given once."))),
         }
     }
 
+    /// Returns the texts of a query parameter that can be given several times.
+    ///
+    /// # Errors
+    /// 400 `invalid_parameter` when the query is not UTF-8.
+    pub fn query_all(&self, name: &str) -> Result<impl Iterator<Item = &str>, Problem> {
+        let Some(query) = &self.query else {
+            return Err(Problem::new(Code::InvalidParameter, "The query is not UTF-8."));
+        };
+        let matching = query.iter().zip(&self.was_read).filter(move |((given, _), _)| given == name);
+        Ok(matching.map(|((_, value), was_read)| {
+            was_read.store(true, Ordering::Relaxed);
+            value.as_ref()
+        }))
+    }
+
     /// Refuses query parameters that the handler has not read. Otherwise a misspelt filter would be
-    /// ignored, and the client could mistake the full list for a filtered one.
+    /// ignored, and the client could mistake the full list for a filtered list.
     ///
     /// # Errors
     /// 400 `invalid_parameter`.
@@ -258,8 +292,8 @@ impl<'a> Request<'a> {
         self.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
     }
 
-    /// Returns this request's path and query with another cursor. The Link of a list to its next
-    /// page has this URL.
+    /// Returns this request's path and query with this cursor instead of the request's own cursor.
+    /// The Link header from a page to the next page has this URL.
     pub(crate) fn url_with_cursor(&self, cursor: &str) -> String {
         let template = self.route.split_once(' ').map_or(self.route, |(_, path)| path);
         let mut target = self.stage_prefix.clone();
@@ -300,7 +334,7 @@ const MAX_SHOWN: usize = 64;
 /// The id of a request when neither the gateway nor the runtime gives a valid id.
 const UNKNOWN: &str = "unknown";
 
-/// Returns the gateway's request id, or the runtime's id if the gateway's is invalid. A valid id
+/// Returns the gateway's request id, or the runtime's id if the gateway's id is invalid. A valid id
 /// can be part of a header and of an item.
 pub(crate) fn request_id(gateway: &str, runtime: &str) -> String {
     [gateway, runtime].into_iter().find_map(correlation::id).unwrap_or(UNKNOWN).to_owned()

@@ -14,8 +14,7 @@ use crate::request::Request;
 
 /// A handler's response.
 ///
-/// It is private by default: caches between the function and the client must not store it
-/// ([`Response::public`]).
+/// By default no cache may store it. [`Response::public`] lets caches store it.
 #[derive(Debug)]
 pub struct Response {
     status: StatusCode,
@@ -61,6 +60,12 @@ impl Response {
         Self::new(StatusCode::NO_CONTENT)
     }
 
+    /// Creates a 307: another URL has the resource at the moment.
+    #[must_use]
+    pub fn redirect(url: impl Into<String>) -> Self {
+        Self::new(StatusCode::TEMPORARY_REDIRECT).header("location", url)
+    }
+
     /// Creates a 200 with a list that has only one page, `{"items": […], "next_cursor": null}`. Use
     /// [`crate::Page::answer`] for longer lists.
     #[must_use]
@@ -68,7 +73,7 @@ impl Response {
         Self::page(items, None, &serde_json::Map::new())
     }
 
-    /// Creates a 200 with a page of a list, and a Link to the next one (RFC 8288). `more` must
+    /// Creates a 200 with a page of a list, and a Link to the next page (RFC 8288). `more` must
     /// serialize as an object.
     pub(crate) fn page<T: Serialize>(items: &[T], next_cursor: Option<String>, more: &impl Serialize) -> Self {
         #[derive(Serialize)]

@@ -115,7 +115,7 @@ impl Call {
         self.header("content-type", "application/json").body(body.to_string())
     }
 
-    /// Sets the body without changing it.
+    /// Sets the body to this text, which need not be JSON.
     #[must_use]
     pub fn body(mut self, body: impl Into<String>) -> Self {
         self.body = Some(body.into());
@@ -134,8 +134,8 @@ impl Call {
     pub fn event(&self) -> Value {
         let (method, template) = self.route.split_once(' ').unwrap_or(("GET", self.route));
         let parameter = |name: &str| self.path.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
-        // An HTTP API passes on a decoded path: <https://github.com/hotsock/voker/pull/8> has
-        // recorded requests.
+        // Recorded requests show that an HTTP API passes on a decoded path:
+        // <https://github.com/hotsock/voker/pull/8>.
         let plain = |segment| url::parameter(segment).map_or(segment, |name| parameter(name).unwrap_or_default());
         let path = template.split('/').map(plain).collect::<Vec<_>>().join("/");
         let query: Vec<_> =

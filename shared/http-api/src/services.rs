@@ -7,7 +7,7 @@ use key_schema::instant::Instant;
 use key_schema::pattern::{Consistency, Pattern};
 use key_schema::shard::Layout;
 use key_schema::{reach, revocation, settings};
-use table::{SetupError, Table};
+use table::{Periods, SetupError, Table};
 
 use crate::identity::Caller;
 use crate::observe::{Measured, PatternCost};
@@ -33,6 +33,8 @@ pub struct Services {
     pub sign_ins: SignIns,
     /// The shop's settings, as this environment has cached them.
     pub settings: SettingsCache,
+    /// The tables of months of metrics.
+    pub metrics: Periods,
     /// Derives the codes that customers enter to verify their email addresses.
     pub codes: CodeKeys,
 }
@@ -50,7 +52,8 @@ pub enum ServicesError {
 
 impl Services {
     /// Creates the state from the environment: `TABLE_NAME`, `CURSOR_KEYS`, and the SDK's own
-    /// variables. Also opens the connection to the table, if possible.
+    /// variables. With `METRICS_TABLES=monthly`, months of metrics have their own tables. Also
+    /// opens the connection to the table, if possible.
     ///
     /// # Errors
     /// [`ServicesError`].
@@ -61,13 +64,15 @@ impl Services {
         if let Ok(nothing) = reach::nothing() {
             table.reach(&nothing).await;
         }
-        Ok(Self::new(table, cursors, codes))
+        let metrics = Periods::new(std::env::var("METRICS_TABLES").is_ok_and(|tables| tables == "monthly"));
+        Ok(Self { metrics, ..Self::new(table, cursors, codes) })
     }
 
     /// Creates the state with empty caches.
     #[must_use]
     pub fn new(table: Table, cursors: Cursors, codes: CodeKeys) -> Self {
-        Self { table, cursors, codes, sign_ins: SignIns::default(), settings: SettingsCache::default() }
+        let (sign_ins, settings, metrics) = (SignIns::default(), SettingsCache::default(), Periods::default());
+        Self { table, cursors, sign_ins, settings, metrics, codes }
     }
 
     /// Returns the parts that [`crate::Routes::checking`] needs.
@@ -76,7 +81,8 @@ impl Services {
         Checks { table: &self.table, sign_ins: &self.sign_ins, settings: &self.settings }
     }
 
-    /// Returns the caller of a public route, or an anonymous one if the caller's session has ended.
+    /// Returns the caller of a public route, or an anonymous caller if the caller's session has
+    /// ended.
     ///
     /// # Errors
     /// 503 when the table does not respond.
@@ -84,7 +90,7 @@ impl Services {
         self.sign_ins.unless_ended(&self.table, caller).await
     }
 
-    /// Refuses a write of a GET route while the shop is in maintenance. For other routes,
+    /// Refuses a write by a GET route while the shop is in maintenance. For other routes,
     /// [`crate::Routes::checking`] has this check.
     ///
     /// # Errors
@@ -101,7 +107,8 @@ impl Services {
         Ok(self.settings.current(&self.table).await?.0.lists.of(list))
     }
 
-    /// Returns ten random bytes from the system's generator, for a time-ordered id.
+    /// Returns random bytes from the system's generator, such as the ten bytes of a
+    /// time-ordered id.
     ///
     /// # Errors
     /// 500 `internal` when the system's generator fails.

@@ -102,8 +102,9 @@ impl SettingsCache {
 
     /// Stores settings that were current at `since` or later.
     ///
-    /// Of two concurrent results the cache keeps the higher version, until that version expires.
-    /// Then it accepts a lower version, because the table may have been restored from a backup.
+    /// Of two concurrent results, the cache keeps the result with the higher version until it
+    /// expires. Then the cache accepts a lower version, because the table may have been restored
+    /// from a backup.
     pub fn keep(&self, known: Arc<Known>, since: Instant) {
         let now = self.now();
         let mut held = self.held();
@@ -114,7 +115,7 @@ impl SettingsCache {
         }
     }
 
-    /// Clears the cache, because its content has proved to be outdated.
+    /// Clears the cache, for a caller that has found that the content may be outdated.
     pub fn forget(&self) {
         *self.held() = None;
     }

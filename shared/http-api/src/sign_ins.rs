@@ -82,8 +82,8 @@ impl SignIns {
         if ended { Err(Problem::signed_out()) } else { Ok(()) }
     }
 
-    /// Returns the caller, or an anonymous one if the caller's session has ended. A public route
-    /// treats such a token like an expired one.
+    /// Returns the caller, or an anonymous caller if the caller's session has ended. A public route
+    /// treats such a token like an expired token.
     ///
     /// # Errors
     /// 503 when the table does not respond.
@@ -121,8 +121,8 @@ impl SignIns {
         if known.len() >= MAX_KNOWN && !known.contains_key(&sign_in) {
             known.clear();
         }
-        // A read that began before the end of the session may return after it. Its result must not
-        // replace the end.
+        // A read that began before the end of the session may return after the end. Its result must
+        // not replace the recorded end.
         if !matches!((known.get(&sign_in), result), (Some(Known::Ended), Known::ActiveAt(_))) {
             known.insert(sign_in, result);
         }

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refused_write_is_in_the_trail_too_and_a_creation_adds_the_new_address() {
+    async fn a_refused_write_is_in_the_trail_too_and_a_creation_adds_the_url_of_its_record() {
         let split = line(Call::new("POST /v1/counters/{name}/split").path("name", "views").staff("sam")).await;
         assert_eq!(trail(&split), [Some(&json!("sam")), Some(&json!({"name": "views"})), None]);
         assert_eq!(split["status"], 404);

@@ -2,7 +2,7 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// All characters except the unreserved ones of RFC 3986, section 2.3.
+/// All characters except the unreserved characters of RFC 3986, section 2.3.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Percent-encodes one segment of a path, or one name or value of a query.
@@ -16,6 +16,12 @@ pub fn encode(text: &str) -> String {
 #[must_use]
 pub fn location(segments: &[&str]) -> String {
     segments.iter().fold("/v1".to_owned(), |path, segment| path + "/" + &encode(segment))
+}
+
+/// Returns the path of a product's picture. A GET of it redirects to the picture itself.
+#[must_use]
+pub fn picture(product: &str, picture: &str) -> String {
+    location(&["products", product, "pictures", picture])
 }
 
 /// Fills in a route's path parameters: `/v1/orders/{id}` and `o 1` give `/v1/orders/o%201`.

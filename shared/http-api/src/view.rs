@@ -101,7 +101,7 @@ impl<'a> From<&'a QuestionSummary> for QuestionView<'a> {
             subject: title,
             text,
             status: *status,
-            // The list contains only questions without answers.
+            // A summary is an entry of the list of open questions, which have no answers.
             answer_count: 0,
             version: *version,
             created_at: *created_at,

@@ -1,7 +1,7 @@
 //! Tests of tokens on a public route, while the issuer rotates keys, fails and recovers.
 //!
-//! The library joserfc made the tokens in `tokens/rs256.json`. Their private keys were never
-//! stored, and they expire in 9999.
+//! The library joserfc made the tokens in `tokens/rs256.json`. The private keys that signed them
+//! were never stored, and the tokens expire in 9999.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
 
@@ -96,7 +96,7 @@ async fn a_valid_token_identifies_its_caller() {
 }
 
 #[tokio::test]
-async fn an_invalid_token_is_anonymous() {
+async fn a_caller_with_an_invalid_token_is_anonymous() {
     let (_test, issuer, fixture) = of_the_fixture().await;
     for (case, token) in fixture["ignored"].as_object().unwrap() {
         assert_eq!(who(&issuer, token.as_str().unwrap()).await, ANONYMOUS, "{case}");
@@ -109,7 +109,7 @@ async fn an_invalid_token_is_anonymous() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_altered_at_any_position_is_anonymous() {
+async fn a_caller_whose_token_is_altered_at_any_position_is_anonymous() {
     let (_test, issuer, fixture) = of_the_fixture().await;
     let good = fixture["held"]["id token"]["token"].as_str().unwrap();
     for at in (0..good.len()).step_by(3) {
@@ -120,11 +120,11 @@ async fn a_token_that_is_altered_at_any_position_is_anonymous() {
 }
 
 #[tokio::test]
-async fn elliptic_curves_are_accepted_and_a_key_verifies_only_its_own_algorithm() {
+async fn elliptic_curves_are_accepted_and_a_key_verifies_only_signatures_of_its_own_algorithm() {
     let (test, issuer, fixture) = of_the_fixture().await;
     let token = test.token(&json!({ "sub": "ann", "cognito:groups": ["staff"] }));
     assert_eq!(who(&issuer, &token).await, json!({ "sub": "ann", "staff": true }));
-    // The issuer now has a key of the other type, under the id of the key that signed the token.
+    // An elliptic-curve key signs the token. Then the issuer has an RSA key under that key's id.
     test.rotate("second");
     let token = test.token(&json!({ "sub": "ann" }));
     test.keep_only("first");
@@ -135,7 +135,7 @@ async fn elliptic_curves_are_accepted_and_a_key_verifies_only_its_own_algorithm(
 }
 
 #[tokio::test]
-async fn keys_that_are_unknown_or_not_for_signatures_are_skipped() {
+async fn keys_that_are_unusable_or_not_for_signatures_are_skipped() {
     let (test, _, fixture) = of_the_fixture().await;
     let good = fixture["held"]["id token"]["token"].as_str().unwrap();
     for change in [
@@ -287,7 +287,8 @@ async fn an_unreachable_or_different_issuer_gives_503_instead_of_an_anonymous_ca
     let test = TestIssuer::start_as(Some("https://issuer.example/pool")).await;
     let token = test.token(&json!({ "sub": "ann" }));
     assert_eq!(who(&test.known(), &token).await, customer("ann"));
-    // The issuer is first a port without a listener, and then an issuer with another name.
+    // First, no server listens at the issuer's address. Then an issuer with another name responds
+    // there.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let gone = Issuer::new("https://issuer.example/pool", "shop", Some(&format!("http://{free}"))).unwrap();
     is_unavailable(&gone, &token).await;
@@ -308,7 +309,7 @@ async fn a_silent_issuer_delays_concurrent_requests_only_briefly() {
 }
 
 #[tokio::test]
-async fn cached_keys_are_used_for_another_hour_while_their_issuer_is_unavailable() {
+async fn cached_keys_are_used_for_two_hours_while_their_issuer_is_unavailable() {
     let (test, issuer, ahead) = with_clock().await;
     let token = test.token(&json!({ "sub": "ann", "exp": 9_999_999_999_u64 }));
     assert_eq!(who(&issuer, &token).await, customer("ann"));

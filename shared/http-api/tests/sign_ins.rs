@@ -64,8 +64,8 @@ impl TestFunction {
     }
 }
 
-/// A handler of a public route, which verifies tokens itself. The test skips the verification, and
-/// passes the claims of the token.
+/// A handler of a public route. Deployed handlers of such routes verify the token themselves. This
+/// handler skips the verification, because the test's event already contains the claims.
 async fn window(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = services.unless_ended(request.caller().clone()).await?;
     Ok(Response::ok(&caller.key()))
@@ -76,7 +76,7 @@ fn max_age() -> i64 {
 }
 
 #[tokio::test]
-async fn a_token_whose_session_has_ended_is_refused_within_the_stated_time() {
+async fn the_tokens_of_an_ended_session_are_refused_within_30_seconds() {
     let desk = TestFunction::open().await;
     let token = json!({"sub": "ann", "sid": "s"});
     assert_eq!(desk.send(&token).await.status, 200);
@@ -89,8 +89,8 @@ async fn a_token_whose_session_has_ended_is_refused_within_the_stated_time() {
         let refused = desk.send(&token).await;
         assert_eq!((refused.status, refused.code()), (401, Some("unauthenticated")));
     }
-    // For these sign-ins nothing is cached, so the tokens are refused at once. Cognito names the
-    // sign-in in another claim, and a token may name the session itself.
+    // Tokens that name the ended session in another way are refused, too. Cognito names the sign-in
+    // in `origin_jti` instead of `sid`, and `sid` may also contain the session's own id.
     for claims in [
         json!({"sub": "ann", "origin_jti": "s"}),
         json!({"sub": "ann", "sid": "session"}),
@@ -131,7 +131,7 @@ async fn the_consumption_of_a_request_has_read_units_for_reads_and_write_units_f
 }
 
 #[tokio::test]
-async fn a_customer_cannot_end_the_sign_in_of_another() {
+async fn a_customer_cannot_end_the_sign_in_of_another_customer() {
     let desk = TestFunction::open().await;
     desk.end("bob", "s").await;
     assert_eq!(desk.send(&json!({"sub": "ann", "sid": "s"})).await.status, 200);
@@ -152,7 +152,7 @@ async fn a_lookup_costs_one_read_unit_in_30_seconds_and_is_skipped_without_a_sig
     assert_eq!(desk.cost(&token).await, (200, 0.0));
     desk.step(max_age());
     assert_eq!(desk.cost(&token).await, (200, 1.0));
-    // If the clock was set back, the age of the result is unknown.
+    // The clock is set back, so the age of the result is unknown, and the item is read again.
     desk.step(-1);
     assert_eq!(desk.cost(&token).await, (200, 1.0));
     // An ended sign-in stays ended, so it is not read again.
@@ -164,7 +164,7 @@ async fn a_lookup_costs_one_read_unit_in_30_seconds_and_is_skipped_without_a_sig
 }
 
 #[tokio::test]
-async fn a_token_that_is_not_cached_is_refused_while_the_table_does_not_answer() {
+async fn a_token_whose_sign_in_is_not_cached_is_refused_while_the_table_does_not_answer() {
     let desk = TestFunction::open().await;
     let (known, unknown) = (json!({"sub": "ann", "sid": "s"}), json!({"sub": "ann", "sid": "t"}));
     assert_eq!(desk.send(&known).await.status, 200);

@@ -108,8 +108,8 @@ impl<E: Entity> Change<E> {
 /// Declares an entity: its struct, its name in the table, and a [`Change`] method for each
 /// `mutable` field.
 ///
-/// The methods are in the trait that `by` names. A `fixed` field has no method. It changes only
-/// with an [`IndexEntry`], in a function of the schema crate, or never.
+/// The methods are in the trait that `by` names. A `fixed` field has no method. Only an
+/// [`IndexEntry`] or a function of the schema crate can change it.
 #[macro_export]
 macro_rules! entity {
     (

@@ -46,6 +46,8 @@ use crate::instant::Instant;
 pub const LIFETIME_SECONDS: i64 = 24 * 60 * 60;
 /// The maximum length of a cursor, in characters.
 pub const MAX_CURSOR_BYTES: usize = 1024;
+/// The maximum length of any sealed text, in characters.
+pub const MAX_SEALED_BYTES: usize = 8 * 1024;
 
 const VERSION: u8 = 1;
 const MAX_KEY_NAME_BYTES: usize = 16;
@@ -89,7 +91,7 @@ pub enum CursorKeyError {
     /// a name has 1 to 16 bytes.
     #[error("cursor keys must be a comma-separated list of name:base64")]
     Malformed,
-    /// A key is not 32 bytes.
+    /// A key does not have exactly 32 bytes.
     #[error("a cursor key must have 32 bytes")]
     Length,
     /// The sealed text would be too long, the sort key is malformed, or the system provides no
@@ -101,7 +103,7 @@ pub enum CursorKeyError {
 /// Reads keys in the form `name:base64(32 bytes)`, separated by commas.
 ///
 /// # Errors
-/// [`CursorKeyError`] when the text has no usable key.
+/// [`CursorKeyError`] when the text is not a list of usable keys.
 pub fn named_keys(keys: &str) -> Result<Vec<(String, [u8; KEY_BYTES])>, CursorKeyError> {
     let read = |entry: &str| {
         let (name, key) = entry.trim().split_once(':').ok_or(CursorKeyError::Malformed)?;
@@ -133,7 +135,7 @@ impl Cursors {
     /// Reads keys in the form `name:base64(32 bytes)`, separated by commas. The first key seals.
     ///
     /// # Errors
-    /// [`CursorKeyError`] when the text has no usable key.
+    /// [`CursorKeyError`] when the text is not a list of usable keys.
     pub fn new(keys: &str) -> Result<Self, CursorKeyError> {
         let keys = named_keys(keys)?
             .into_iter()
@@ -148,15 +150,25 @@ impl Cursors {
     /// Seals the sort key at which a page ended.
     ///
     /// # Errors
-    /// [`CursorKeyError::Seal`] when this crate did not make the sort key, or it is far too long.
+    /// [`CursorKeyError::Seal`] when this crate did not make the sort key, or when the cursor would
+    /// be longer than [`MAX_CURSOR_BYTES`].
     pub fn seal(&self, scope: &Scope<'_>, sort_key: &str, now: Instant) -> Result<String, CursorKeyError> {
-        let (name, key) = self.keys.first().ok_or(CursorKeyError::Seal)?;
         let parts = encoding::split(sort_key).ok_or(CursorKeyError::Seal)?;
         if parts.iter().any(|part| part.contains('\0')) {
             return Err(CursorKeyError::Seal);
         }
+        let text = self.seal_text(scope, &parts.join("\0"), now)?;
+        if text.len() > MAX_CURSOR_BYTES { Err(CursorKeyError::Seal) } else { Ok(text) }
+    }
+
+    /// Seals any text for a client that must neither read nor change it. `scope` names its purpose.
+    ///
+    /// # Errors
+    /// [`CursorKeyError::Seal`] when the sealed text would be longer than [`MAX_SEALED_BYTES`].
+    pub fn seal_text(&self, scope: &Scope<'_>, text: &str, now: Instant) -> Result<String, CursorKeyError> {
+        let (name, key) = self.keys.first().ok_or(CursorKeyError::Seal)?;
         let mut sealed = now.plus_seconds(LIFETIME_SECONDS).as_seconds().to_be_bytes().to_vec();
-        sealed.extend(parts.join("\0").into_bytes());
+        sealed.extend(text.as_bytes());
         let mut nonce = [0; NONCE_LEN];
         self.random.fill(&mut nonce).map_err(|_| CursorKeyError::Seal)?;
         key.seal_in_place_append_tag(
@@ -170,7 +182,7 @@ impl Cursors {
         bytes.extend(nonce);
         bytes.extend(sealed);
         let text = URL_SAFE_NO_PAD.encode(bytes);
-        if text.len() > MAX_CURSOR_BYTES { Err(CursorKeyError::Seal) } else { Ok(text) }
+        if text.len() > MAX_SEALED_BYTES { Err(CursorKeyError::Seal) } else { Ok(text) }
     }
 
     /// Returns the sort key at which a page ended.
@@ -181,7 +193,19 @@ impl Cursors {
         if cursor.len() > MAX_CURSOR_BYTES {
             return Err(CursorInvalid);
         }
-        let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| CursorInvalid)?;
+        let parts = self.open_text(scope, cursor, now)?;
+        Ok(parts.split('\0').map(encoding::encode).collect::<Vec<_>>().join("#"))
+    }
+
+    /// Returns the text that [`Self::seal_text`] has sealed.
+    ///
+    /// # Errors
+    /// [`CursorInvalid`] for anything but an unexpired text of this scope.
+    pub fn open_text(&self, scope: &Scope<'_>, sealed: &str, now: Instant) -> Result<String, CursorInvalid> {
+        if sealed.len() > MAX_SEALED_BYTES {
+            return Err(CursorInvalid);
+        }
+        let bytes = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| CursorInvalid)?;
         let (version, rest) = bytes.split_first().ok_or(CursorInvalid)?;
         let (length, rest) = rest.split_first().ok_or(CursorInvalid)?;
         let (name, rest) = rest.split_at_checked(usize::from(*length)).ok_or(CursorInvalid)?;
@@ -194,11 +218,10 @@ impl Cursors {
         let mut sealed = sealed.to_vec();
         let opened =
             key.open_in_place(nonce, Aad::from(scope.authenticated()), &mut sealed).map_err(|_| CursorInvalid)?;
-        let (expires, parts) = opened.split_first_chunk::<8>().ok_or(CursorInvalid)?;
+        let (expires, text) = opened.split_first_chunk::<8>().ok_or(CursorInvalid)?;
         if i64::from_be_bytes(*expires) <= now.as_seconds() {
             return Err(CursorInvalid);
         }
-        let parts = std::str::from_utf8(parts).map_err(|_| CursorInvalid)?;
-        Ok(parts.split('\0').map(encoding::encode).collect::<Vec<_>>().join("#"))
+        Ok(std::str::from_utf8(text).map_err(|_| CursorInvalid)?.to_owned())
     }
 }

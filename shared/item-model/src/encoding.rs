@@ -103,7 +103,7 @@ pub fn split(key: &str) -> Option<Vec<String>> {
     key.split(DELIMITER).map(decode).collect()
 }
 
-/// A value that can be a part of a key. The text of two values must sort like the values.
+/// A value that can be a part of a key. The texts of two values must sort like the values.
 pub trait Part {
     /// Appends the part, already escaped.
     fn write(&self, out: &mut String);

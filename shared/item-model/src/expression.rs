@@ -67,8 +67,8 @@ pub fn number(value: impl std::fmt::Display) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 
-/// Returns the smallest `expires_at` of an item that has not expired at `now`. An item that expires
-/// exactly at `now` has expired.
+/// Returns the lower bound for conditions on `expires_at`: an item has not expired at `now` if its
+/// `expires_at` is at least this value. An item that expires exactly at `now` has expired.
 ///
 /// Conditions compare `expires_at`, not the time to live. Readers hide items by `expires_at` too
 /// ([`crate::item::Entity::is_expired`]). The time to live has only whole seconds, so it could give
@@ -85,9 +85,9 @@ pub enum Compare {
     Lacks,
     /// The attribute has this value.
     Is(AttributeValue),
-    /// The attribute is at least this.
+    /// The attribute is at least this value.
     AtLeast(AttributeValue),
-    /// The attribute is less than this.
+    /// The attribute is less than this value.
     Below(AttributeValue),
 }
 
@@ -127,15 +127,15 @@ pub enum Condition {
 }
 
 impl Condition {
-    /// Requires the version that the client named.
+    /// Requires that the item has the version that the client named.
     #[must_use]
     pub fn version(version: u64) -> Self {
         Self::Is("version", number(version))
     }
 
-    /// Requires the visible version of the item that was read, and the same incarnation. A new
-    /// incarnation may have the same version, because it started at version 1 again. So the
-    /// condition compares `born`, too.
+    /// Requires that the item's visible version and its incarnation are unchanged since it was
+    /// read. A new incarnation may have the same version, because it started at version 1 again. So
+    /// the condition compares `born`, too.
     ///
     /// # Errors
     /// [`EncodeError::Value`].
@@ -211,7 +211,7 @@ impl Condition {
 pub enum Step {
     /// Give the attribute this value.
     Set(&'static str, AttributeValue),
-    /// Give the attribute this value unless it has one.
+    /// Give the attribute this value unless the attribute already exists.
     SetIfMissing(&'static str, AttributeValue),
     /// Give the map's entry this value.
     SetEntry(&'static str, String, AttributeValue),
@@ -221,12 +221,12 @@ pub enum Step {
     RemoveEntry(&'static str, String),
     /// Add to a number. A missing number counts as 0.
     Add(&'static str, i64),
-    /// Add to a number in an attribute with a name from data. A missing number counts as 0.
+    /// Add to a number in an attribute whose name comes from data. A missing number counts as 0.
     AddNamed(String, i64),
     /// Add the text to the set of strings. A missing set counts as empty.
     Include(&'static str, String),
-    /// Remove the text from the set of strings. DynamoDB removes the attribute with its last
-    /// member.
+    /// Remove the text from the set of strings. If the set becomes empty, DynamoDB removes the
+    /// attribute.
     Exclude(&'static str, String),
 }
 

@@ -96,8 +96,8 @@ pub trait Id {
 }
 
 crate::ids! { check:
-    /// The birth mark of an item, a time-ordered id given at its creation. A key that is used again
-    /// holds another incarnation, with another birth mark.
+    /// The birth mark of an item, a time-ordered id given at its creation. If the item is deleted
+    /// and created again under the same key, the new item has another birth mark.
     Born
 }
 
@@ -108,7 +108,7 @@ impl Born {
         Self("counter".to_owned())
     }
 
-    /// Returns the birth mark of an item that an id identifies. Every write of the item gives it
+    /// Returns the birth mark of an item that this id identifies. Every write of the item gives it
     /// the same birth mark.
     #[must_use]
     pub fn of(id: &impl Id) -> Self {

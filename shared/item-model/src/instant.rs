@@ -85,6 +85,12 @@ impl Instant {
         self.datetime().year()
     }
 
+    /// Returns the calendar month in UTC, from 1 to 12.
+    #[must_use]
+    pub fn month(self) -> u8 {
+        u8::from(self.datetime().month())
+    }
+
     /// Returns the day in UTC, such as `2017-01-01`.
     #[must_use]
     pub fn day(self) -> String {

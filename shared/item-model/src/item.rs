@@ -34,7 +34,7 @@ pub fn is_reserved(attribute: &str) -> bool {
 }
 
 /// Fails the build when an entity's field has the name of an attribute of the model.
-// Constant evaluation has no iterators. The indices are below the lengths.
+// Constant evaluation has no iterators, so the loops split the slices.
 #[allow(clippy::indexing_slicing)]
 pub const fn assert_not_reserved(fields: &[&str]) {
     let mut fields = fields;
@@ -66,12 +66,13 @@ pub struct Meta {
     /// The number of changes that clients see, from 1. It is the ETag.
     #[serde(deserialize_with = "counted")]
     pub version: u64,
-    /// The number of writes, from 1, including writes of copies. It orders copies and search
-    /// documents. The `rev` of a key with copies or search documents never restarts.
+    /// The number of writes, from 1, including writes that leave `version` unchanged. It orders the
+    /// states of copies and search documents. The `rev` of a key with copies or search documents
+    /// never restarts.
     #[serde(deserialize_with = "counted")]
     pub rev: u64,
-    /// The birth mark, a time-ordered id given at creation. A key that is used again holds another
-    /// incarnation, with another birth mark.
+    /// The birth mark, a time-ordered id given at creation. If the item is deleted and created
+    /// again under the same key, the new item is another incarnation with another birth mark.
     pub born: Born,
     /// The creation time of this incarnation.
     pub created_at: Instant,
@@ -305,9 +306,9 @@ pub fn key_of(item: &Item) -> Option<Key> {
 
 /// Returns the item's size as DynamoDB counts it for limits and capacity.
 ///
-/// Names and values count in UTF-8. A number takes about one byte for two digits, plus one byte. A
-/// list or map takes three bytes plus one for each element. (Developer Guide, "DynamoDB item sizes
-/// and formats".)
+/// Names and texts count with their bytes of UTF-8. A number takes about one byte for two digits,
+/// plus one byte. A list or map takes three bytes, and one byte in addition to the size of each
+/// element. (Developer Guide, "DynamoDB item sizes and formats".)
 #[must_use]
 pub fn size(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len() + value_size(value)).sum()

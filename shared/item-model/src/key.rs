@@ -54,7 +54,7 @@ macro_rules! key_text {
                 }
             }
 
-            /// Creates a key from a prefix and its parts. It escapes the parts.
+            /// Creates a key from a prefix and parts. This function escapes the parts.
             ///
             /// # Errors
             /// [`KeyError`] when the result is over the limit.
@@ -101,8 +101,8 @@ pub struct Key {
 
 /// Returns the hash of a key, for names that must be short or must not reveal the key.
 ///
-/// It is the hexadecimal SHA-256 of the partition key and the sort key, each after its length. The
-/// lengths make the input different for every key.
+/// It is the hexadecimal SHA-256 of the partition key and the sort key, each preceded by its
+/// length. With the lengths, no two keys have the same hash input.
 #[must_use]
 pub fn hash(partition: &str, sort: &str) -> String {
     let mut context = Context::new(&SHA256);
@@ -156,8 +156,8 @@ impl Index {
     /// is the reason for this choice.
     ///
     /// # Panics
-    /// In a constant this fails the build: when a key attribute does not begin with `GSI`, or when
-    /// there are more than [`MAX_PROJECTED`] attributes.
+    /// A constant does not compile when a key attribute does not begin with `GSI`, or when
+    /// `projected` has more than [`MAX_PROJECTED`] attributes.
     #[must_use]
     pub const fn new(
         name: &'static str,
@@ -192,8 +192,8 @@ impl Index {
     ///
     /// An index has at most [`MAX_PROJECTED`] of them, and DynamoDB cannot change them later:
     /// another projection needs another index. An index carries the attributes that a list shows,
-    /// so that one request reads a page. It carries no others, because each write that changes a
-    /// projected attribute costs extra.
+    /// so that one request reads a page. It carries no other attributes, because each write that
+    /// changes a projected attribute costs extra.
     #[must_use]
     pub const fn projected(self) -> &'static [&'static str] {
         self.projected

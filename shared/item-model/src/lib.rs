@@ -4,11 +4,11 @@
 //! declares its entities and access patterns with [`prelude`], and the `table` crate executes the
 //! requests.
 //!
-//! - [`encoding`] and [`key`]: keys with text that sorts like their parts.
+//! - [`encoding`] and [`key`]: keys whose text sorts like their parts.
 //! - [`id`] and [`instant`]: typed parts of keys.
-//! - [`item`]: the attributes of every item, and its decoder.
-//! - [`change`] and [`expression`]: updates that cannot leave an outdated index key, and
-//!   conditions.
+//! - [`item`]: the attributes that every item has, and the decoder of items.
+//! - [`change`] and [`expression`]: conditions, and updates that cannot leave an outdated index
+//!   key behind.
 //! - [`pattern`] and [`request`]: access patterns and requests as data.
 //! - [`cursor`]: sealed positions in a list.
 //! - [`shard`]: lists that are spread over several partitions.

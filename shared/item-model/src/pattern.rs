@@ -31,8 +31,8 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Returns the IAM actions that the operation needs. A condition check in a transaction needs
-    /// an additional one.
+    /// Returns the IAM actions that the operation needs. Those of a transaction include the action
+    /// for condition checks.
     #[must_use]
     pub const fn actions(self) -> &'static [&'static str] {
         match self {
@@ -74,7 +74,7 @@ pub struct Pattern {
     pub operation: Operation,
     /// The index, or [`None`] for the table itself.
     pub index: Option<Index>,
-    /// The key condition, in key text.
+    /// The key condition, with placeholders such as `<author>`.
     pub key: &'static str,
     /// For a read, the result. For a write, its condition.
     pub detail: &'static str,

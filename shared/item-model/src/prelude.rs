@@ -74,8 +74,8 @@ pub trait QueryRequest: Sized {
     fn sharded(pattern: &'static Pattern, partitions: Vec<PartitionKey>, range: Range) -> Self;
 
     /// Reads the same range of every shard of a list whose number of shards may change. The
-    /// function `partitions` returns the item collections of one shard. No two items of the list
-    /// have the same sort key.
+    /// function `partitions` returns the item collections of one shard. Two items of the list must
+    /// not have the same sort key.
     ///
     /// # Errors
     /// The errors of `partitions`.
@@ -147,7 +147,7 @@ impl<L> TransactionRequest<L> for Transaction<L> {
     }
 }
 
-/// Makes a write with its condition, or without one.
+/// Makes a write with its condition, or without a condition.
 pub trait GuardedWrite: Sized {
     /// Writes a whole item.
     ///
@@ -161,7 +161,7 @@ pub trait GuardedWrite: Sized {
     /// Deletes an item.
     fn delete(key: Key, condition: Condition) -> Self;
 
-    /// Writes nothing and checks the condition, for a transaction that depends on another item.
+    /// Checks a condition on an item that the transaction does not write.
     fn check(key: Key, condition: Condition) -> Self;
 
     /// Writes a whole item, without a condition.
@@ -209,8 +209,8 @@ impl GuardedWrite for Guarded {
 
 /// Changes fields by name. The schema crate decides which fields other crates may change, and how.
 pub trait ChangeFields: Sized {
-    /// Begins another incarnation under the same key. `born` and `created_at` are new, while
-    /// `version` and `rev` continue.
+    /// Begins another incarnation of the item under the same key. `born` and `created_at` are new,
+    /// while `version` and `rev` continue.
     #[must_use]
     fn reborn(self, born: &Born, at: Instant) -> Self;
 
@@ -238,7 +238,7 @@ pub trait ChangeFields: Sized {
     #[must_use]
     fn add(self, name: &'static str, amount: i64) -> Self;
 
-    /// Adds to the number in an attribute with a name from data, such as a currency.
+    /// Adds to the number in an attribute whose name comes from data, such as a currency.
     #[must_use]
     fn add_named(self, name: &str, amount: i64) -> Self;
 

@@ -37,7 +37,7 @@ impl Range {
 /// For a list with several shards, the executor queries each partition and merges the results. The
 /// page ends at one sort key, which is the same for all partitions. Most sort keys end in an id and
 /// are unique. If several shards have items with the same sort key, a page contains all of them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Query<T> {
     pub(crate) pattern: &'static Pattern,
     pub(crate) partitions: Vec<PartitionKey>,
@@ -50,8 +50,8 @@ pub struct Query<T> {
 }
 
 impl<T> Query<T> {
-    /// Sets the maximum number of items in a page, 100 by default. If several shards have items
-    /// with the same sort key, the limit counts sort keys.
+    /// Sets the maximum number of items in a page, 100 by default. Items of several shards that
+    /// have the same sort key count as one.
     #[must_use]
     pub const fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
@@ -83,9 +83,9 @@ impl<T> Query<T> {
         &self.partitions
     }
 
-    /// Returns the partitions to query before all others, and the others. The first ones are those
-    /// that items may leave while the number of shards changes. Without such a change there are
-    /// none.
+    /// Returns the partitions to query first, and the partitions to query afterwards. Items may
+    /// leave the first partitions while the number of shards changes. Without such a change, the
+    /// first slice is empty.
     #[must_use]
     pub fn steps(&self) -> (&[PartitionKey], &[PartitionKey]) {
         self.partitions.split_at(self.first.min(self.partitions.len()))

@@ -164,7 +164,8 @@ pub struct Rendered {
     pub values: Vec<(String, AttributeValue)>,
 }
 
-/// A conditional write of one item. `R` is the type of the item that an update returns, or `()`.
+/// A write of one item, with or without a condition. `R` is the type of the item that an update
+/// returns, or `()`.
 #[derive(Debug)]
 pub struct Single<R> {
     pub(crate) pattern: &'static Pattern,

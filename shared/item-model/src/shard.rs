@@ -2,8 +2,8 @@
 //!
 //! A DynamoDB partition takes about 1,000 writes a second. A list keyed by a status or a tier alone
 //! would send every write of the list to one partition. So the partition key of the list contains
-//! the number of a shard. The hash of the member's id selects the shard, so a later update computes
-//! the same key without a read.
+//! the number of a shard. The hash of a list member's id selects the shard, so a later update
+//! computes the same key without a read.
 //!
 //! ```
 //! use item_model::key::PartitionKey;
@@ -22,15 +22,16 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// The maximum number of shards of a list whose number changes. A page queries every shard.
+/// The maximum number of shards of a list whose number of shards changes. A read of one page
+/// queries every shard.
 pub const MAX_SHARDS: u32 = 64;
 
 /// The number of shards of a list.
 ///
 /// The number may be raised, because readers query all shards. An existing member stays in its
 /// shard until its next write. During a deployment, old execution environments do not read the new
-/// shards. So raising the number takes two deployments: first the readers, then the writers. A
-/// [`Layout`] changes the number without a deployment.
+/// shards. So raising the number takes two deployments: the first of the readers, the second of the
+/// writers. A [`Layout`] changes the number without a deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Shards(pub u32);
@@ -57,42 +58,42 @@ impl Shards {
 
 /// The shards of a list whose number of shards may change while functions use the list.
 ///
-/// A member carries the number by which its key was derived, so old and new keys exist beside each
-/// other. During a change, members move from their old shard to their new one. One number divides
-/// the other. So a member either keeps its shard, or moves from one group of shards to another
-/// group. [`Layout::steps`] returns both groups. A reader that reads the first group to its end,
-/// and then the second, misses no member.
+/// A member carries the number of shards with which its key was computed, so old and new keys exist
+/// beside each other. During a change, members move from their old shard to their new shard. One of
+/// the two numbers of shards divides the other. So a member either keeps its shard, or moves from
+/// one group of shards to another group. [`Layout::steps`] returns both groups. A reader that reads
+/// the first group to its end, and then the second, misses no member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
-    /// The number before the change.
+    /// The number of shards before the change.
     pub from: Shards,
-    /// The number after the change.
+    /// The number of shards after the change.
     pub to: Shards,
-    /// The number of new members: one of the two.
+    /// The number of shards for new members: either `from` or `to`.
     pub write: Shards,
 }
 
 impl Layout {
-    /// Returns the layout of a list whose number does not change at present.
+    /// Returns the layout of a list whose number of shards does not change at present.
     #[must_use]
     pub const fn stable(shards: Shards) -> Self {
         Self { from: shards, to: shards, write: shards }
     }
 
-    /// Returns whether the number does not change at present.
+    /// Returns whether the number of shards does not change at present.
     #[must_use]
     pub fn is_stable(&self) -> bool {
         self.from == self.to
     }
 
-    /// Returns whether members with this number may exist.
+    /// Returns whether members whose keys were computed with this number of shards may exist.
     #[must_use]
     pub fn has(&self, shards: Shards) -> bool {
         shards == self.from || shards == self.to
     }
 
-    /// Returns the shards that members may leave, and the other shards. A stable layout has none of
-    /// the first kind.
+    /// Returns the shards that members may leave, and the other shards. In a stable layout, the
+    /// first group is empty.
     #[must_use]
     pub fn steps(&self) -> [Range<u32>; 2] {
         let [from, to] = [self.from, self.to].map(|shards| shards.0.clamp(1, MAX_SHARDS));

@@ -21,6 +21,7 @@ use crate::mark::Mark;
 use crate::media::UnsettledObject;
 use crate::membership::{Membership, ProductCategories};
 use crate::metric::MetricPoint;
+use crate::order::addresses::OrderAddresses;
 use crate::order::open::OpenOrders;
 use crate::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatusEvent, ReferenceClaim};
 use crate::organization::invitation::{Invitation, Invitations};
@@ -28,7 +29,9 @@ use crate::organization::{Member, Organization, Team};
 use crate::picking::{PickingStations, WaitingJob};
 use crate::picture::ProductPictures;
 use crate::place::{PlaceSales, SalePlace, StoreLocation};
+use crate::pricing::{Pricing, ShippingZone, TaxRule};
 use crate::product::{Product, ProductContent, ProductSales, ReviewStats, Stock};
+use crate::promotion::{CustomerUses, Promotion, PromotionCode, PromotionUses};
 use crate::question::{Answer, CustomerQuestion, Question};
 use crate::quota::QuotaDay;
 use crate::recipient::{MailDay, MailStop};
@@ -38,6 +41,7 @@ use crate::revocation::Revocation;
 use crate::sales::Sale;
 use crate::session::Session;
 use crate::settings::Settings;
+use crate::variant::Variant;
 use crate::verification::EmailVerification;
 use crate::wallet::{Wallet, WalletEntry};
 
@@ -87,10 +91,11 @@ macro_rules! entities {
 
 entities! {
     Answer Cart CategoryAbout CategoryMove CategoryNode Counter CounterShard Customer CustomerDocument CustomerOrder
-    CustomerQuestion Document DocumentSection DocumentVersion EmailClaim EmailVerification Erasure Expiration Follow
-    GuestCart Heartbeat IdempotencyRecord Invitation Invitations Invoice InvoiceCounter Like LikeCount Mail MailDay
-    MailStop Mark Member Membership MetricPoint OpenOrders Order OrderLine OrderLog OrderStatusEvent Organization
-    PickingStations PlaceSales Product ProductCategories ProductContent ProductPictures ProductSales Question
-    QuotaDay Rank RecentReview ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SalePlace Session
-    Settings Stock StoreLocation Tally Team UnsettledObject UsernameClaim WaitingJob Wallet WalletEntry
+    CustomerQuestion CustomerUses Document DocumentSection DocumentVersion EmailClaim EmailVerification Erasure
+    Expiration Follow GuestCart Heartbeat IdempotencyRecord Invitation Invitations Invoice InvoiceCounter Like
+    LikeCount Mail MailDay MailStop Mark Member Membership MetricPoint OpenOrders Order OrderAddresses OrderLine
+    OrderLog OrderStatusEvent Organization PickingStations PlaceSales Pricing Product ProductCategories
+    ProductContent ProductPictures ProductSales Promotion PromotionCode PromotionUses Question QuotaDay Rank
+    RecentReview ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SalePlace Session Settings
+    ShippingZone Stock StoreLocation Tally TaxRule Team UnsettledObject UsernameClaim Variant WaitingJob Wallet WalletEntry
 }

@@ -37,13 +37,23 @@ ids! { check_id:
     SectionName
     /// The name of a metric.
     MetricName
-    /// The id of a metric's point, given by the client or generated. If the client sends an id
-    /// again, it means the same point.
+    /// The id of a metric's point, given by the client or generated. A client that sends an id
+    /// again means the same point.
     PointId
     /// The name of a counter, such as `product:1082185`.
     CounterName
     /// The id of an upload, and of the picture or text made from it.
     MediaId
+    /// The id of a shipping zone.
+    ZoneId
+    /// The id of a shipping method.
+    MethodId
+    /// The id of a tax rule.
+    TaxRuleId
+    /// The id of a promotion.
+    PromotionId
+    /// The name of a category of goods with a tax rate of its own, such as "reduced".
+    TaxCategory
 }
 
 ids! { check:
@@ -53,8 +63,8 @@ ids! { check:
 }
 
 impl StoreId {
-    /// Returns `online`, the shop that counts the orders without a physical shop. Staff may create
-    /// it like any other shop, to set the country and city of its sales.
+    /// Returns `online`, the id of the shop for all orders without a physical shop. Staff may
+    /// create this shop like any other shop, to set the country and city of its sales.
     #[must_use]
     pub fn online() -> Self {
         Self("online".to_owned())

@@ -85,7 +85,7 @@ pub const GSI3: Index = Index::new(
         "updated_at",
         "version",
     ],
-    "It has the attributes that lists of shipments and sales show, and complete reviews.",
+    "It has complete reviews, and the attributes that appear in lists of shipments and sales.",
 );
 
 /// Every index.

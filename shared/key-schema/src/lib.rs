@@ -27,13 +27,13 @@ pub mod index;
 pub mod registry;
 pub mod text;
 
-pub use catalogue::{category, leaderboard, membership, product, review};
+pub use catalogue::{category, leaderboard, membership, product, review, variant};
 pub use community::{follow, graph, like, organization, question};
 pub use content::{document, media, picture};
 pub use customers::{code, customer, erasure, quota, residence, revocation, session, verification};
 pub use item_model::{change, cursor, encoding, expression, instant, item, key, pattern, reach, request, shard};
 pub use operations::{
-    archive, counter, expiration, heartbeat, idempotency, lists, mail, mark, metric, recipient, settings,
+    archive, counter, expiration, heartbeat, idempotency, lists, mail, mark, metric, month, recipient, settings,
 };
-pub use orders::{cart, guest_cart, invoice, order, picking, place, sales};
+pub use orders::{cart, guest_cart, invoice, order, picking, place, pricing, promotion, sales};
 pub use payments::{money, wallet};

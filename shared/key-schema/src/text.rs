@@ -13,7 +13,8 @@ use crate::id;
 /// and `a\u{200D}nn` to `ann`.
 ///
 /// This form includes the mappings of the PRECIS profile `UsernameCaseMapped` (RFC 8265): width,
-/// case and NFC. The profile also refuses spaces and symbols. User names may contain them here.
+/// case and NFC. The profile also refuses spaces and symbols, but this shop's user names may
+/// contain them.
 #[must_use]
 pub fn fold(text: &str) -> String {
     claim_form(&without_invisible(text))
@@ -52,16 +53,33 @@ const fn is_invisible(c: char) -> bool {
 
 /// Returns whether a character has no defined appearance: separators of lines and paragraphs, marks
 /// of annotations, the private-use areas and noncharacters. Two names that differ only in such
-/// characters would look alike. Earlier versions accepted them, so only new names are refused.
+/// characters would look alike. Earlier releases accepted such names, so only new ones are refused.
 const fn is_unprintable(c: char) -> bool {
     let is_noncharacter = matches!(c, '\u{FDD0}'..='\u{FDEF}') || c as u32 & 0xFFFE == 0xFFFE;
     is_noncharacter
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E000}'..='\u{F8FF}' | '\u{F0000}'..)
 }
 
+/// Returns a name from a request without its invisible characters. The name is for other readers
+/// and is not unique.
+///
+/// # Errors
+/// [`NameError::Unprintable`], or [`NameError::Blank`] if no other character than white space
+/// remains.
+pub fn visible_name(text: &str) -> Result<String, NameError> {
+    let visible = without_invisible(text);
+    if visible.contains(is_unprintable) {
+        Err(NameError::Unprintable)
+    } else if visible.trim().is_empty() {
+        Err(NameError::Blank)
+    } else {
+        Ok(visible)
+    }
+}
+
 /// Normalises a text with NFKC and full case folding, repeated until stable. The keys of claims
-/// have this form. The form equals [`fold`] for a text without invisible characters. Earlier
-/// versions accepted names with such characters.
+/// have this form. The form equals [`fold`], except for a name with invisible characters, which
+/// earlier releases accepted.
 fn claim_form(text: &str) -> String {
     // A quick path: most names are ASCII, and every read of a customer folds two names.
     if text.is_ascii() {
@@ -72,7 +90,7 @@ fn claim_form(text: &str) -> String {
     caseless::default_case_fold_str(&folded).nfkc().collect()
 }
 
-/// The longest name in a mail, in characters.
+/// The maximum length of a name in a mail, in characters.
 pub const MAX_MAILED_NAME: usize = 60;
 
 /// Returns a customer's name in a form that is safe in a mail, or `None` if no character remains.
@@ -80,7 +98,7 @@ pub const MAX_MAILED_NAME: usize = 60;
 /// A customer could choose a name that misleads the reader of the shop's mail. So the result is one
 /// line of at most [`MAX_MAILED_NAME`] characters. It has no control characters, and no characters
 /// that reorder or hide text. It has no web or mail address: no path, no scheme, no `www…` and no
-/// dotted domain in any script. Numbers stay, so a mail program may show a link to a telephone
+/// dotted domain in any script. Digits stay, so a mail program may show a link to a telephone
 /// number.
 #[must_use]
 pub fn mailed_name(name: &str) -> Option<String> {
@@ -153,29 +171,30 @@ macro_rules! folded {
         }
 
         impl $name {
-            /// Returns the text as the customer wrote it, without invisible characters. A name that
-            /// an earlier version stored may have such characters.
+            /// Returns the text as the customer wrote it, without invisible characters. Only a name
+            /// that an earlier release stored may still have such characters.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.text
             }
 
-            /// Returns the normalised text of the name's claim, for comparisons. It equals [`fold`]
-            /// except for names of earlier versions with invisible characters.
+            /// Returns the normalised text of the name's claim, for comparisons. It equals
+            /// [`fold`], except for a name with invisible characters, which an earlier release
+            /// stored.
             #[must_use]
             pub fn folded(&self) -> String {
                 claim_form(&self.text)
             }
 
-            /// Returns whether the request had exactly the text of a name that an earlier version
-            /// stored with invisible characters. Such a request does not change the name.
+            /// Returns whether the request's text has invisible characters and is exactly `stored`,
+            /// a name of an earlier release. Such a request does not change the name.
             #[must_use]
             pub fn is_typed_as(&self, stored: &Self) -> bool {
                 self.typed.as_deref() == Some(stored.as_str())
             }
 
-            /// Returns the form in which an earlier version would have claimed the text of the
-            /// request. Returns [`None`] if that is [`Self::folded`].
+            /// Returns the form in which an earlier release would have claimed the text of the
+            /// request. Returns [`None`] if that form equals [`Self::folded`].
             #[must_use]
             pub fn folded_earlier(&self) -> Option<String> {
                 self.typed.as_deref().map(claim_form)
@@ -263,14 +282,17 @@ impl Email {
     /// Returns whether a mail service reads the text as exactly one recipient.
     ///
     /// Some characters are refused because they make lists, names, groups and comments in an
-    /// address field. Characters outside ASCII are refused because SES sends only to ASCII
-    /// addresses. A domain with an empty label, such as a dot at its end, is refused too. It would
-    /// be another spelling of an address, and each spelling has a separate limit of mails.
+    /// address field. The beginning of an encoded word (RFC 2047), `=?`, is refused because a mail
+    /// service could decode the word to such characters. Characters outside ASCII are refused
+    /// because SES sends only to ASCII addresses. A domain with an empty label, such as a dot at
+    /// its end, is refused too. Otherwise one address would have several spellings, and each
+    /// spelling has a separate limit of mails.
     #[must_use]
     pub fn is_mailable(&self) -> bool {
         const SPECIAL: [char; 11] = [',', ';', ':', '<', '>', '(', ')', '[', ']', '"', '\\'];
         let mut labels = self.text.split(['@', '.']);
-        self.text.is_ascii() && !self.text.contains(SPECIAL) && labels.all(|label| !label.is_empty())
+        let is_plain = self.text.is_ascii() && !self.text.contains(SPECIAL) && !self.text.contains("=?");
+        is_plain && labels.all(|label| !label.is_empty())
     }
 }
 

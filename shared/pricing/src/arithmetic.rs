@@ -5,15 +5,16 @@ use std::cmp::Reverse;
 
 use crate::PricingError;
 
-/// Returns `amount · numerator / denominator`, rounded half up. A denominator of zero is an
-/// overflow.
+/// Returns `amount · numerator / denominator`, rounded half up.
 ///
 /// # Errors
-/// [`PricingError`] when the amount is negative or the result does not fit.
+/// [`PricingError`] when the amount is negative, the denominator is zero, or the result does not
+/// fit.
 pub fn part(amount: i64, numerator: u64, denominator: u64) -> Result<i64, PricingError> {
     let amount = u128::try_from(amount).map_err(|_| PricingError::Negative)?;
     let (numerator, denominator) = (u128::from(numerator), u128::from(denominator));
-    // Less than 2^63 · 2^64 · 2 + 2^64, so these cannot overflow.
+    // The largest result is 2 · (2^63 − 1) · (2^64 − 1) + 2^64 − 1. This is below 2^128, so no
+    // operation overflows.
     let doubled = 2 * amount * numerator + denominator;
     let rounded = doubled.checked_div(2 * denominator).ok_or(PricingError::Overflow)?;
     i64::try_from(rounded).map_err(|_| PricingError::Overflow)
@@ -26,8 +27,8 @@ pub fn part(amount: i64, numerator: u64, denominator: u64) -> Result<i64, Pricin
 /// If the amount is not larger than the sum of the weights, no share is larger than its weight.
 ///
 /// # Errors
-/// [`PricingError`] when the amount or a weight is negative, or all weights are zero and the amount
-/// is not.
+/// [`PricingError`] when the amount or a weight is negative, or when the amount is above zero and
+/// all weights are zero.
 pub fn spread(amount: i64, weights: &[i64]) -> Result<Vec<i64>, PricingError> {
     let amount = u128::try_from(amount).map_err(|_| PricingError::Negative)?;
     let weights = weights.iter().map(|weight| u128::try_from(*weight)).collect::<Result<Vec<_>, _>>();

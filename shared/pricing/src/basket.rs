@@ -98,7 +98,13 @@ impl Discounted {
             (shares.last().copied().unwrap_or_default(), totals.pop().unwrap_or_default());
         let lines: Vec<_> = (self.amounts.iter().zip(&self.left))
             .zip(shares.iter().zip(&totals))
-            .map(|((amount, left), (tax, total))| PricedLine { discount: amount - left, tax: *tax, total: *total })
+            .zip(&taxed)
+            .map(|(((amount, left), (tax, total)), (_, rate))| PricedLine {
+                discount: amount - left,
+                tax: *tax,
+                total: *total,
+                rate: *rate,
+            })
             .collect();
         let discounts = self.applied.iter().enumerate().map(|(at, applied)| {
             let of_shipping = if free == Some(at) { shipping_discount } else { 0 };
@@ -112,8 +118,13 @@ impl Discounted {
             tax: sum(shares)?,
             total: sum(lines.iter().map(|line| line.total).chain([shipping_total]))?,
         };
-        let shipping =
-            PricedShipping { price: shipping, discount: shipping_discount, tax: shipping_tax, total: shipping_total };
+        let shipping = PricedShipping {
+            price: shipping,
+            discount: shipping_discount,
+            tax: shipping_tax,
+            total: shipping_total,
+            rate: taxes.shipping,
+        };
         Ok(Priced { lines, shipping, discounts, tax_lines, totals })
     }
 }
@@ -143,6 +154,8 @@ pub struct PricedLine {
     pub tax: i64,
     /// The amount that the customer pays for the line.
     pub total: i64,
+    /// The rate of the tax. A line without it is not taxed.
+    pub rate: Option<TaxRate>,
 }
 
 /// The price of shipping.
@@ -156,6 +169,8 @@ pub struct PricedShipping {
     pub tax: i64,
     /// The amount that the customer pays for shipping.
     pub total: i64,
+    /// The rate of the tax. Without it, shipping is not taxed.
+    pub rate: Option<TaxRate>,
 }
 
 /// The totals of a basket: `total = items − discount + shipping`, plus the tax that prices do not

@@ -27,7 +27,7 @@ mod tax;
 
 pub use arithmetic::{part, spread};
 pub use basket::{Discounted, Line, Priced, PricedLine, PricedShipping, Totals};
-pub use promotion::{Promotion, Reduction};
+pub use promotion::{MAX_PROMOTIONS, Promotion, Reduction};
 pub use shipping::{Rate, Rates, Tier};
 pub use tax::{Rounding, TaxLine, TaxRate, Taxes};
 

@@ -12,10 +12,10 @@ pub enum Reduction {
     Percentage(u32),
     /// An amount, at most the price of the promotion's lines.
     Amount(i64),
-    /// Of each `buy + get` pieces of the promotion's lines, `get` pieces are free. The cheapest
-    /// pieces are free.
+    /// For every `buy + get` pieces of the promotion's lines, `get` pieces are free. The cheapest
+    /// pieces of these lines are free.
     BuyGet {
-        /// The number of pieces that are paid.
+        /// The number of pieces that are paid for.
         buy: u64,
         /// The number of pieces that are free.
         get: u64,
@@ -32,9 +32,9 @@ pub struct Promotion {
     /// The positions of the lines that the promotion reduces. Free shipping reduces no line, but
     /// the price of these lines must reach its `min_amount`.
     pub lines: Vec<usize>,
-    /// The minimum price of its lines before all discounts.
+    /// The minimum price of the promotion's lines before all discounts.
     pub min_amount: Option<i64>,
-    /// Whether it excludes all other promotions.
+    /// Whether the promotion excludes all others.
     pub exclusive: bool,
     /// The rank. Promotions with a higher priority are applied first. Promotions with the same
     /// priority are applied in their order in the list.
@@ -42,15 +42,24 @@ pub struct Promotion {
 }
 
 impl Promotion {
-    /// Returns whether the promotion has lines in the basket, and their price reaches its minimum.
+    /// Returns whether the price of the promotion's lines reaches its minimum, and the promotion
+    /// alone would reduce the price. Free shipping counts as a reduction.
     fn applies(&self, lines: &[Line]) -> Result<bool, PricingError> {
-        let amounts: Vec<i64> = self.lines.iter().filter_map(|at| lines.get(*at)).map(|line| line.amount).collect();
-        Ok(!amounts.is_empty() && sum(amounts)? >= self.min_amount.unwrap_or_default())
+        let amounts: Vec<i64> = lines.iter().map(|line| line.amount).collect();
+        let own: Vec<i64> = self.lines.iter().filter_map(|at| amounts.get(*at)).copied().collect();
+        if own.is_empty() || sum(own)? < self.min_amount.unwrap_or_default() {
+            return Ok(false);
+        }
+        Ok(self.reduction == Reduction::FreeShipping || discounts(self, lines, &amounts)?.iter().any(|of| *of > 0))
     }
 }
 
-/// Returns the positions of the promotions that apply, in the order in which they reduce. If an
-/// exclusive promotion applies, the result has only the first exclusive promotion.
+/// The maximum number of promotions of a basket.
+pub const MAX_PROMOTIONS: usize = 5;
+
+/// Returns the positions of the promotions that apply, highest priority first, at most
+/// [`MAX_PROMOTIONS`]. If an exclusive promotion applies, the result has only the first exclusive
+/// promotion.
 pub(crate) fn order_of(promotions: &[Promotion], lines: &[Line]) -> Result<Vec<usize>, PricingError> {
     let mut applied = Vec::new();
     for (at, promotion) in promotions.iter().enumerate() {
@@ -62,6 +71,7 @@ pub(crate) fn order_of(promotions: &[Promotion], lines: &[Line]) -> Result<Vec<u
     if let Some(exclusive) = applied.iter().position(|(_, promotion)| promotion.exclusive) {
         applied = vec![applied.swap_remove(exclusive)];
     }
+    applied.truncate(MAX_PROMOTIONS);
     Ok(applied.into_iter().map(|(at, _)| at).collect())
 }
 
@@ -88,7 +98,7 @@ fn free_pieces(buy: u64, get: u64, lines: &[Line], left: &[i64]) -> Result<Vec<i
     let pieces = reduced.iter().map(|(_, (line, _))| line.quantity);
     let pieces = pieces.fold(0_u64, u64::saturating_add);
     let mut free = pieces.checked_div(buy.saturating_add(get)).unwrap_or_default().saturating_mul(get);
-    // Compares the prices of a piece without dividing.
+    // Sorts the lines by the price of one piece, without a division.
     let times = |amount: i64, quantity: u64| i128::from(amount) * i128::from(quantity);
     reduced.sort_by(|(_, (a, _)), (_, (b, _))| times(a.amount, b.quantity).cmp(&times(b.amount, a.quantity)));
     let mut discounts = vec![0; left.len()];

@@ -5,7 +5,7 @@
 pub struct Rates {
     /// The rates.
     pub rate: Rate,
-    /// The amount after discounts from which shipping is free.
+    /// The lowest amount of a basket, after discounts, from which shipping is free.
     pub free_from: Option<i64>,
 }
 
@@ -14,11 +14,11 @@ pub struct Rates {
 pub enum Rate {
     /// One price for every parcel.
     Flat(i64),
-    /// The price of the lowest limit, in grams, that is not below the weight. A parcel over the
-    /// highest limit cannot be sent.
+    /// Prices up to a weight in grams. A parcel has the price of the lowest limit that it does not
+    /// exceed. A parcel over the highest limit cannot be sent.
     ByWeight(Vec<Tier>),
-    /// The price of the highest limit that is not above the amount after discounts. An order below
-    /// the lowest limit cannot be sent.
+    /// Prices from an amount on. An order has the price of the highest limit that its amount after
+    /// discounts reaches. An order below the lowest limit cannot be sent.
     ByAmount(Vec<Tier>),
 }
 

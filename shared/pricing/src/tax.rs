@@ -37,8 +37,8 @@ impl TaxRate {
 pub enum Rounding {
     /// The tax of each line is rounded.
     Line,
-    /// The amounts of a rate are added, and their tax is rounded once. Then the tax is spread over
-    /// the lines.
+    /// The amounts with the same rate are added, and their tax is rounded once. Then the tax is
+    /// spread over the lines.
     Order,
 }
 
@@ -58,7 +58,7 @@ pub struct Taxes {
 pub struct TaxLine {
     /// The rate.
     pub rate: TaxRate,
-    /// The sum of the prices after discounts that the rate taxes. It includes the tax if the prices
+    /// The sum of the prices with this rate, after discounts. It includes the tax if the prices
     /// include it.
     pub amount: i64,
     /// The tax.

@@ -23,8 +23,8 @@ pub struct BulkOperation {
 
 impl BulkOperation {
     /// Creates a write of `document` under `document_id` ([`crate::document_id`]). It has no effect
-    /// if the index contains a write with a higher `rev`. A write with the same `rev` replaces the
-    /// document, so that a repair takes effect.
+    /// if the index contains a write with a higher `rev`. It replaces a document with the same
+    /// `rev`, so that a repair takes effect.
     pub fn index<D: SearchDocument>(document_id: String, rev: u64, document: &D) -> Result<Self, SearchError> {
         Self::new(D::COLLECTION, document_id, rev, document)
     }
@@ -93,8 +93,8 @@ impl BulkOperation {
     }
 }
 
-/// A document in its stored form. Its `_id` is also a field, because the engine pages only by
-/// fields.
+/// A document in its stored form. It repeats the `_id` as a field. The engine sorts hits only by
+/// fields, and the next page of a list starts after the field values of the last hit.
 #[derive(Serialize)]
 struct Source<'a, D> {
     document_id: &'a str,
@@ -115,7 +115,7 @@ struct Target<'a> {
     id: &'a str,
     version: u64,
     version_type: &'static str,
-    // Otherwise a write to a missing index would create the index with a guessed mapping.
+    // Without this, a write to a missing index would create the index with a guessed mapping.
     require_alias: bool,
 }
 

@@ -1,6 +1,7 @@
 //! The client's search calls, and the helpers of all calls.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use http::{Method, StatusCode};
 use serde::Deserialize;
@@ -14,12 +15,16 @@ use crate::document::{Collection, OrderDocument, ProductDocument, SearchDocument
 use crate::error::SearchError;
 use crate::index;
 use crate::probe::EngineSupport;
-use crate::query::{OrderQuery, ProductQuery, SearchAfter, set_after};
+use crate::products::{ProductQuery, without_group};
+use crate::query::{OrderQuery, SearchAfter, set_after};
 use crate::results::{LivePage, SearchAnswer, SearchPage, StoredDocument};
 use crate::stored::{Kind, Stored, StoredSource};
 use crate::transport::{Answer, Call, Transport};
 
 const JSON: &str = "application/json";
+
+/// How long the client relies on a count that found no product document without a group.
+const GROUPED_LIFETIME: Duration = Duration::from_secs(60);
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
 /// The engine's error type for an index that already exists.
@@ -34,6 +39,8 @@ pub struct SearchClient {
     pub(crate) prefix: Arc<str>,
     /// Whether the engine is OpenSearch Serverless.
     pub(crate) serverless: bool,
+    /// The time until which the client assumes that every product document has a group.
+    grouped_until: Arc<Mutex<Option<Instant>>>,
     /// The result of the probe, which runs once for each client.
     probed: Arc<OnceCell<EngineSupport>>,
 }
@@ -45,6 +52,7 @@ impl SearchClient {
             transport: Arc::new(Transport::new(config)),
             prefix: config.index_prefix.as_str().into(),
             serverless: config.is_serverless(),
+            grouped_until: Arc::default(),
             probed: Arc::default(),
         }
     }
@@ -81,13 +89,13 @@ impl SearchClient {
         let mut missing = Vec::new();
         for read in indices.iter().filter(|index| index.read) {
             if !read.written {
-                // An earlier version of Bodega wrote through the alias for readers, so this index
+                // An earlier release of Bodega wrote through the alias for readers, so this index
                 // lacks a write alias.
                 missing.push(add(&read.name, &index::write_alias(&self.prefix, collection, read.number)));
             }
         }
-        // During a rebuild, searches do not read the second written index yet. It gets the new
-        // fields, too.
+        // During a rebuild, writes also go to a second index, which searches do not read yet. That
+        // index gets the new fields, too.
         for used in indices.iter().filter(|index| index.read || index.written) {
             self.add_fields(collection, &used.name).await?;
         }
@@ -109,8 +117,8 @@ impl SearchClient {
         let body = json!({"aliases": aliases.iter().map(|alias| (alias.clone(), json!({}))).collect::<Map<_, _>>()});
         match self.json(Method::PUT, &format!("/{first}"), Some(&body)).await?.accepted() {
             Ok(_) => Ok(Vec::new()),
-            // Another caller has created the index. Or an earlier version created it without a
-            // write alias.
+            // Either another caller has just created the index, or an earlier release of Bodega
+            // created it without a write alias.
             Err(SearchError::Rejected { kind, .. }) if kind == INDEX_EXISTS => {
                 Ok(aliases.iter().map(|alias| add(&first, alias)).collect())
             }
@@ -124,7 +132,7 @@ impl SearchClient {
         let mapping = index::mapping(collection)?;
         match self.json(Method::PUT, &format!("/{index}/_mapping"), Some(&mapping)).await?.accepted() {
             Err(SearchError::Rejected { status: 400, reason, .. }) => {
-                tracing::warn!(index, reason, "the index has another mapping and should be rebuilt");
+                tracing::warn!(index, reason, "the index does not have the current mapping and should be rebuilt");
                 Ok(())
             }
             other => other.map(drop),
@@ -137,13 +145,32 @@ impl SearchClient {
         self.search(&query.body()).await
     }
 
+    /// Returns whether every product's document has the field `group`, so that a search can group
+    /// variants. Documents of an earlier release lack it until operators rebuild the index.
+    ///
+    /// If the answer is yes, the client uses it for a minute. After a rollback, functions of an
+    /// earlier release write documents without the field again.
+    pub async fn is_grouped(&self) -> Result<bool, SearchError> {
+        let until = *self.grouped_until.lock().unwrap_or_else(PoisonError::into_inner);
+        if until.is_some_and(|until| Instant::now() < until) {
+            return Ok(true);
+        }
+        let path = format!("/{}/_count", self.alias(Collection::Products));
+        let body = json!({"query": without_group()});
+        let answer = self.json_by(Method::POST, &path, Some(&body), self.transport.attempt_deadline()).await?;
+        let is_grouped = answer.accepted()?.parse::<CountAnswer>()?.count == 0;
+        let until = is_grouped.then(|| Instant::now() + GROUPED_LIFETIME);
+        *self.grouped_until.lock().unwrap_or_else(PoisonError::into_inner) = until;
+        Ok(is_grouped)
+    }
+
     /// Searches orders, without facets and highlights.
     pub async fn search_orders(&self, query: &OrderQuery) -> Result<SearchPage<OrderDocument>, SearchError> {
         self.search(&query.body()).await
     }
 
-    /// The whole search has the time limit of one attempt. So a failure is retried within this
-    /// time. A search that takes too long is not retried, because the engine may still process it.
+    /// All attempts of a search share the time limit of one attempt. So a search that fails early
+    /// is retried. A search that takes too long is not, because the engine may still process it.
     async fn search<D: SearchDocument>(&self, body: &Value) -> Result<SearchPage<D>, SearchError> {
         let path = format!("/{}/_search", self.alias(D::COLLECTION));
         let answer = self.json_by(Method::POST, &path, Some(body), self.transport.attempt_deadline()).await?;
@@ -175,7 +202,7 @@ impl SearchClient {
         Ok(LivePage::new(self.read(&self.alias(collection), "_search", &body).await?, size))
     }
 
-    /// Returns a document by its `_id` as last written, even if it is not yet visible to searches.
+    /// Returns the last written version of a document, even if searches do not find it yet.
     pub async fn get<D: SearchDocument>(&self, document_id: &str) -> Result<Option<StoredDocument<D>>, SearchError> {
         let path = format!("/{}/_doc/{document_id}", self.alias(D::COLLECTION));
         let answer = self.json(Method::GET, &path, None).await?;
@@ -250,7 +277,7 @@ struct CountAnswer {
     count: u64,
 }
 
-/// The response for a missing document. The response for a missing index has no such field.
+/// The response for a missing document. The response for a missing index lacks the field `found`.
 #[derive(Deserialize)]
 struct Missing {
     found: bool,

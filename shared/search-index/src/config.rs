@@ -129,9 +129,9 @@ mod tests {
     }
 
     /// Certificates of OpenSearch domains and collections come from ACM, so they chain to the
-    /// embedded roots. If not, the system's roots are loaded.
+    /// embedded roots. For certificates of other authorities, the system's roots are loaded.
     #[test]
-    fn every_endpoint_has_the_same_trusted_roots_as_other_services() {
+    fn clients_of_every_endpoint_trust_the_same_roots_as_clients_of_other_services() {
         let others = format!("{:?}", aws::connector().unwrap());
         for endpoint in [
             "https://search-bodega-abc.eu-central-1.es.amazonaws.com",
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_endpoint_is_not_signed_even_with_credentials() {
+    fn calls_to_a_plain_endpoint_are_not_signed_even_with_credentials() {
         let config = with(&[
             ("SEARCH_ENDPOINT", "http://127.0.0.1:9200"),
             ("SEARCH_INDEX_PREFIX", "bodega"),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn an_encrypted_endpoint_is_signed_for_the_service_it_belongs_to() {
+    fn calls_to_an_encrypted_endpoint_are_signed_for_its_service() {
         let config = with(&[
             ("SEARCH_ENDPOINT", "https://example.aoss.amazonaws.com"),
             ("SEARCH_INDEX_PREFIX", "bodega"),

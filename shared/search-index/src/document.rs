@@ -29,6 +29,9 @@ pub struct ProductDocument {
     pub price_currency: String,
     /// One or two sentences about the product. May be empty.
     pub summary: String,
+    /// The id of the first picture.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub thumbnail: Option<String>,
     /// Whether the product can be bought now.
     #[serde(default)]
     pub in_stock: bool,
@@ -43,6 +46,19 @@ pub struct ProductDocument {
     pub created_at: String,
     /// The item's `version`, which is the ETag for clients.
     pub version: u64,
+    /// The parent, if the product is a variant.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub parent: Option<String>,
+    /// The values of a variant's options, sorted by option name. Their words are searched.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub options: Vec<String>,
+    /// The parent's id, or the product's own id if it is no variant. A result has one hit for each
+    /// group. Documents of earlier releases lack the field.
+    #[serde(default)]
+    pub group: String,
+    /// Whether the product is sold only as variants. Then searches find only the variants.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub has_variants: bool,
     /// Always `false`. A removed product is a tombstone ([`crate::BulkOperation::tombstone`]).
     pub deleted: bool,
 }
@@ -66,6 +82,12 @@ pub struct OrderDocument {
     pub total_currency: String,
     /// The time of placing: RFC 3339 UTC with milliseconds.
     pub placed_at: String,
+    /// The country to which the order is sent, a code of ISO 3166-1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub destination_country: Option<String>,
+    /// The city to which the order is sent.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub destination_city: Option<String>,
     /// The number of lines.
     pub line_count: u64,
     /// The item's `version`, which is the ETag for clients.

@@ -5,11 +5,11 @@ use thiserror::Error;
 /// A call that did not succeed.
 ///
 /// The messages are for operators and go into logs. They contain no document and no query. The
-/// engine's own explanation of a refusal may quote either, so it is a field of
+/// engine's own explanation of a refusal may quote a document or a query. So it is a field of
 /// [`SearchError::Rejected`] but not part of its message.
 #[derive(Debug, Error)]
 pub enum SearchError {
-    /// The engine was throttled, failing, unreachable or too slow until the call's limits were
+    /// The engine was throttling, failing, unreachable or too slow until the call's limits were
     /// reached. The caller may repeat the call later.
     #[error("the search engine is unavailable after {attempts} attempts: {reason}")]
     Unavailable {
@@ -32,7 +32,7 @@ pub enum SearchError {
     /// reads.
     #[error("the search engine's answer cannot be read: {0}")]
     Answer(String),
-    /// The request cannot be built or signed, or is not allowed.
+    /// The request cannot be built or signed, or this client does not allow it.
     #[error("the request to the search engine cannot be made: {0}")]
     Request(String),
     /// A collection can only have one rebuild at a time. The operator must resume or abandon the
@@ -50,14 +50,14 @@ pub enum SearchError {
 /// The engine's names for a query with more clauses than `indices.query.bool.max_clause_count`.
 const TOO_MANY_CLAUSES: [&str; 2] = ["too_many_clauses", "too_many_nested_clauses"];
 
-/// Returns whether an error of this name is about too many clauses.
+/// Returns whether an error with this name is about too many clauses.
 pub(crate) fn is_of_clauses(kind: &str) -> bool {
     TOO_MANY_CLAUSES.contains(&kind)
 }
 
 impl SearchError {
-    /// Returns whether the query matches too many different words of the index for the engine. A
-    /// simpler query may succeed.
+    /// Returns whether the engine refused the query because it matches too many different words of
+    /// the index. A simpler query may succeed.
     pub fn is_too_broad(&self) -> bool {
         matches!(self, Self::Rejected { kind, .. } if is_of_clauses(kind))
     }

@@ -6,15 +6,15 @@
 //! | alias | points to | used by |
 //! | --- | --- | --- |
 //! | `<prefix>-products` | the one index that is read | every search |
-//! | `<prefix>-products-write-v1` | `<prefix>-products-v1`, while it is written | every write |
+//! | `<prefix>-products-write-v1` | `<prefix>-products-v1`, while it accepts writes | every write |
 //!
 //! Outside of a rebuild one index has both aliases. A rebuild fills the next index, which gets its
 //! mapping from the same template.
 //!
 //! # Why each written index has its own write alias
 //!
-//! OpenSearch does not accept a write through an alias of several indices. A write that names an
-//! index directly would create that index with a guessed mapping, if it has just been deleted.
+//! OpenSearch does not accept a write through an alias of several indices. If an index has just
+//! been deleted, a write that names it directly would create it again, with a guessed mapping.
 //!
 //! A bulk operation can prevent this only with `require_alias`: its target must then be an alias.
 //! (The setting `action.auto_create_index` would prevent it too, but OpenSearch Serverless has no
@@ -25,7 +25,7 @@
 //! # Stemming
 //!
 //! The analyzer removes only plural endings. A full stemmer turns `chocolate` into `chocol`, but
-//! the misspelt `choclate` into `choclat`. Fuzzy matching does not match these two.
+//! the misspelt `choclate` into `choclat`. Fuzzy matching does not match these two stems.
 
 use serde_json::{Value, json};
 
@@ -125,6 +125,7 @@ mod tests {
             name: String::new(),
             brand: String::new(),
             package_size: None,
+            thumbnail: Some(String::new()),
             category_path: Vec::new(),
             category: Vec::new(),
             price_amount: 0,
@@ -134,6 +135,10 @@ mod tests {
             rating_sum: 0,
             rating_count: 0,
             created_at: String::new(),
+            parent: Some(String::new()),
+            options: vec![String::new()],
+            group: String::new(),
+            has_variants: true,
             version: 1,
             deleted: false,
         };
@@ -142,6 +147,8 @@ mod tests {
             reference: None,
             customer_id: String::new(),
             store_id: None,
+            destination_country: Some(String::new()),
+            destination_city: Some(String::new()),
             status: String::new(),
             total_amount: 0,
             total_currency: String::new(),

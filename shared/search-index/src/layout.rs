@@ -16,7 +16,7 @@ use crate::index;
 pub struct IndexState {
     /// The name, `<prefix>-<collection>-v<number>`.
     pub name: String,
-    /// The number. A rebuild takes the next one.
+    /// The number. A rebuild takes the next number.
     pub number: u64,
     /// Whether searches read it.
     pub read: bool,
@@ -35,7 +35,7 @@ impl SearchClient {
         Ok(self.states(collection, &answer))
     }
 
-    /// Returns the indices of these collections that have an alias. The node that manages the
+    /// Returns those indices of the collections that have an alias. The node that manages the
     /// aliases responds, so the result is current.
     pub(crate) async fn layout(
         &self,
@@ -75,7 +75,7 @@ impl SearchClient {
         states
     }
 
-    /// Returns the collection of one of Bodega's indices, and its write alias.
+    /// Returns the collection and the write alias of one of Bodega's indices.
     pub(crate) fn write_alias(&self, index: &str) -> Result<(Collection, String), SearchError> {
         let (collection, number) = index::parse(&self.prefix, index)
             .ok_or_else(|| SearchError::Request(format!("{index} is not the name of an index of this shop")))?;

@@ -7,8 +7,8 @@
 //! # Keeping the index in step with the table
 //!
 //! A document is written with its item's `rev` as external version (`external_gte`), so writes may
-//! arrive twice and in any order. The engine keeps the newest one. An older write gets a conflict,
-//! which counts as success ([`BulkOutcome::Stale`]).
+//! arrive twice and in any order. The engine keeps the newest write. An older write gets a
+//! conflict, which counts as success ([`BulkOutcome::Stale`]).
 //!
 //! When an item is removed, its document is replaced by a tombstone, which every query filters out.
 //! The engine forgets the version of a deleted document after a minute, and would then accept an
@@ -18,11 +18,11 @@
 //! # Changing the fields of the index
 //!
 //! [`SearchClient::ensure_indices`] adds a new field to the index in use. Documents get the field
-//! with their next change. All other changes need a rebuild: a field of another type, another
-//! analyzer, or values in another form. [`SearchClient::begin_rebuild`] and the calls after it
-//! rebuild the index while searches and writes continue. The index refuses documents that do not
-//! fit its mapping. So a field with another type gets a new name, or the index is rebuilt before
-//! the documents change.
+//! with their next change. All other changes need a rebuild: a field gets a new type or a new
+//! analyzer, or the form of its values changes. [`SearchClient::begin_rebuild`] and the calls after
+//! it rebuild the index while searches and writes continue. The index refuses documents that do not
+//! fit its mapping. So a field whose type changes also gets a new name, or the index is rebuilt
+//! before the documents change.
 //!
 //! # OpenSearch Serverless
 //!
@@ -38,12 +38,13 @@
 //!   cover `Content-Length` (from "Ingesting data into Amazon OpenSearch Serverless collections",
 //!   Signing). This client signs all requests that way, also those to OpenSearch Service.
 //! - Serverless supports a subset of the calls (from "Supported operations and plugins in Amazon
-//!   OpenSearch Serverless"). The list has all calls that this crate needs except `_refresh`, so
+//!   OpenSearch Serverless"). The guide lists all calls that this crate needs except `_refresh`, so
 //!   [`SearchClient::refresh`] does nothing there.
 //! - There are no cluster settings, because there are no clusters and nodes ("What is Amazon
 //!   OpenSearch Serverless?", Comparing). This crate needs no such settings.
 //! - This crate needs neither deletion by query nor points in time. It finds tombstones with a
-//!   search, deletes each by its id, and continues a page after its last document.
+//!   search, deletes each by its id, and starts each page after the last document of the page
+//!   before it.
 //! - Writes become visible to searches after 10 to 30 seconds (from "What is Amazon OpenSearch
 //!   Serverless?", Limitations). A page of a search or of [`SearchClient::documents`] may be that
 //!   old. A rebuild must not be finished before its counts agree with the table.
@@ -60,6 +61,7 @@ mod index;
 mod layout;
 mod outcome;
 mod probe;
+mod products;
 mod purge;
 mod query;
 mod rebuild;
@@ -78,8 +80,9 @@ pub use error::SearchError;
 pub use layout::IndexState;
 pub use outcome::BulkOutcome;
 pub use probe::EngineSupport;
+pub use products::{MAX_WINDOW, PageStart, ProductQuery, ProductSort};
 pub use purge::{MAX_PURGE, PurgePage, TOMBSTONE_LIFETIME_DAYS};
-pub use query::{OrderQuery, ProductQuery, ProductSort, SearchAfter, SearchText, SearchTextError};
+pub use query::{OrderQuery, SearchAfter, SearchText, SearchTextError};
 pub use rebuild::{CopiedPage, Rebuild};
 pub use results::{Facet, Hit, LiveDocument, LivePage, SearchPage, StoredDocument};
 pub use stored::{DocumentPage, IndexedDocument, Kind, StoredSource};

@@ -12,7 +12,7 @@ pub enum BulkOutcome {
     Applied,
     /// The index already contains a newer write of the document. No further action is needed.
     Stale,
-    /// The engine was throttled, failing or unreachable. The operation can be sent again later.
+    /// The engine was throttling, failing or unreachable. The operation can be sent again later.
     Retryable {
         /// The reason, for operators. It contains no data of the document.
         reason: String,
@@ -32,7 +32,7 @@ impl BulkOutcome {
         matches!(self, Self::Applied | Self::Stale)
     }
 
-    /// Returns whether the target of the write, an index or its alias, does not exist.
+    /// Returns whether the write failed because its target, an index or an alias, does not exist.
     pub(crate) fn is_lost(&self) -> bool {
         matches!(self, Self::Rejected { status: 404, .. })
     }
@@ -44,8 +44,8 @@ impl BulkOutcome {
     ///   result is final before the outcome of every index is known.
     /// - `Rejected` comes next, even if another index has the document. After a rebuild, searches
     ///   may read the index that refused it.
-    /// - The result is durable only if all outcomes are. It is `Applied` if any index applied the
-    ///   operation.
+    /// - If all outcomes are durable, the result is `Applied` if any index applied the operation,
+    ///   and `Stale` otherwise.
     /// - If there was no index to write to, the result is `Rejected`.
     pub(crate) fn of_all(outcomes: impl IntoIterator<Item = Self>) -> Self {
         let none = Self::Rejected { status: 404, reason: "there is no index to write to".to_owned() };
@@ -62,7 +62,8 @@ impl BulkOutcome {
     }
 }
 
-/// Returns the outcomes in the response to a request of `expected` operations, in their order.
+/// Returns the outcomes in the response to a request of `expected` operations, in the order of the
+/// operations.
 pub(crate) fn outcomes(answer: &[u8], expected: usize) -> Result<Vec<BulkOutcome>, SearchError> {
     let answer: BulkAnswer = serde_json::from_slice(answer).map_err(|error| SearchError::Answer(error.to_string()))?;
     if answer.items.len() != expected {

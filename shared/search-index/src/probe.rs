@@ -18,14 +18,14 @@ const ATTEMPTS: u64 = 4;
 /// The engine's support of features that are not strictly required.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EngineSupport {
-    /// A write can require that its target is an alias, so that a write to a deleted index is
-    /// refused. Without this feature such a write may create an index that no client reads.
+    /// Whether a write can require that its target is an alias, so that a write to a deleted index
+    /// is refused. Without this feature such a write may create an index that no client reads.
     pub require_alias: bool,
-    /// A deletion can depend on the state of the document. Without this feature tombstones are not
-    /// purged.
+    /// Whether a deletion can depend on the state of the document. Without this feature tombstones
+    /// are not purged.
     pub conditional_delete: bool,
-    /// The engine can make writes visible on request. Without this feature they become visible
-    /// after a delay.
+    /// Whether the engine can make writes visible on request. Without this feature they become
+    /// visible after a delay.
     pub refresh: bool,
 }
 
@@ -51,8 +51,8 @@ impl SearchClient {
         Ok(EngineSupport { require_alias, conditional_delete, refresh })
     }
 
-    /// Writes a version, then the previous version, then the first one again. Returns the resulting
-    /// state of the document.
+    /// Writes a version, then a version lower by one, then the first of these versions again.
+    /// Returns the resulting state of the document.
     async fn probe_versions(&self, target: &str) -> Result<State, SearchError> {
         for attempt in 1..=ATTEMPTS {
             // The version contains the time, so a later probe nearly always has a higher version.
@@ -76,7 +76,8 @@ impl SearchClient {
         Err(SearchError::Unavailable { attempts: ATTEMPTS.try_into().unwrap_or(u32::MAX), reason })
     }
 
-    /// Deletes the document, first with a condition that does not hold.
+    /// Deletes the document, first with a condition that does not hold, then with one that holds.
+    /// Returns whether the engine respects such conditions.
     async fn probe_delete(&self, target: &str, at: &State) -> Result<bool, SearchError> {
         let id = probe_id();
         let delete = |seq_no: u64| {
@@ -94,7 +95,7 @@ impl SearchClient {
         Ok(works)
     }
 
-    /// Writes to an alias that does not exist.
+    /// Writes to an alias that does not exist. Returns whether the engine refuses the write.
     async fn probe_require_alias(&self) -> Result<bool, SearchError> {
         let nowhere = format!("{}-probe-{:x}", self.prefix, fastrand::u64(..));
         let [written] = self.probe_bulk(write_lines(&nowhere, None)).await?;
@@ -172,8 +173,8 @@ struct Item {
 }
 
 impl Item {
-    /// If the response lacks these numbers, the conditional deletion fails, and the probe reports
-    /// no support for it.
+    /// If the response lacks the sequence number or the primary term, the conditional deletion
+    /// fails, and the probe reports no support for it.
     fn state(&self) -> State {
         State { seq_no: self.seq_no.unwrap_or_default(), primary_term: self.primary_term.unwrap_or(1) }
     }

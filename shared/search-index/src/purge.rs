@@ -3,7 +3,7 @@
 //! # When a tombstone may be removed
 //!
 //! A tombstone makes the engine reject older writes that arrive later. Stream records cause these
-//! writes, and a record can only be delivered for a limited time after its change:
+//! writes, and a record is delivered only for a limited time after the change that it describes:
 //!
 //! | delivery | possible for |
 //! | --- | --- |
@@ -13,13 +13,13 @@
 //! Together these are 31 days from the change. Every older change of the item happened before
 //! `deleted_at`, so its write arrives at most 31 days after `deleted_at`. This is true even if the
 //! tombstone itself was written later. Four more days are a reserve for clock differences, and for
-//! operators who keep the files while they inspect them.
+//! operators who keep failed records from S3 while they inspect them.
 //!
 //! `ops redrive` reads the item before it writes, so it never writes an old state. The 30 days for
 //! S3 protect against a tool that does not read first. After a restore of the table from a backup,
 //! tombstones do not matter: the index is rebuilt without them.
 //!
-//! # Why a document that was created again survives
+//! # Why a purge never deletes a document that was created again
 //!
 //! A tombstone is deleted on the condition that its sequence number and primary term are unchanged.
 //! Every later write changes these two numbers, so the deletion then fails with a conflict. A
@@ -38,8 +38,8 @@ use crate::outcome::{self, BulkOutcome};
 use crate::query::{SearchAfter, is_deleted, set_after};
 use crate::transport::Call;
 
-/// The minimum lifetime of a tombstone in days after the removal: 1 in the stream, 30 among failed
-/// records, and a reserve of 4.
+/// The minimum lifetime of a tombstone, in days after the removal of its item. It is the sum of 1
+/// day in the stream, 30 days among failed records, and a reserve of 4 days.
 pub const TOMBSTONE_LIFETIME_DAYS: u32 = 35;
 
 /// The maximum number of tombstones in one call, which sends them in one bulk request.
@@ -48,7 +48,7 @@ pub const MAX_PURGE: u32 = 1_000;
 /// The result of purging a page of tombstones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PurgePage {
-    /// The number of tombstones that were old enough.
+    /// The number of tombstones in the page. All of them are old enough to be deleted.
     pub found: u64,
     /// The number of deleted tombstones.
     pub purged: u64,

@@ -6,23 +6,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use thiserror::Error;
 
-const FACET_SIZE: u32 = 20;
-
-/// The maximum number of index terms to which fuzzy matching may expand all words of a query, in
-/// all fields together. The engine refuses a query of more than 1,024 clauses.
-const MAX_EXPANDED_TERMS: usize = 768;
-
-/// The maximum number of index terms to which one word may expand in one field: the engine's
-/// default.
-const MAX_EXPANSIONS: usize = 50;
-
-/// The maximum total length in bytes of the words that may match with typing errors. The engine's
-/// work for such a word grows with its letters: 480 letters took 260 ms of processor time.
-const MAX_FUZZY_BYTES: usize = 64;
-
-/// The fields that a product search matches, with their weights.
-const PRODUCT_FIELDS: [&str; 4] = ["name^3", "brand.words^2", "category_path", "summary"];
-
 /// A search text of at most [`SearchText::MAX_WORDS`] words in [`SearchText::MAX_BYTES`] bytes. A
 /// text without words is allowed, and matches everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,8 +32,8 @@ impl SearchText {
         Ok(text)
     }
 
-    /// Returns the maximum number of terms that the engine may find in the text.
-    fn terms(&self) -> usize {
+    /// Returns the number of words in the text. The engine finds at most this many terms in it.
+    pub(crate) fn terms(&self) -> usize {
         let mut terms = 0;
         let mut run = None;
         for c in self.0.chars() {
@@ -61,7 +44,7 @@ impl SearchText {
         terms
     }
 
-    fn words(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn words(&self) -> impl Iterator<Item = &str> {
         self.0.split_whitespace()
     }
 
@@ -69,7 +52,7 @@ impl SearchText {
     /// the text has other words, the dropped word matches everything, so that only the other words
     /// decide. Otherwise it matches nothing
     /// (<https://docs.opensearch.org/latest/query-dsl/full-text/multi-match/>).
-    fn without_terms(&self) -> &'static str {
+    pub(crate) fn without_terms(&self) -> &'static str {
         let is_word = |word: &str| word.contains(char::is_alphanumeric);
         if self.words().nth(1).is_some() && self.words().any(is_word) { "all" } else { "none" }
     }
@@ -88,7 +71,7 @@ enum Part {
 }
 
 impl Part {
-    /// Returns the role of a character, or [`None`] for a character between words.
+    /// Returns how a character belongs to a word, or [`None`] for a character between words.
     fn of(c: char) -> Option<Self> {
         match c {
             // Thai, Lao, Myanmar, Khmer and the scripts of Tai languages.
@@ -120,57 +103,6 @@ pub enum SearchTextError {
     TooManyWords,
 }
 
-/// A search for products. All given filters must match.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ProductQuery {
-    /// Words that must all occur in name, brand, categories or summary. A word of three to five
-    /// letters may have one typing mistake, and a longer word two.
-    pub text: SearchText,
-    /// A category, in the form of its URL. Products in its subcategories match, too.
-    pub category: Option<String>,
-    /// The exact brand.
-    pub brand: Option<String>,
-    /// The lowest price, in minor units.
-    pub min_price: Option<i64>,
-    /// The highest price, in minor units.
-    pub max_price: Option<i64>,
-    /// The order of the hits.
-    pub sort: ProductSort,
-    /// The number of hits on a page.
-    pub size: u32,
-    /// The end of the previous page.
-    pub after: Option<SearchAfter>,
-}
-
-/// The order of products. The id is the last sort value of each order, so each product has its own
-/// position.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum ProductSort {
-    /// Best match first.
-    #[default]
-    Relevance,
-    /// Cheapest first.
-    PriceAscending,
-    /// Most expensive first.
-    PriceDescending,
-    /// Newest first.
-    Newest,
-    /// By name, ignoring case and accents.
-    Name,
-}
-
-impl ProductSort {
-    fn clause(self) -> Value {
-        match self {
-            Self::Relevance => json!([{"_score": "desc"}, {"id": "asc"}]),
-            Self::PriceAscending => json!([{"price_amount": "asc"}, {"id": "asc"}]),
-            Self::PriceDescending => json!([{"price_amount": "desc"}, {"id": "asc"}]),
-            Self::Newest => json!([{"created_at": "desc"}, {"id": "asc"}]),
-            Self::Name => json!([{"name.folded": "asc"}, {"id": "asc"}]),
-        }
-    }
-}
-
 /// A search for orders, newest first. An order matches if its id, reference, customer or status
 /// begins with the text. It also matches if each word of the text is a word of one of these fields.
 /// Case and accents are ignored.
@@ -191,53 +123,6 @@ pub struct SearchAfter(pub(crate) Vec<Value>);
 
 impl Eq for SearchAfter {}
 
-impl ProductQuery {
-    pub(crate) fn body(&self) -> Value {
-        let expansions = MAX_EXPANDED_TERMS / PRODUCT_FIELDS.len() / self.text.terms().max(1);
-        let expansions = expansions.min(MAX_EXPANSIONS);
-        let without_terms = self.text.without_terms();
-        let mut fuzzy_bytes = MAX_FUZZY_BYTES;
-        let word = |word: &str| {
-            let rest = fuzzy_bytes.checked_sub(word.len());
-            fuzzy_bytes = rest.unwrap_or(fuzzy_bytes);
-            product_word(word, rest.map(|_| "AUTO"), expansions, without_terms)
-        };
-        let words: Vec<_> = self.text.words().map(word).collect();
-        let mut filters = Vec::new();
-        if let Some(category) = &self.category {
-            filters.push(json!({"term": {"category": {"value": category}}}));
-        }
-        if let Some(brand) = &self.brand {
-            filters.push(json!({"term": {"brand": {"value": brand}}}));
-        }
-        if self.min_price.is_some() || self.max_price.is_some() {
-            let mut range = serde_json::Map::new();
-            range.extend(self.min_price.map(|amount| ("gte".to_owned(), amount.into())));
-            range.extend(self.max_price.map(|amount| ("lte".to_owned(), amount.into())));
-            filters.push(json!({"range": {"price_amount": range}}));
-        }
-        let mut body = json!({
-            "query": {"bool": {"must": match_all_if_empty(words), "filter": filters, "must_not": [is_deleted()]}},
-            "sort": self.sort.clause(),
-            "size": self.size,
-            "track_total_hits": true,
-            "aggs": {
-                "category": {"terms": {"field": "category", "size": FACET_SIZE}},
-                "brand": {"terms": {"field": "brand", "size": FACET_SIZE}},
-            },
-            // The engine encodes the text for HTML, so clients can safely show it together with the
-            // highlighting tags.
-            "highlight": {
-                "encoder": "html",
-                "number_of_fragments": 0,
-                "fields": {"name": {}, "summary": {}},
-            },
-        });
-        set_after(&mut body, self.after.as_ref());
-        body
-    }
-}
-
 impl OrderQuery {
     pub(crate) fn body(&self) -> Value {
         let mut body = json!({
@@ -249,22 +134,6 @@ impl OrderQuery {
         set_after(&mut body, self.after.as_ref());
         body
     }
-}
-
-/// Returns the clause for one word of a product search. Each word has its own clause, because the
-/// engine's query across fields supports no fuzzy matching.
-fn product_word(word: &str, fuzziness: Option<&str>, expansions: usize, without_terms: &str) -> Value {
-    let mut clause = json!({
-        "query": word,
-        "fields": PRODUCT_FIELDS,
-        "operator": "and",
-        "max_expansions": expansions,
-        "zero_terms_query": without_terms,
-    });
-    if let (Some(fuzziness), Some(clause)) = (fuzziness, clause.as_object_mut()) {
-        clause.insert("fuzziness".to_owned(), fuzziness.into());
-    }
-    json!({ "multi_match": clause })
 }
 
 fn order_text(text: &SearchText) -> Value {
@@ -281,7 +150,7 @@ fn order_text(text: &SearchText) -> Value {
     json!([{"bool": {"should": alternatives, "minimum_should_match": 1}}])
 }
 
-fn match_all_if_empty(clauses: Vec<Value>) -> Value {
+pub(crate) fn match_all_if_empty(clauses: Vec<Value>) -> Value {
     if clauses.is_empty() { json!([{"match_all": {}}]) } else { clauses.into() }
 }
 
@@ -300,6 +169,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
     use super::*;
+    use crate::products::ProductQuery;
 
     #[test]
     fn a_text_is_limited_in_bytes_and_words() {
@@ -334,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn typed_text_is_a_value_of_the_query_and_no_syntax() {
+    fn typed_text_is_a_value_of_the_query_and_never_syntax() {
         let query = ProductQuery { text: SearchText::parse(r#"name:* "}}"#).unwrap(), ..ProductQuery::default() };
         let body = query.body();
         let words: Vec<_> = body["query"]["bool"]["must"]
@@ -347,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_the_analyzer_drops_finds_nothing_alone_and_everything_beside_others() {
+    fn a_word_dropped_by_the_analyzer_matches_nothing_alone_but_everything_beside_other_words() {
         for (text, expected) in
             [("&", "none"), ("the", "none"), ("! \u{2014} \u{1f9ca}", "none"), ("milk", "none"), ("milk & the", "all")]
         {
@@ -367,29 +237,16 @@ mod tests {
 
     #[test]
     fn every_query_leaves_out_tombstones() {
-        let left_out = json!([{"term": {"deleted": {"value": true}}}]);
+        let left_out = json!({"term": {"deleted": {"value": true}}});
         for body in [ProductQuery::default().body(), OrderQuery::default().body()] {
-            assert_eq!(body["query"]["bool"]["must_not"], left_out);
-        }
-    }
-
-    #[test]
-    fn every_sort_order_of_products_ends_with_their_id() {
-        for sort in [
-            ProductSort::Relevance,
-            ProductSort::PriceAscending,
-            ProductSort::PriceDescending,
-            ProductSort::Newest,
-            ProductSort::Name,
-        ] {
-            assert_eq!(sort.clause()[1], json!({"id": "asc"}));
+            assert_eq!(body["query"]["bool"]["must_not"][0], left_out);
         }
     }
 
     #[test]
     fn the_next_page_goes_on_after_the_last_hit() {
-        let after = SearchAfter(vec![json!(129), json!("p1")]);
-        let query = ProductQuery { after: Some(after), ..ProductQuery::default() };
-        assert_eq!(query.body()["search_after"], json!([129, "p1"]));
+        let after = SearchAfter(vec![json!("2017-01-01T11:53:26.000Z"), json!("o1")]);
+        let query = OrderQuery { after: Some(after), ..OrderQuery::default() };
+        assert_eq!(query.body()["search_after"], json!(["2017-01-01T11:53:26.000Z", "o1"]));
     }
 }

@@ -4,7 +4,7 @@
 //!    then on every change is written to both indices.
 //! 2. A backfill reads every item from the table with strong consistency and writes it to the next
 //!    index ([`SearchClient::bulk_into`]). If the backfill and a change write the same document,
-//!    their versions decide, and the newer one is kept.
+//!    their versions decide, and the newer version is kept.
 //! 3. [`SearchClient::copy_tombstones`] copies the tombstones, because removed items are no longer
 //!    in the table. After a restore of the table from a backup this step is left out.
 //! 4. The new index is compared with the table ([`SearchClient::stored_in`],
@@ -67,7 +67,8 @@ pub struct CopiedPage {
 }
 
 impl SearchClient {
-    /// Creates the next index of the collection and adds it to the written indices.
+    /// Creates the next index of the collection. Every call of [`SearchClient::bulk`] that begins
+    /// afterwards also writes to this index.
     ///
     /// # Errors
     /// [`SearchError::RebuildInProgress`]: see [`SearchClient::rebuild_in_progress`].
@@ -85,15 +86,15 @@ impl SearchClient {
         let write_alias = index::write_alias(&self.prefix, collection, number);
         let body = json!({"aliases": {write_alias: {}}});
         match self.json(Method::PUT, &format!("/{new}"), Some(&body)).await?.accepted() {
-            // Another caller has begun a rebuild. Or an earlier attempt of this call has begun it,
-            // and its response was lost.
+            // Either another caller has begun a rebuild, or an earlier attempt of this call has
+            // begun it and the response was lost.
             Err(SearchError::Rejected { kind, .. }) if kind == INDEX_EXISTS => Err(in_progress()),
             Err(error) => Err(error),
             Ok(_) => Ok(Rebuild { collection, old, new }),
         }
     }
 
-    /// Returns the rebuild of a collection that was begun and neither finished nor abandoned.
+    /// Returns the collection's rebuild that was begun and neither finished nor abandoned.
     pub async fn rebuild_in_progress(&self, collection: Collection) -> Result<Option<Rebuild>, SearchError> {
         Ok(progress(collection, &self.layout_of(collection).await?))
     }
@@ -101,15 +102,14 @@ impl SearchClient {
     /// Copies a page of tombstones from the old index to the new index. A page has `size`
     /// tombstones, at most 10,000.
     ///
-    /// The caller must copy all pages, and must begin after the backfill. After
-    /// [`SearchClient::begin_rebuild`] has returned, the caller must also wait for the time
-    /// [`crate::Limits::total`] of the writers. Then all calls that do not write to the new index
-    /// have ended.
+    /// The caller must copy all pages, and must begin after the backfill. It must also wait for at
+    /// least the writers' [`crate::Limits::total`] after [`SearchClient::begin_rebuild`] has
+    /// returned. Then all calls that do not write to the new index have ended.
     ///
-    /// Do not call this method when the table was restored from a backup. A tombstone of an item
-    /// that was removed after the backup would reject the item, which the table contains again. The
-    /// new index does not need these tombstones, because the restored table's stream has no older
-    /// writes.
+    /// Do not call this method when the table was restored from a backup. The items that were
+    /// removed after the backup are then in the table again. Their tombstones would reject them.
+    /// The new index does not need these tombstones, because the restored table's stream has no
+    /// writes from before the restore.
     pub async fn copy_tombstones(
         &self,
         rebuild: &Rebuild,
@@ -155,7 +155,7 @@ impl SearchClient {
         }
         let body = json!({"actions": actions});
         match self.json(Method::POST, "/_aliases", Some(&body)).await?.accepted() {
-            // The change may have been made by an attempt with a lost response.
+            // An earlier attempt, whose response was lost, may have moved the aliases already.
             Err(error @ SearchError::Rejected { .. }) => {
                 let indices = self.layout_of(rebuild.collection).await?;
                 if is_finished(rebuild, &indices) { Ok(()) } else { Err(error) }
@@ -198,10 +198,10 @@ impl SearchClient {
     }
 }
 
-/// The `deleted_at` of the copy of a tombstone that has no `deleted_at`.
+/// The `deleted_at` that a copy gets if the original tombstone has no `deleted_at`.
 const UNKNOWN_TIME: &str = "1970-01-01T00:00:00.000Z";
 
-/// Returns the rebuild in progress: an index that is written but not read, while another one is
+/// Returns the rebuild in progress: an index that is written but not read, while another index is
 /// read.
 fn progress(collection: Collection, indices: &[IndexState]) -> Option<Rebuild> {
     let old = indices.iter().find(|index| index.read)?;

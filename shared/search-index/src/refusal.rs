@@ -20,7 +20,7 @@ enum ProblemDetail {
         kind: String,
         #[serde(default)]
         reason: Option<String>,
-        /// The causes. The type of a failed search only says that all shards failed.
+        /// The causes. The error type of a failed search only says that all shards failed.
         #[serde(default)]
         root_cause: Vec<Cause>,
     },
@@ -45,7 +45,8 @@ impl Answer {
                 (clauses.unwrap_or(kind), reason.unwrap_or_default())
             }
             Ok(ProblemDetail::Text(text)) => ("an error without a type".to_owned(), text),
-            // The body comes from a proxy. Or IAM refused the request before it reached the domain.
+            // Either the body comes from a proxy, or IAM refused the request before the request
+            // reached the domain.
             Err(_) => ("a response that is not the engine's".to_owned(), "no explanation".to_owned()),
         };
         Err(SearchError::Rejected { status: self.status.as_u16(), kind, reason })
@@ -69,10 +70,11 @@ mod tests {
         error
     }
 
-    /// OpenSearch answers 500 (<https://github.com/opensearch-project/OpenSearch/issues/3652>), and
-    /// 400 since <https://github.com/opensearch-project/OpenSearch/pull/21725>.
+    /// OpenSearch answered a query of too many clauses with status 500
+    /// (<https://github.com/opensearch-project/OpenSearch/issues/3652>). It answers with 400 since
+    /// <https://github.com/opensearch-project/OpenSearch/pull/21725>.
     #[test]
-    fn a_query_of_too_many_clauses_is_told_from_other_failures_of_all_shards() {
+    fn a_query_of_too_many_clauses_is_distinguished_from_other_failures_of_all_shards() {
         let nested = r#"{"error":{"root_cause":[{"type":"too_many_nested_clauses","reason":"maxClauseCount is set to 1024"}],"type":"search_phase_execution_exception",
             "reason":"all shards failed","phase":"query","grouped":true,"failed_shards":[]},"status":500}"#;
         let flat = r#"{"error":{"root_cause":[{"type":"too_many_clauses","reason":"maxClauseCount is set to 1024"}],

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::products::{GROUPS, PARENT};
 use crate::query::SearchAfter;
 
 /// A page of hits.
@@ -13,7 +14,8 @@ use crate::query::SearchAfter;
 pub struct SearchPage<D> {
     /// The hits, in the order of the query.
     pub hits: Vec<Hit<D>>,
-    /// The exact number of hits of the query, on all pages.
+    /// The number of hits of the query, on all pages. It is exact, except for a grouped search with
+    /// more than about 40,000 groups.
     pub total: u64,
     /// The most frequent values of each facet, among all hits.
     pub facets: BTreeMap<String, Vec<Facet>>,
@@ -24,6 +26,11 @@ impl<D> SearchPage<D> {
     /// page.
     pub fn end(&self) -> Option<&SearchAfter> {
         self.hits.last().map(|hit| &hit.sort)
+    }
+
+    /// Returns whether the hits of the query, on all pages, include variants of a product.
+    pub fn has_variants(&self) -> bool {
+        self.facets.get(PARENT).is_some_and(|parents| !parents.is_empty())
     }
 }
 
@@ -116,7 +123,11 @@ struct AnsweredHit<D> {
 
 #[derive(Deserialize)]
 struct Aggregation {
+    /// The values of a facet.
+    #[serde(default)]
     buckets: Vec<Bucket>,
+    /// The number of groups.
+    value: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -126,11 +137,13 @@ struct Bucket {
 }
 
 impl<D: DeserializeOwned> From<SearchAnswer<D>> for SearchPage<D> {
-    fn from(answer: SearchAnswer<D>) -> Self {
+    fn from(mut answer: SearchAnswer<D>) -> Self {
+        let groups = answer.aggregations.remove(GROUPS).and_then(|groups| groups.value);
+        let total = groups.or(answer.hits.total.map(|total| total.value)).unwrap_or(0);
         let hits = answer.hits.hits.into_iter().map(|hit| Hit {
             document: hit.source,
             score: hit.score,
-            // The query requests whole fields, so each has one fragment.
+            // Highlights are whole fields here, so each field has one fragment.
             highlights: hit
                 .highlight
                 .into_iter()
@@ -142,11 +155,11 @@ impl<D: DeserializeOwned> From<SearchAnswer<D>> for SearchPage<D> {
             let values = aggregation.buckets.into_iter();
             (name, values.map(|bucket| Facet { value: bucket.key, count: bucket.doc_count }).collect())
         });
-        Self { hits: hits.collect(), total: answer.hits.total.map_or(0, |total| total.value), facets: facets.collect() }
+        Self { hits: hits.collect(), total, facets: facets.collect() }
     }
 }
 
-/// The fields that [`LiveDocument`] contains.
+/// The fields of a document's source that [`LiveDocument`] contains.
 #[derive(Deserialize)]
 pub(crate) struct IdAndVersion {
     id: String,
@@ -154,8 +167,8 @@ pub(crate) struct IdAndVersion {
 }
 
 impl LivePage {
-    /// Builds the page from the response to a request for `size` documents. Only a full page has a
-    /// next one.
+    /// Builds the page from the response to a request for `size` documents. Only a full page can
+    /// be followed by another.
     pub(crate) fn new(answer: SearchAnswer<IdAndVersion>, size: u32) -> Self {
         let hits = answer.hits.hits;
         let full = hits.len() as u64 >= u64::from(size);

@@ -57,7 +57,7 @@ impl StoredSource {
         self.fields.get("deleted").and_then(Value::as_bool).unwrap_or_default()
     }
 
-    /// Returns when the document was removed, if it was.
+    /// Returns the time of the removal if this is a tombstone that records it.
     pub fn deleted_at(&self) -> Option<&str> {
         self.fields.get("deleted_at").and_then(Value::as_str)
     }
@@ -117,8 +117,8 @@ impl SearchClient {
         self.stored_of(&self.alias(collection), document_ids).await
     }
 
-    /// Returns stored documents like [`SearchClient::stored`], from one index, such as the one that
-    /// a rebuild fills.
+    /// Returns stored documents like [`SearchClient::stored`], from one index, such as the index
+    /// that a rebuild fills.
     pub async fn stored_in(
         &self,
         index: &str,
@@ -143,12 +143,14 @@ impl SearchClient {
         Ok(found)
     }
 
-    /// Returns a page of the documents or tombstones that searches can see. It has at most `size`
-    /// of them (the engine's limit is 10,000) and starts after the page that ended at `after`. Live
-    /// documents are ordered by `_id`, tombstones by the time of the removal.
+    /// Returns a page of the documents or tombstones, without writes that searches do not see yet.
+    /// It has at most `size` entries (the engine's limit is 10,000) and starts after the page that
+    /// ended at `after`. Live documents are ordered by `_id`, and tombstones by the time of the
+    /// removal.
     ///
-    /// Returns [`SearchError::Answer`] when more live documents lack the field for paging than fit
-    /// in a page. Such an index is older than that field and must be rebuilt.
+    /// Returns [`SearchError::Answer`] when a full page ends with a live document that lacks the
+    /// field `document_id`, a copy of the `_id` for sorting. The index of such a document is older
+    /// than the field and must be rebuilt.
     pub async fn documents(
         &self,
         collection: Collection,

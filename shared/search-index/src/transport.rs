@@ -1,8 +1,8 @@
 //! One HTTP call to the engine.
 //!
 //! Every call of this client is idempotent: reads have no effect, and writes carry an external
-//! version. All transient failures are therefore retried until the call's deadline, with any
-//! method.
+//! version. All transient failures are therefore retried until the call's deadline, for every
+//! HTTP method.
 
 use aws::{CallError, Failure, Response, Service};
 use bytes::Bytes;
@@ -29,7 +29,7 @@ pub(crate) struct Call<'a> {
     pub body: Bytes,
 }
 
-/// The engine's final response, which is not transient.
+/// The engine's final response. Its status is not transient.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub status: StatusCode,
@@ -53,8 +53,8 @@ impl Transport {
         Instant::now() + self.service.limits().attempt
     }
 
-    /// Makes the call. Retries responses with status 429, 502, 503 or 504 and missing responses
-    /// until the attempts or the time run out.
+    /// Makes the call. Retries it after a response with status 429, 502, 503 or 504, or if no
+    /// response arrives, until the attempts or the time run out.
     pub(crate) async fn call(&self, call: &Call<'_>, deadline: Instant) -> Result<Answer, SearchError> {
         let content_type = [("content-type", call.content_type)];
         let call = aws::Call {
@@ -73,7 +73,7 @@ impl Transport {
         Ok(Answer { status, body })
     }
 
-    /// Waits before the next attempt. Returns `false` if the limits allow none.
+    /// Waits before the next attempt. Returns `false` if the limits allow no further attempt.
     pub(crate) async fn pause(&self, attempts: u32, deadline: Instant) -> bool {
         self.service.limits().pause(attempts, deadline).await
     }
@@ -89,8 +89,8 @@ impl From<CallError> for SearchError {
     }
 }
 
-/// Returns whether a status is transient. It may be a response's status, or one item's in a bulk
-/// response.
+/// Returns whether a status is transient. It may be the status of a response, or of one item in a
+/// bulk response.
 pub(crate) fn is_transient(status: u16) -> bool {
     matches!(status, 429 | 502 | 503 | 504)
 }

@@ -3,10 +3,10 @@
 //! # When one document makes the engine refuse a whole call
 //!
 //! Normally the engine reports an invalid document in the outcome of its operation. But if it
-//! cannot read an operation's action line (for example because of a too large version), it refuses
-//! the whole call. The client splits a refused call into halves, down to the single bad operation,
-//! so that one document does not block others. After [`MAX_SPLITS`] splits the client stops, and
-//! the caller must send the remaining operations again.
+//! cannot read an operation's action line (for example because the version is too large), it
+//! refuses the whole call. The client splits a refused call into halves, down to the single bad
+//! operation, so that one document does not block others. After [`MAX_SPLITS`] splits the client
+//! stops, and the caller must send the remaining operations again.
 //!
 //! # Why one lookup of the targets for each call is enough
 //!
@@ -16,15 +16,15 @@
 //! lookup. The rebuild reads the table with strong consistency after N was added. So it finds
 //! these changes or newer ones, and writes them to N.
 //!
-//! Conversely, the rebuild may write data that has become outdated. The newer write was sent to
-//! both indices, so N has it or gets it. N keeps the write with the higher version.
+//! Conversely, the rebuild may write data that has become outdated. The write of the newer data
+//! goes to both indices, so N has it or gets it. N keeps the write with the higher version.
 //!
 //! A removed item is not in the table. If the call with its tombstone missed N,
 //! [`SearchClient::copy_tombstones`] copies the tombstone to N.
 //!
-//! A call that is in progress while a rebuild is finished may still write to the old index. The
-//! write alias of that index is gone, so the engine refuses the write, whether or not the index
-//! still exists. The call then looks up the targets once more and writes to the current targets.
+//! A call that is in progress when a rebuild finishes may still write to the old index. The write
+//! alias of that index is gone, so the engine refuses the write, whether or not the index still
+//! exists. The call then looks up the targets once more and writes to the current targets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,7 +72,7 @@ impl SearchClient {
     ///
     /// Operations with transient failures are sent again while the limits allow. If the engine
     /// refuses a whole call because of one operation, that operation is [`BulkOutcome::Rejected`],
-    /// and the others are written without it. An error means that the engine refuses every such
+    /// and the others are written without it. An error means that the engine refuses every bulk
     /// call. Even then some operations may have been applied. The caller may send all of them
     /// again.
     pub async fn bulk(&self, operations: &[BulkOperation]) -> Result<Vec<BulkOutcome>, SearchError> {
@@ -91,7 +91,7 @@ impl SearchClient {
         self.send(&mut writes, deadline).await?;
         if writes.iter().any(|write| write.outcome.is_lost()) {
             match self.targets(operations, deadline).await {
-                // The writes keep their outcome of status 404, and the caller sends them again.
+                // The writes keep their outcome, status 404. The caller sends the operations again.
                 Err(SearchError::Unavailable { .. }) => {}
                 targets => {
                     if redirect(&mut writes, &targets?) {
@@ -103,7 +103,7 @@ impl SearchClient {
         Ok(combined(operations.len(), writes))
     }
 
-    /// Writes to only one index, as a backfill does. An index that is not written (any more)
+    /// Writes to only one index, as a backfill does. An index that has no write alias (any more)
     /// refuses all operations with [`BulkOutcome::Rejected`] and status 404.
     pub async fn bulk_into(&self, index: &str, operations: &[BulkOperation]) -> Result<Vec<BulkOutcome>, SearchError> {
         let (collection, target) = self.write_alias(index)?;
@@ -132,14 +132,14 @@ impl SearchClient {
         Ok(aliases.collect())
     }
 
-    /// Sends all writes without a final outcome. Repeats this while the limits allow it.
+    /// Sends all writes that have no final outcome. Repeats this while the limits allow it.
     async fn send(&self, writes: &mut [Write<'_>], deadline: Instant) -> Result<(), SearchError> {
         let mut splits = MAX_SPLITS;
         for round in 1.. {
             let open = writes.iter().enumerate();
             let open = open.filter(|(_, write)| matches!(write.outcome, BulkOutcome::Retryable { .. }));
-            // The list is processed from its end, so the reversed list sends the first operations
-            // first.
+            // The list is processed from its end. It is reversed so that the first operations are
+            // sent first.
             let mut requests = bulk::requests(open.map(|(n, write)| (n, write.operation, write.target.as_str())))?;
             requests.reverse();
             while let Some(request) = requests.pop() {
@@ -211,8 +211,8 @@ fn targets_of<'a>(targets: &'a Targets, operation: &BulkOperation) -> &'a [Strin
     targets.get(&operation.collection()).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Replaces writes with a lost target by writes to the current targets. Returns whether there are
-/// any.
+/// Replaces writes to targets that no longer exist with writes to the current targets. Returns
+/// whether it added a write.
 fn redirect(writes: &mut Vec<Write<'_>>, targets: &Targets) -> bool {
     let is_gone =
         |write: &Write<'_>| write.outcome.is_lost() && !targets_of(targets, write.operation).contains(&write.target);

@@ -110,7 +110,7 @@ impl Table {
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
                 .await
-                .map_err(|error| classify(&error))?;
+                .map_err(|error| self.failure(&error))?;
             self.meter.record(pattern, answer.consumed_capacity.iter().flatten(), 0, 0);
             pending = answer.unprocessed_items.unwrap_or_default().into_values().flatten().collect();
             if pending.is_empty() || !backoff.wait().await {

@@ -8,12 +8,12 @@ use item_model::request::BatchWrite;
 use crate::Table;
 use crate::error::TableError;
 
-/// The time that one request spends at most.
+/// The maximum time of one request.
 const TIME: Duration = Duration::from_secs(5);
 /// The write units per second: a quarter of the template's default `MaxWriteUnits`.
 const UNITS_PER_SECOND: f64 = 1_000.0;
-/// The writes per batch. The deletion of a large item costs 100 units, so a batch may use up the
-/// units of a second.
+/// The number of writes per batch. The deletion of a large item costs 100 units, so a batch may use
+/// up the units of a second.
 const BATCH: usize = 10;
 
 /// Paces the writes of one request, and ends them after 5 seconds or 5,000 write units.
@@ -26,27 +26,44 @@ pub struct Budget<'t> {
     table: &'t Table,
     begun: Instant,
     units: f64,
+    time: Duration,
 }
 
 impl<'t> Budget<'t> {
     /// Begins the budget of a request.
     #[must_use]
     pub fn begin(table: &'t Table) -> Self {
-        Self { table, begun: Instant::now(), units: table.meter.written() }
+        Self::share(table, TIME)
     }
 
-    /// Waits until the request may write again. Callers do one step of their work before the first
-    /// call, so every request makes some progress.
+    /// Begins a budget of the given time, but at most 5 seconds, for one of several removals that
+    /// share a worker's time.
+    #[must_use]
+    pub fn share(table: &'t Table, time: Duration) -> Self {
+        Self { table, begun: Instant::now(), units: table.meter.written(), time: time.min(TIME) }
+    }
+
+    /// Returns the time that the writes so far take at the permitted rate.
+    fn due(&self) -> Duration {
+        Duration::try_from_secs_f64((self.table.meter.written() - self.units) / UNITS_PER_SECOND).unwrap_or(TIME)
+    }
+
+    /// Waits until the rate of the writes so far is at most the permitted rate. So the worker's
+    /// next budget does not exceed the rate.
+    pub async fn settle(&self) {
+        tokio::time::sleep_until((self.begun + self.due()).into()).await;
+    }
+
+    /// Waits until the request may write again. Callers do one step of their work before they first
+    /// call this method, so every request makes some progress.
     ///
     /// # Errors
     /// [`TableError::OverBudget`] when the budget is used up.
     pub async fn pace(&self) -> Result<(), TableError> {
-        let units = self.table.meter.written() - self.units;
-        let due = Duration::try_from_secs_f64(units / UNITS_PER_SECOND).unwrap_or(TIME);
-        if due.max(self.begun.elapsed()) >= TIME {
+        if self.due().max(self.begun.elapsed()) >= self.time {
             return Err(TableError::OverBudget);
         }
-        tokio::time::sleep_until((self.begun + due).into()).await;
+        self.settle().await;
         Ok(())
     }
 

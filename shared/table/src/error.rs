@@ -24,6 +24,9 @@ pub enum TableError {
     /// DynamoDB refuses the request itself: a defect of this program or of the deployment.
     #[error("the table refused the request: {0}")]
     Rejected(String),
+    /// The table of a period does not exist ([`Periods`](crate::Periods)). Nothing was done.
+    #[error("the table {0} does not exist")]
+    NoTable(String),
     /// An item does not match the schema.
     #[error(transparent)]
     Decode(#[from] DecodeError),

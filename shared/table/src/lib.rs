@@ -10,10 +10,13 @@ mod budget;
 mod error;
 mod merge;
 mod meter;
+mod periods;
 mod read;
 mod refusal;
 mod retry;
 mod write;
+
+use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
@@ -22,24 +25,27 @@ pub use aws::{OPERATION_TIMEOUT, SetupError};
 pub use budget::Budget;
 pub use error::TableError;
 pub use meter::{Measured, Meter};
+pub use periods::{MISSING_FOR, Periods};
 pub use read::Page;
 pub use refusal::{Refusal, Refusals};
 pub use retry::{Backoff, retry_on_conflict};
 pub use write::Attempt;
 
-/// The first part of the name of the CloudWatch rule that counts a table's most throttled partition
+/// The first part of the name of the CloudWatch rule that finds a table's most throttled partition
 /// keys. The table's name and the rule's creation time follow. Source: Developer Guide, "CloudWatch
 /// contributor insights for DynamoDB: How it works".
 const THROTTLES_RULE: &str = "DynamoDBContributorInsights-PKT-";
 
-/// The table: its client and the meter of consumed capacity.
-#[derive(Debug)]
+/// The table: its client and the meter of consumed capacity. Clones share both.
+#[derive(Debug, Clone)]
 pub struct Table {
     client: Client,
     /// The same client without retries, for writes that must not be sent twice.
     once: Client,
     name: String,
-    meter: Meter,
+    meter: Arc<Meter>,
+    /// Whether this is the table of a period ([`Periods`]).
+    is_of_period: bool,
 }
 
 impl Table {
@@ -57,7 +63,7 @@ impl Table {
     #[must_use]
     pub fn new(client: Client, name: String) -> Self {
         let once = client.config().to_builder().retry_config(RetryConfig::disabled()).build();
-        Self { once: Client::from_conf(once), client, name, meter: Meter::default() }
+        Self { once: Client::from_conf(once), client, name, meter: Arc::default(), is_of_period: false }
     }
 
     /// Returns the table's name.
@@ -77,7 +83,7 @@ impl Table {
         Ok(stream.and_then(|stream| stream.stream_view_type).map(|view| view.as_str().to_owned()))
     }
 
-    /// Returns the CloudWatch rule that counts the table's most throttled partition keys. Returns
+    /// Returns the CloudWatch rule that finds the table's most throttled partition keys. Returns
     /// `None` if Contributor Insights is not enabled, or has not created the rule yet.
     ///
     /// # Errors
@@ -90,7 +96,7 @@ impl Table {
 
     /// Returns the meter of consumed capacity.
     #[must_use]
-    pub const fn meter(&self) -> &Meter {
+    pub fn meter(&self) -> &Meter {
         &self.meter
     }
 }

@@ -2,11 +2,12 @@
 //!
 //! # Two rounds
 //!
-//! The hash of a member's id selects the member's shard. With N shards, the number of items that
-//! one shard has among the next `wanted` items is binomial. Its mean is `wanted / N`, and its
-//! variance `wanted · (N − 1) / N²`. The first round reads the mean plus three standard deviations
-//! from each shard. This completes about 99 of 100 pages. For a page of 100 from four shards, the
-//! first round reads 156 items. A full page from each shard would be 404 items.
+//! The hash of an id selects the shard of each item. With N shards, the number of items that one
+//! shard has among the next `wanted` items is binomial. Its mean is `wanted / N`, and its variance
+//! `wanted · (N − 1) / N²`. The first round reads the mean plus three standard deviations from each
+//! shard. This completes about 99 of 100 pages. For a page of 100 from four shards, the first round
+//! reads 156 items. It would read 404 items if it took from each shard a full page, and one item
+//! more to see whether the list continues.
 //!
 //! For the other pages, a second round reads more items from the shards that may have further items
 //! of the page. From each of them it reads as many items as the page can need. So the page is then
@@ -16,9 +17,9 @@
 //! # Sort keys
 //!
 //! In most lists the sort key ends in an id, so each sort key belongs to one item. Two kinds of
-//! lists are different. A sum is stored in parts: one item in each shard, and all with the same
-//! sort key. An index may have several items with the same sort key in one shard. A page therefore
-//! counts sort keys instead of items, and contains all items of each of its sort keys.
+//! lists are different. In a list of sums, each sum has one item in each shard, and these items
+//! have the same sort key. An index may have several items with the same sort key in one shard. A
+//! page therefore counts sort keys instead of items, and contains all items of its sort keys.
 
 use std::cmp::Ordering;
 
@@ -43,7 +44,7 @@ pub const fn share(wanted: usize, shards: usize) -> usize {
     }
 }
 
-/// Returns for each shard how many more sort keys must be read, until all items of the first
+/// Returns for each shard how many more sort keys must be read before all items of the first
 /// `wanted` sort keys are known.
 ///
 /// A shard's unread items have the sort key of its last read item, or come after that item. If `n`
@@ -62,8 +63,8 @@ pub fn missing<T>(parts: &[&Part<T>], wanted: usize, descending: bool) -> Vec<us
     parts.iter().map(missing).collect()
 }
 
-/// Returns the items of the first `wanted` sort keys of the list, if nothing is [`missing`]. It
-/// drops all later items, because some shards were not read that far.
+/// Returns the items of the first `wanted` sort keys of the list. The caller must already have read
+/// all [`missing`] items. All later items are dropped, because some shards were not read that far.
 pub fn first<T>(parts: impl IntoIterator<Item = Part<T>>, wanted: usize, descending: bool) -> Vec<(String, T)> {
     let mut found: Vec<(String, T)> = parts.into_iter().flat_map(|part| part.found).collect();
     found.sort_by(|(a, _), (b, _)| order(a, b, descending));
@@ -166,7 +167,7 @@ mod tests {
         fn a_page_is_a_prefix_of_the_plain_merge_for_every_distribution_of_items(
             members in prop_oneof![
                 prop::collection::vec(0..8_usize, 0..300),
-                // Long runs of members are in one shard. A real hash would not distribute them like
+                // Long runs of items are in one shard. A real hash would not distribute them like
                 // this.
                 prop::collection::vec((0..8_usize, 1..60_usize), 0..8)
                     .prop_map(|runs| runs.into_iter().flat_map(|(shard, long)| vec![shard; long]).collect()),
@@ -202,7 +203,7 @@ mod tests {
         }
 
         #[test]
-        fn the_first_round_reads_at_least_a_page_from_all_shards_and_at_most_a_page_from_each(
+        fn the_first_round_reads_at_least_a_page_from_all_shards_together_and_at_most_a_page_from_each(
             wanted in 1..1_000_usize, shards in 1..100_usize,
         ) {
             let share = share(wanted, shards);

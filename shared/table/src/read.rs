@@ -17,7 +17,7 @@ use crate::merge::{self, Part};
 /// MB, which a page of large items may exceed.
 const MAX_REQUESTS_PER_PAGE: usize = 16;
 
-/// The maximum delay of a function's start while the table does not respond.
+/// The maximum time for which a function's start waits for the table's response.
 const REACH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The maximum number of concurrent queries of a list that spans several queries.
@@ -42,7 +42,7 @@ impl<T> Page<T> {
         Self { items, next, keys }
     }
 
-    /// Returns the sort key after which the next page starts when the response has only the first
+    /// Returns the sort key after which the next page starts, if the response has only the first
     /// `kept` items. Returns `None` at the list's end, or if no item is kept.
     #[must_use]
     pub fn end(&self, kept: usize) -> Option<String> {
@@ -110,7 +110,7 @@ impl Table {
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await
-            .map_err(|error| classify(&error))?;
+            .map_err(|error| self.failure(&error))?;
         let item: Option<Item> = answer.item.map(Into::into);
         let bytes = item.as_ref().map_or(0, size);
         self.meter.record(get.pattern(), answer.consumed_capacity.as_ref(), usize::from(item.is_some()), bytes);
@@ -124,8 +124,9 @@ impl Table {
         cut(self.gather(query).await?, query.item_limit())
     }
 
-    /// Reads a page of a list that consists of several queries, such as one for each day. It skips
-    /// the queries that earlier pages have read to their end.
+    /// Reads a page of a list that consists of several queries, such as one for each day. Each
+    /// query comes with the table that holds its items. The function skips the queries that earlier
+    /// pages have read to their end.
     ///
     /// Usually the first query with remaining items fills a page. If not, the next two queries run
     /// concurrently, then four, and then eight at a time. A list with many empty queries thus needs
@@ -134,17 +135,17 @@ impl Table {
     /// # Errors
     /// [`TableError`].
     pub async fn query_in_turn<T: FromItem>(
-        &self,
-        queries: Vec<Query<T>>,
+        queries: Vec<(Self, Query<T>)>,
         limit: usize,
         after: Option<String>,
     ) -> Result<Page<T>, TableError> {
-        let queries = queries.into_iter().map(|query| query.limit(limit).after(after.clone()));
-        let left: Vec<Query<T>> = queries.filter(|query| query.bounds().is_some()).collect();
+        let queries = queries.into_iter().map(|(table, query)| (table, query.limit(limit).after(after.clone())));
+        let left: Vec<(Self, Query<T>)> = queries.filter(|(_, query)| query.bounds().is_some()).collect();
         let (mut left, mut found, mut at_once) = (left.as_slice(), Vec::new(), 1);
         while !left.is_empty() && merge::end(&found, limit) == found.len() {
             let (round, later) = left.split_at(left.len().min(at_once));
-            found.extend(try_join_all(round.iter().map(|query| self.gather(query))).await?.into_iter().flatten());
+            let parts = try_join_all(round.iter().map(|(table, query)| table.gather(query))).await?;
+            found.extend(parts.into_iter().flatten());
             (left, at_once) = (later, MAX_QUERIES_AT_ONCE.min(at_once * 2));
         }
         cut(found, limit)
@@ -158,9 +159,9 @@ impl Table {
         if leaving.is_empty() {
             return self.gather_from(query, &bounds, others).await;
         }
-        // An item may move from the first partitions to the others at any time. If it was no longer
-        // in the first ones, it is in the others, which are read afterwards. If it was in both, it
-        // counts once.
+        // An item may move from a partition of `leaving` to one of `others` at any time. The read
+        // of `others` comes second, so it finds an item that the first read missed. An item that
+        // both reads found counts once.
         let mut left = self.gather_from(query, &bounds, leaving).await?;
         let mut found = self.gather_from(query, &bounds, others).await?;
         let moved: HashSet<&str> = found.iter().map(|(sort, _)| sort.as_str()).collect();
@@ -200,8 +201,8 @@ impl Table {
         let wanted = merge::keys(&shard.part.found) + more;
         for _ in 0..MAX_REQUESTS_PER_PAGE {
             let begins = shard.start.is_none();
-            // The bounds include the last item of the previous page. The executor drops this item,
-            // so it reads one item more.
+            // The bounds include the last item of the previous page. The loop below drops that
+            // item, so this request reads one item more.
             let missing = wanted - merge::keys(&shard.part.found) + usize::from(begins && query.page_end().is_some());
             let mut request = self
                 .client
@@ -223,7 +224,7 @@ impl Table {
                     .expression_attribute_values(":low", AttributeValue::S(low.clone()))
                     .expression_attribute_values(":high", AttributeValue::S(high.clone())),
             };
-            let answer = request.send().await.map_err(|error| classify(&error))?;
+            let answer = request.send().await.map_err(|error| self.failure(&error))?;
             let items: Vec<Item> = answer.items.unwrap_or_default().into_iter().map(Into::into).collect();
             let bytes = items.iter().map(size).sum();
             self.meter.record(query.pattern(), answer.consumed_capacity.as_ref(), items.len(), bytes);

@@ -7,8 +7,8 @@ use item_model::item::{FromItem, Item};
 
 use crate::error::TableError;
 
-/// An action with a condition that does not hold. For a single write, the name `A` of the action is
-/// `()`.
+/// An action with a condition that does not hold. `A` is the type of the action's name, and is `()`
+/// for a single write.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Refusal<A = ()> {
     /// The caller's name of the action.

@@ -13,8 +13,9 @@ const BASE: Duration = Duration::from_millis(25);
 /// The upper bound of every wait.
 const CAP: Duration = Duration::from_millis(800);
 /// No attempt begins after this time. If the function's deadline is earlier, `http_api::run`
-/// responds at the deadline.
-const BUDGET: Duration = Duration::from_secs(5);
+/// responds at the deadline. An unoptimized build, as in tests, makes each attempt several times
+/// slower, so its budget is longer. There the number of attempts is the effective limit.
+const BUDGET: Duration = Duration::from_secs(if cfg!(debug_assertions) { 60 } else { 5 });
 /// The maximum number of attempts, even if they are quick.
 const MAX_ATTEMPTS: u32 = 30;
 
@@ -89,7 +90,7 @@ mod tests {
 
     use super::*;
 
-    /// Makes attempts that return [`None`] before attempt number `until`.
+    /// Makes attempts, of which attempt number `until` is the first that returns a value.
     async fn run(until: u32) -> (Result<u32, TableError>, u32) {
         let attempts = Cell::new(0);
         let result = retry_on_conflict(async || {
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_attempt_is_repeated_after_a_wait_until_it_returns_a_value() {
+    async fn attempts_with_waits_between_them_are_made_until_one_returns_a_value() {
         let begin = tokio::time::Instant::now();
         assert!(matches!(run(1).await, (Ok(1), 1)));
         assert_eq!(begin.elapsed(), Duration::ZERO);

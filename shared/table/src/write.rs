@@ -304,7 +304,7 @@ impl Table {
     }
 }
 
-/// Adds the id of the request that caused the current work.
+/// Returns a copy of the write that also stores the id of the request that caused the current work.
 fn caused(guarded: &Guarded) -> Guarded {
     guarded.caused_by(correlation::cause().as_deref())
 }
@@ -352,9 +352,9 @@ fn cancelled<R>(error: &SdkError<TransactWriteItemsError, R>) -> Option<&[Cancel
     }
 }
 
-/// Interprets a cancelled transaction. Each reason has the position of its action. Failed
-/// conditions take precedence over conflicts, because DynamoDB evaluated them on committed items
-/// and a retry would fail again.
+/// Interprets a cancelled transaction. The reasons are in the order of the actions. Failed
+/// conditions take precedence over conflicts, because DynamoDB evaluated the conditions on
+/// committed items and a retry would fail again.
 fn judge<A: Clone>(reasons: &[CancellationReason], actions: &[(A, Guarded)]) -> Result<Attempt<A>, TableError> {
     let refusals: Refusals<A> = reasons
         .iter()

@@ -45,7 +45,7 @@ impl Ids {
         &self.named
     }
 
-    /// Returns the number of ids.
+    /// Returns the number of all distinct ids.
     #[must_use]
     pub const fn count(&self) -> usize {
         self.count

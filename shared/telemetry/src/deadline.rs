@@ -8,7 +8,8 @@ const LONG_AGO: Duration = Duration::from_secs(3600);
 /// template.
 const WITHOUT_DEADLINE: Duration = Duration::from_secs(60);
 
-/// Returns the time until the deadline that Lambda gives with an invocation, or zero after it.
+/// Returns the time until the deadline that Lambda gives with an invocation, or zero after that
+/// deadline.
 ///
 /// `cargo lambda watch` sends a deadline a few minutes after the Unix epoch, which means "no
 /// deadline". The result is then 60 s. With zero, functions that check their remaining time would

@@ -13,7 +13,7 @@ use crate::correlation::{self, Ids};
 /// The CloudWatch namespace of all of Bodega's metrics.
 pub const NAMESPACE: &str = "Bodega";
 
-/// The unit of a metric, with CloudWatch's name.
+/// The unit of a metric. Each variant has CloudWatch's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub enum Unit {
     /// A number of things.
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_declares_its_metrics_and_carries_their_values_and_properties_at_the_root() {
+    fn a_line_declares_its_metrics_and_has_their_values_and_its_properties_at_the_root() {
         let line = Line::default()
             .dimension("Route", "GET /v1/orders/{id}")
             .metric("Latency", Unit::Milliseconds, 1.5)

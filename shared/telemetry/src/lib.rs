@@ -51,7 +51,7 @@ pub fn init(function: &'static str) {
     let _ = tracing_subscriber::registry().with(targets(function, level)).with(format).try_init();
 }
 
-/// Returns whether [`init`] was called. Only functions call it.
+/// Returns whether [`init`] was called. Only functions call [`init`].
 #[must_use]
 pub fn is_initialized() -> bool {
     FUNCTION.get().is_some()
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fine_level_applies_to_our_crates_and_never_to_those_that_log_whole_events() {
+    fn a_detailed_log_level_applies_to_our_crates_but_not_to_crates_that_log_whole_events() {
         let targets = targets("customers", LevelFilter::TRACE);
         assert!(targets.would_enable("customers::create", &Level::TRACE));
         assert!(targets.would_enable("table", &Level::DEBUG));

@@ -14,8 +14,9 @@
 //! | the erasure of a customer | mark, remove belongings (repeated), remove the profile | [`go_on`](erasure::go_on) continues |
 //! | a category that moves, [`Mover`](relocation::Mover) | copy, place, clear, settle, check | [`go_on`](relocation::Mover::go_on) continues in the recorded phase. No phase is undone |
 //!
-//! Two workers may do the same work at once. Each step has a condition on the head of the order, or
-//! on the item of the move. The condition refuses a step that the other worker has already taken.
+//! Two workers may do the same work at once. A step that must not run twice has a condition, for
+//! example on the head of the order or on the item of the move. The condition refuses the step if
+//! the other worker has already taken it.
 
 pub mod erasure;
 pub mod relocation;

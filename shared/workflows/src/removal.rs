@@ -1,17 +1,18 @@
 //! The removal of a document with its history, and of the texts of a discarded draft.
 //!
 //! A history is unbounded, and the texts of a draft can be too large for one transaction. So the
-//! first write only marks the head, and decides: from then on no caller sees the document, or the
-//! draft. The other steps remove items, within a [`Budget`]. Each step can run again, by a
-//! repetition of the request or by the janitor.
+//! first write only marks the head. From then on no caller sees the document, or the draft. The
+//! other steps remove items, within a [`Budget`]. A repeated request or the janitor can
+//! run each step again.
 
-use key_schema::document::{self, DISCARDED_AT_ONCE, Document};
+use key_schema::document::{self, Document, DocumentAction, REMOVED_AT_ONCE};
 use key_schema::id::DocumentId;
 use key_schema::item::{EncodeError, Stored};
 use key_schema::key::KeyError;
+use key_schema::request::Transaction;
 use table::{Budget, Table, TableError};
 
-/// The versions per round. Each may have added 50 texts.
+/// The number of versions per round. Each version may have added up to 50 texts.
 const ROUND: usize = 25;
 
 /// An error that stopped a removal. The steps so far remain, and another worker can continue.
@@ -23,6 +24,18 @@ pub enum RemovalError {
     /// An item cannot be encoded for DynamoDB.
     #[error(transparent)]
     Encode(#[from] EncodeError),
+}
+
+impl RemovalError {
+    /// Returns whether the request should end: its budget is used up, or the table is busy or
+    /// unreachable. After other errors, other steps can still succeed.
+    pub(crate) const fn ends_request(&self) -> bool {
+        let Self::Table(error) = self else { return false };
+        matches!(
+            error,
+            TableError::OverBudget | TableError::Throttled | TableError::Unavailable(_) | TableError::Unprocessed(_)
+        )
+    }
 }
 
 impl From<KeyError> for RemovalError {
@@ -40,9 +53,11 @@ pub async fn delete(table: &Table, head: &Stored<Document>, budget: &Budget<'_>)
     loop {
         let page = table.query(&document::history(&head.id)?.limit(ROUND)).await?;
         // The texts are removed first, because only the versions name them.
-        budget.write(&document::sweep_texts(head, &page.items)?).await?;
+        let texts = sweep(table, document::sweep_texts(head, &page.items)?, budget).await?;
         telemetry::crash_point("documents.texts.removed");
-        budget.write(&document::sweep_versions(&page.items)?).await?;
+        if !texts || !sweep(table, document::sweep_versions(head, &page.items)?, budget).await? {
+            return Ok(());
+        }
         if page.next.is_none() {
             break;
         }
@@ -54,8 +69,24 @@ pub async fn delete(table: &Table, head: &Stored<Document>, budget: &Budget<'_>)
     Ok(())
 }
 
-/// Removes the remaining texts of a discarded draft. Returns the head afterwards, if the document
-/// exists.
+/// Removes items of a document that is being deleted. Returns false if another worker has completed
+/// the deletion. The remaining items may then belong to a new document with the same id.
+async fn sweep(
+    table: &Table,
+    transactions: Vec<Transaction<DocumentAction>>,
+    budget: &Budget<'_>,
+) -> Result<bool, RemovalError> {
+    for transaction in transactions {
+        if table.transact(&transaction).await?.is_err() {
+            return Ok(false);
+        }
+        budget.pace().await?;
+    }
+    Ok(true)
+}
+
+/// Removes the remaining texts of a discarded draft. Then returns the document's head, or `None`
+/// if the document does not exist.
 ///
 /// # Errors
 /// [`TableError::OverBudget`] when the texts are too large for one request.
@@ -72,13 +103,13 @@ pub async fn discard(
         // A refusal means that another worker has taken this step, or that the document changed.
         let taken = table.transact(&document::discard_texts(&head)?).await?.is_ok();
         telemetry::crash_point("documents.draft.removed");
-        if !taken || head.discarded.len() > DISCARDED_AT_ONCE {
+        if !taken || head.discarded.len() > REMOVED_AT_ONCE {
             budget.pace().await?;
         }
     }
 }
 
-/// Continues the removal of a document or of a discarded draft, in whichever state the document is.
+/// Continues the removal of a document that is being deleted, or of the texts of a discarded draft.
 /// Returns whether there was such a removal.
 ///
 /// # Errors

@@ -10,7 +10,7 @@ use crate::support::openapi::{Operation, api};
 use crate::support::template;
 
 /// The caller's relation to the record of a request. From [`Person::Editor`] on, each person has
-/// all rights of the previous one.
+/// all rights of the previous person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Person {
     /// A caller without a token.
@@ -19,11 +19,11 @@ pub enum Person {
     Unregistered,
     /// A customer without rights to the record.
     Stranger,
-    /// A member of the organization, or of the document's organization.
+    /// A member of the organization that the record is or belongs to.
     Reader,
     /// An admin of that organization.
     Editor,
-    /// The record's owner. For an organization, another admin.
+    /// The record's owner. An organization has no owner, so this is an admin other than `Editor`.
     Owner,
     /// A member of staff.
     Staff,
@@ -47,7 +47,7 @@ impl Person {
     }
 }
 
-/// How a route with an authorizer sees the caller of a token.
+/// The caller of a token, as a route with an authorizer sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bearer {
     /// The gateway refuses the token.
@@ -70,7 +70,7 @@ pub enum Outcome {
     Refused(u16, &'static str),
 }
 
-/// The access rules of all routes, from the two files.
+/// The access rules of all routes, from `template.yaml` and `openapi.yaml`.
 pub struct Access {
     /// Route keys of the routes without an authorizer.
     public: BTreeSet<String>,

@@ -32,7 +32,7 @@ pub struct Cases {
 }
 
 impl Cases {
-    /// Counts the requests that follow from the two files.
+    /// Counts the requests that follow from `template.yaml` and `openapi.yaml`.
     fn count(access: &Access, tokens: &[Token]) -> Self {
         let mut cases = Self::default();
         for operation in api().operations() {
@@ -54,8 +54,8 @@ impl Cases {
     }
 }
 
-/// Returns whether the tests send a request that this token allows. They send an allowed write of
-/// staff only with an ordinary staff token.
+/// Returns whether the tests send this operation with a token that allows it. They send no write
+/// with a token that identifies staff.
 fn is_tried(operation: Operation<'_>, token: &Token) -> bool {
     operation.method == "GET" || !matches!(token.bearer, Bearer::Person(Person::Staff))
 }

@@ -18,9 +18,9 @@ The tests generate this page: `UPDATE_DOCS=1 cargo test -p bodega-tests --test s
 The table has the response of every route to every kind of caller. Two files decide the responses. \
 [template.yaml](../template.yaml) says which routes have an authorizer.
 In [openapi.yaml](../openapi.yaml), `x-who` says who may call a route, and the documented statuses say how the route \
-refuses other callers. The tests send each of these requests.
-Everything except the caller is valid. `yes` means that the request succeeds. A status means that the route refuses \
-the request with it, and that nothing is written.
+refuses other callers. The tests send a request for each cell of the table.
+Everything in this request except the caller is valid. `yes` means that the request succeeds. A status \
+means that the route refuses the request with this status, and that nothing is written.
 
 ## People
 
@@ -29,7 +29,7 @@ the request with it, and that nothing is written.
 - *Stranger*: a customer without rights to the record.
 - *Member* and *admin*: customers with this role in the organization, or in the organization of the document. For all \
 other records they are strangers.
-- *Owner*: the owner of the record. For an organization, this is another admin.
+- *Owner*: the owner of the record. For an organization, this is a second admin.
 
 The function answers 404 (`not_found`) for a record of another customer. It answers 403 (`forbidden`) on routes for \
 staff, and to callers who may see the record but not change it.

@@ -57,7 +57,7 @@ impl Forger {
         [self.refused(), self.nameless(), self.misnamed(), self.grouped()].into_iter().flatten().collect()
     }
 
-    /// Returns tokens that the authorizer refuses. Their claims are those of a staff token.
+    /// Returns tokens that the authorizer refuses. They have the claims of a staff token.
     fn refused(&self) -> Vec<Token> {
         let (staff, header) = (self.staff(), self.header());
         let bearer = |what: &'static str, token: &str| Token::new(what, Bearer::Refused, format!("Bearer {token}"));
@@ -111,7 +111,7 @@ impl Forger {
             bearer("a signature of zeros", &format!("{message}.{}", URL_SAFE_NO_PAD.encode([0; 64]))),
             bearer("the signature of other claims", &altered),
             bearer("signed by another key with this key's id", &by_other(&header)),
-            bearer("signed by another key, which its header has", &by_other(&own_key)),
+            bearer("signed by another key, which is in the header", &by_other(&own_key)),
             bearer("HS256 with the public key as secret", &tag(&shared_key, point)),
             bearer("HS256 with the published key as secret", &tag(&shared_key, shown.as_bytes())),
             bearer("HMAC with the public key, `alg` is ES256", &tag(&header, point)),
@@ -174,16 +174,16 @@ impl Forger {
             groups("the groups are an object with a list", json!({ "groups": ["staff"] })),
             groups("a list in a list", json!([["staff"]])),
             groups("a group in brackets", json!(["[staff]"])),
-            groups("half a bracket", json!("[staff")),
-            groups("the other half", json!("staff]")),
+            groups("only the opening bracket", json!("[staff")),
+            groups("only the closing bracket", json!("staff]")),
             groups("`Staff`", json!(["Staff"])),
-            groups("groups that contain the name", json!(["nonstaff", "staffing", "not-staff", "staff-x"])),
+            groups("groups whose names contain `staff`", json!(["nonstaff", "staffing", "not-staff", "staff-x"])),
             groups("a group with a comma", json!(["staff,x"])),
             claim("the claim `group`", json!({ "group": "staff" })),
             claim("the claim `roles`", json!({ "roles": ["staff"], "role": "staff" })),
             claim("the claim `custom:groups`", json!({ "custom:groups": "staff", "Cognito:Groups": ["staff"] })),
             claim("the claims `staff` and `scope`", json!({ "staff": true, "is_staff": true, "scope": "staff" })),
-            claim("`groups` beside Cognito's", json!({ "cognito:groups": ["customers"], "groups": ["staff"] })),
+            claim("`groups` beside Cognito's claim", json!({ "cognito:groups": ["customers"], "groups": ["staff"] })),
             staff("a list of groups", json!({ "cognito:groups": ["other", "staff"] })),
             staff("one group, as a text", json!({ "cognito:groups": "staff" })),
             staff("a list, as the gateway writes it", json!({ "cognito:groups": "[staff]" })),

@@ -44,8 +44,8 @@ impl List {
 async fn lists(system: &System) -> Vec<List> {
     let world = World::create(system).await;
     drain(system).await;
-    // These jobs stay in the list of waiting orders, because the function assigns a station only
-    // when it receives a message.
+    // These orders stay in the list of waiting orders, because the function `Fulfilment` assigns a
+    // station only when it receives a message.
     for order in ["waiting-1", "waiting-2"] {
         let born = order.parse().unwrap();
         let job = Stored::new(WaitingJob { order_id: order.parse().unwrap() }, born, Instant::now());
@@ -78,8 +78,8 @@ fn a_cursor_is_valid_only_for_its_list_its_parameters_and_its_caller() {
             }
             let mut others: Vec<Good> = Vec::new();
             for (position, (name, value)) in list.good.parameters.iter().enumerate() {
-                // Replace the id of a record with the id of another one, if the test data has
-                // another one.
+                // Replace the id of a record with the id of another record, if the test data has a
+                // second record of that kind.
                 let other = match (name.as_str(), value.as_str()) {
                     (_, "bad-ann") => "bad-bob",
                     (_, "bad-1") => "bad-2",
@@ -113,6 +113,7 @@ fn a_cursor_is_valid_only_for_its_list_its_parameters_and_its_caller() {
                         others.push(set(name, if list.operation.path.contains("search") { "price" } else { "best" }))
                     }
                     name @ ("q" | "brand" | "category") => others.push(set(name, "bad")),
+                    name @ "in_stock" => others.push(set(name, "true")),
                     name @ ("min_price" | "max_price") => others.push(set(name, "5")),
                     other => panic!("{}: this test needs another value of {other}", list.operation.key()),
                 }

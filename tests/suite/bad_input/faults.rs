@@ -10,13 +10,14 @@ use crate::support::world::Good;
 
 /// Largest JSON body, in bytes.
 const BODY_LIMIT: usize = 256 * 1024;
-/// Largest import: bytes of its body, and lines.
+/// Largest body of an import, in bytes.
 const IMPORT_LIMIT: usize = 2 * 1024 * 1024;
+/// The most lines of an import.
 const IMPORT_LINES: usize = 1000;
 /// A field that no body has.
 const UNKNOWN: &str = "no_such_field";
 /// Percent-encoded ids that are invalid after the gateway's double decoding. Some contain a control
-/// character, `?`, `%` or `\`. One has 129 bytes.
+/// character, `?`, `%` or `\`. Two have 129 bytes.
 const BAD_IDS: [&str; 11] = [
     "%00",
     "a%00",
@@ -27,8 +28,8 @@ const BAD_IDS: [&str; 11] = [
     "a%253Fb",
     "50%2525",
     "a%5Cb",
-    "\t129 of one byte",
-    "\t129 of two and one",
+    "\t129 one-byte characters",
+    "\t64 two-byte characters and a one-byte character",
 ];
 const BAD_CATEGORIES: [&str; 14] = [
     "a~",
@@ -82,8 +83,8 @@ fn paths(good: &Good) -> Vec<Trial> {
         let is_good = |value: &str| name == "country" && ["a%253Fb", "50%2525", "a%5Cb"].contains(&value);
         for value in bad.iter().filter(|value| !is_good(value)) {
             let value = match *value {
-                "\t129 of one byte" => "x".repeat(129),
-                "\t129 of two and one" => "%C3%A4".repeat(64) + "x",
+                "\t129 one-byte characters" => "x".repeat(129),
+                "\t64 two-byte characters and a one-byte character" => "%C3%A4".repeat(64) + "x",
                 "\t9 names" => ["x"; 9].join("~"),
                 "\ta long name" => "x".repeat(129),
                 other => other.to_owned(),
@@ -91,7 +92,7 @@ fn paths(good: &Good) -> Vec<Trial> {
             trials.push(Trial::new(with(&value), format!("{name} is {value}"), 422, "invalid_id"));
         }
         trials.push(Trial::gateway(with("%FF"), format!("{name} is not UTF-8"), 400));
-        trials.push(Trial::gateway(with("50%25"), format!("{name} is a lone percent sign once decoded"), 400));
+        trials.push(Trial::gateway(with("50%25"), format!("{name} has a lone percent sign after one decoding"), 400));
         trials.push(Trial::gateway(with(""), format!("{name} is empty"), 404));
     }
     trials
@@ -145,7 +146,9 @@ fn queries(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
             other => panic!("{}: the test has no bad value of {other:?}", operation.key()),
         };
         trials.extend(bad.iter().map(|value| invalid(with(&[(name, value)]), format!("{name} is {value}"))));
-        trials.push(invalid(with(&[(name, good_one), (name, good_one)]), format!("{name} is given twice")));
+        // A filter of a search can have up to ten values.
+        let most = if schema["type"] == "array" { 10 } else { 1 };
+        trials.push(invalid(with(&vec![(name, good_one); most + 1]), format!("{name} is given {} times", most + 1)));
         if parameter["required"] == true {
             let mut spoilt = good.clone();
             spoilt.query.retain(|(given, _)| given != name);
@@ -211,7 +214,7 @@ fn headers(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
     trials
 }
 
-/// Returns requests with a body that is not a JSON object, has another content type, or is too
+/// Returns requests with a body that is not a JSON object, has a wrong content type, or is too
 /// large.
 fn contents(good: &Good, body: &Json) -> Vec<Trial> {
     let mut trials = Vec::new();
@@ -259,15 +262,16 @@ fn contents(good: &Good, body: &Json) -> Vec<Trial> {
         trials.push(Trial::new(call, media_type, 415, "unsupported_media_type"));
     }
     let padded = |size: usize| format!("{whole}{}", " ".repeat(size - whole.len()));
-    trials.push(Trial::new(json(&padded(BODY_LIMIT + 1)), "a byte too large", 413, "body_too_large"));
+    trials.push(Trial::new(json(&padded(BODY_LIMIT + 1)), "one byte too large", 413, "body_too_large"));
     // A body of exactly the maximum size is read, so its unknown field causes the error.
     let unknown = format!(r#"{{"{UNKNOWN}":"{}"}}"#, "x".repeat(BODY_LIMIT - UNKNOWN.len() - 7));
     assert_eq!(unknown.len(), BODY_LIMIT);
-    trials.push(Trial::new(json(&unknown), "just small enough", 422, "invalid_body").at(""));
+    trials.push(Trial::new(json(&unknown), "exactly as large as allowed", 422, "invalid_body").at(""));
     trials
 }
 
-/// Returns bodies with one value of another type, missing or unknown, and the error's position.
+/// Returns bodies with one fault each: a wrong value, a missing field or an unknown field. Each
+/// body comes with the error's position.
 fn values(schema: &Json, body: &Json) -> Vec<(Json, String)> {
     let others = [
         json!(null),
@@ -325,7 +329,7 @@ fn collect(value: &Json, pointer: String, all: &mut Vec<String>) {
     all.push(pointer);
 }
 
-/// Returns an import of invalid lines only, and their number.
+/// Returns an import with only invalid lines, and the number of its lines.
 pub fn bad_lines(good: &Good) -> (Call, usize) {
     let schema = api().schema("NewProduct");
     let line = good.body.as_ref().unwrap();

@@ -1,5 +1,5 @@
 //! Sends the requests of the pages for client developers, in order, and compares the responses with
-//! the printed ones.
+//! the printed responses.
 
 mod printed;
 mod shell;
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
         self.sent += 1;
     }
 
-    /// Checks a request whose response the page does not print.
+    /// Checks that the last request succeeded, if the page does not print its response.
     fn expect_success(&mut self) {
         if let Some(request) = self.unread.take() {
             assert!((200..300).contains(&self.last.status), "{request}: {:#?}", self.last);

@@ -1,6 +1,6 @@
-//! Compares a response with the one that a page prints.
+//! Compares a received response with the response that a page prints.
 //!
-//! They must be equal, except for values that differ in each run. These are generated ids,
+//! They must be equal, except for values that differ in each run. Such values are generated ids,
 //! instants, ids of requests, ports, and numbers with a fraction, such as the score of a search.
 //! `…` in a printed text stands for any characters. If the page prints no body, the body is not
 //! compared.

@@ -1,5 +1,5 @@
-//! A small retail data set with every kind of fault of the real one, and the expected content of
-//! the shop.
+//! A small retail data set with every kind of fault of the real data set, and the expected content
+//! of the shop.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -48,9 +48,9 @@ impl Order {
 pub struct Expected {
     pub products: Vec<Product>,
     pub orders: Vec<Order>,
-    /// Households with a row in the file.
+    /// Households with a row in the household file.
     pub placed: BTreeSet<u64>,
-    /// Households that only a basket names. They have no row in the file.
+    /// Households that only a basket names. They have no row in the household file.
     pub bare: BTreeSet<u64>,
 }
 
@@ -150,17 +150,21 @@ pub fn baskets() -> String {
         basket(5001, 2, 9, &[(1005, 1, "7.77")]),
         basket(5011, 2, 9, &[(1005, 1, "3.5"), (1006, 30_000, "300.0")]),
     ];
-    // This customer has more orders than the overview shows. Each pair of orders has the same time.
+    // This customer has more orders than the overview shows. The orders come in pairs with the
+    // same time.
     lines.extend((0..26).map(|n| basket(6000 + n, 1, 10 + n / 2, &[(1005, 1, "3.5"), (1001, 1, "1.29")])));
     lines.join("\n")
 }
+
+/// The discounts of each line in cents: of the retailer and of a coupon.
+pub const DISCOUNTS: [i64; 2] = [10, 5];
 
 fn basket(id: u64, household: u64, minute: u64, lines: &[(u64, i64, &str)]) -> String {
     let lines: Vec<String> = lines
         .iter()
         .map(|(product, quantity, paid)| {
             let bought = format!(r#""product_id": {product}, "quantity": {quantity}, "sales_value": {paid}"#);
-            format!(r#"{{{bought}, "retail_disc": 0.1, "coupon_disc": 0.0}}"#)
+            format!(r#"{{{bought}, "retail_disc": 0.1, "coupon_disc": 0.05, "coupon_match_disc": 0.0}}"#)
         })
         .collect();
     let ids = format!(r#""basket_id": {id}, "household_id": {household}, "store_id": 330"#);

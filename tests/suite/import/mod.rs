@@ -56,7 +56,7 @@ async fn import(system: &System, files: &[(&str, &Path)], more: &[&str]) -> Run 
 }
 
 /// Parses the final summary. For each phase, returns the number of processed records and the lines
-/// by reason, with sorted names.
+/// by reason. The names in a line are sorted.
 fn summary(run: &Run) -> BTreeMap<&str, (u64, BTreeMap<&str, String>)> {
     let mut phases = BTreeMap::new();
     let mut phase = "";
@@ -87,7 +87,7 @@ fn lines(lines: &[(&'static str, &str)]) -> BTreeMap<&'static str, String> {
 const NOTHING_CHANGED: &str = "nothing changed: everything was already there";
 
 #[test]
-fn the_retail_data_is_loaded_by_its_rules_and_a_second_time_changes_nothing() {
+fn the_retail_data_is_imported_by_its_rules_and_a_second_import_changes_nothing() {
     with_own_system(async |system| {
         let folder = Folder::new("import");
         let files = [
@@ -133,7 +133,7 @@ fn the_retail_data_is_loaded_by_its_rules_and_a_second_time_changes_nothing() {
         drain(system).await;
         assert_eq!(table::scan(system).await, before, "no version and no revision changed");
 
-        // Prices come from the baskets. Without the file of baskets, the import does not know them.
+        // Prices come from the baskets. Without the file of baskets, the import knows no prices.
         let run = import(system, &files[..1], &stock).await;
         assert_eq!(summary(&run)["products"].1["already there"], counts[0], "{}", run.out);
         drain(system).await;
@@ -206,7 +206,8 @@ fn an_order_under_a_baskets_number_counts_as_imported_only_if_it_equals_the_bask
         place("9", "5002", &[(1003, 1, 0)]).await;
         // This order equals its basket.
         place("2", "5003", &[(1001, 1, 150)]).await;
-        // A customer's order with the same reference does not conflict with the import.
+        // A customer's own order with a basket's number as its reference does not conflict with the
+        // import.
         let lines = json!([{ "product_id": "1001", "quantity": 1 }]);
         let own = json!({ "customer_id": "1", "reference": "6002", "lines": lines });
         order_call(&own, "own").customer("1").send(system).await.expect(201);

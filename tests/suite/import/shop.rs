@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use local::System;
 use serde_json::{Value as Json, json};
 
-use super::data::{Expected, Order, STOCK, money};
+use super::data::{DISCOUNTS, Expected, Order, STOCK, money};
 use crate::support::client::Call;
 use crate::support::shop::listed;
 
@@ -27,7 +27,7 @@ async fn read(system: &System, path: &str) -> Json {
     staff(path).send(system).await.expect(200).body
 }
 
-/// Compares each product with its row, and its stock with the pieces that were not sold.
+/// Compares each product with the data, and its stock with the number of pieces that were not sold.
 async fn products(system: &System, expected: &Expected) {
     let sold = expected.sold();
     for product in &expected.products {
@@ -71,11 +71,19 @@ async fn orders(system: &System, expected: &Expected) -> BTreeMap<u64, Json> {
         assert_eq!(order["placed_at"], wanted.placed_at);
         assert_eq!(order["total"], money(wanted.total()));
         assert_eq!(order["history"][0]["at"], wanted.placed_at);
+        let discount = wanted.lines.len() as i64 * DISCOUNTS.iter().sum::<i64>();
+        let totals = &order["totals"];
+        assert_eq!((&totals["discount"], &totals["total"]), (&money(discount), &money(wanted.total())));
+        assert_eq!(totals["items"], money(wanted.total() + discount));
         let lines = order["lines"].as_array().unwrap();
         assert_eq!(lines.len(), wanted.lines.len());
         for (line, (product, quantity, cents)) in lines.iter().zip(&wanted.lines) {
             assert_eq!(line["product_id"], product.to_string());
             assert_eq!((&line["quantity"], &line["total"]), (&json!(quantity), &money(*cents)));
+            let [retail, coupon] = DISCOUNTS;
+            let discounts = json!([{ "name": "retail_disc", "amount": money(retail) },
+                { "name": "coupon_disc", "amount": money(coupon) }]);
+            assert_eq!((&line["discounts"], &line["discount"]), (&discounts, &money(retail + coupon)));
             let product = expected.products.iter().find(|known| known.id == *product).unwrap();
             assert_eq!((&line["name"], &line["unit_price"]), (&json!(product.name), &money(product.cents)));
         }
@@ -126,7 +134,7 @@ async fn customers(system: &System, expected: &Expected, orders: &BTreeMap<u64, 
     }
 }
 
-/// Checks each product's sales by date, with two entries per page, and within a range.
+/// Checks each product's sales by date, in a long and in a short period, with two entries per page.
 async fn sales(system: &System, expected: &Expected, orders: &BTreeMap<u64, Json>) {
     let basket_of: BTreeMap<&str, u64> =
         orders.iter().map(|(basket, order)| (order["id"].as_str().unwrap(), *basket)).collect();
@@ -189,8 +197,8 @@ async fn index(system: &System, expected: &Expected, orders: &BTreeMap<u64, Json
     assert_eq!((&drained.body["quarantined"], &drained.body["lag"]), (&json!(0), &json!(0)));
 }
 
-/// Searches products by words, with typos and by category. Searches orders by basket and by
-/// household.
+/// Searches products by words, by words with typos, and by category. Searches orders by basket and
+/// by household.
 async fn search(system: &System) {
     for (query, wanted) in [
         ("q=potatoes", &["1003"][..]),

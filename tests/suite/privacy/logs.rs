@@ -13,7 +13,7 @@ use crate::support::{drain, put_item, with_own_system};
 /// The header of an unsigned token: `{"alg":"none"}`.
 const UNSIGNED: &str = "eyJhbGciOiJub25lIn0";
 
-/// Faults in which the table fails every request.
+/// Faults that make every request to the table fail.
 const FAULTS: [&str; 3] = ["error", "throttle", "conflict"];
 
 /// Checks that no log line contains the subject's data, a token or a secret. At least `least` lines
@@ -21,7 +21,7 @@ const FAULTS: [&str; 3] = ["error", "throttle", "conflict"];
 pub async fn tell_nothing(system: &System, least: usize) {
     let environment = Call::new("GET", "/_local/environment").send(system).await.expect(200).body;
     let keys = environment["CURSOR_KEYS"].as_str().unwrap().to_owned();
-    // Only the keys are secret. Their names are short.
+    // The keys are secret. Their names are not, and are shorter than a key.
     let secrets = keys.split([',', ':']).map(str::to_owned).filter(|part| part.len() > 8);
     // All tokens start with the same header, which names the signature's algorithm.
     let token = system.token(SUBJECT, &[]);
@@ -29,7 +29,7 @@ pub async fn tell_nothing(system: &System, least: usize) {
     let words = [GOES, STAYS, SUBJECT, token, UNSIGNED, "bearer ", "x-amz-signature"];
     let private: Vec<String> =
         words.map(str::to_lowercase).into_iter().chain(secrets.map(|key| key.to_lowercase())).collect();
-    assert!(private.len() > words.len(), "the keys of cursors are no secret: {keys}");
+    assert!(private.len() > words.len(), "no part is long enough for a secret key: {keys}");
     let lines = system.functions().lines(None, "", usize::MAX);
     assert!(lines.len() >= least, "{} lines", lines.len());
     for line in lines {
@@ -158,7 +158,7 @@ fn no_log_line_of_any_function_identifies_a_customer_under_any_failure() {
     });
 }
 
-/// Causes errors in the consumer and its subscribers.
+/// Causes errors in the stream's consumer and in the subscribers of its events.
 async fn behind_the_api(system: &System) {
     // The consumer quarantines an unreadable profile.
     let at = "2026-01-01T00:00:00.000Z";

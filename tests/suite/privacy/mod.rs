@@ -77,7 +77,7 @@ fn an_erasure_leaves_only_the_documented_data_of_a_customer() {
         let before = StoredTexts::read(system).await;
         for field in FIELDS {
             let places = before.places_of(&person::goes(field));
-            // Fields `first-…` are earlier values of the profile, which no place keeps.
+            // Fields `first-…` have earlier values of the profile. No place keeps these values.
             assert_eq!(places.is_empty(), field.starts_with("first-"), "{field}: {places:?}");
         }
         assert_eq!(before.count("archive"), 1);
@@ -107,7 +107,7 @@ fn an_erasure_leaves_only_the_documented_data_of_a_customer() {
         swept(system).await;
         assert_eq!(StoredTexts::read(system).await.count("archive"), archived);
         arm(system, POINTS[3]).await;
-        // Either this run crashes or a scheduled run of the janitor.
+        // Either this run or a scheduled run of the janitor crashes.
         janitor(system).await;
         let faults = Call::new("GET", "/_local/faults").send(system).await.expect(200).body;
         assert_eq!(faults["function:Janitor"][0]["fired"], 1, "{faults}");
@@ -125,12 +125,12 @@ fn an_erasure_leaves_only_the_documented_data_of_a_customer() {
         assert_eq!(
             named(&after.places_of(SUBJECT) | &answers),
             ids,
-            "other places than documented have ids of the customer"
+            "the places with ids of the customer differ from the documented places"
         );
         assert_eq!(
             named(&after.places_of(STAYS) | &answers),
             texts,
-            "other places than documented have texts of the customer"
+            "the places with texts of the customer differ from the documented places"
         );
         person::a_day_passes(system).await;
         swept(system).await;

@@ -12,8 +12,8 @@ use crate::support::table::scan;
 /// Names of the `/_local` lists with stored data outside of the table and the index.
 const LISTS: [&str; 4] = ["archive", "events", "failures", "quarantine"];
 
-/// Stored texts, each with the kind of its place: an item's entity, a document's index, or the name
-/// of another list.
+/// Stored texts, each with the kind of its place: an item's entity, the index of a search document,
+/// or a name in [`LISTS`].
 pub struct StoredTexts(Vec<(String, String)>);
 
 impl StoredTexts {

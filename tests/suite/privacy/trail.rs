@@ -34,13 +34,13 @@ async fn line(system: &System, answer: &Answer) -> Json {
         {
             return line;
         }
-        assert!(Instant::now() < until, "request {id} has no line");
+        assert!(Instant::now() < until, "request {id} has no log line");
         sleep(Duration::from_millis(20)).await;
     }
 }
 
 #[test]
-fn only_the_lines_of_writes_by_staff_name_the_actor_the_target_and_the_time() {
+fn only_the_log_lines_of_writes_by_staff_name_the_actor_and_the_target() {
     with_own_system(async |system| {
         let world = World::create(system).await;
         let (mut acts, mut created, mut others) = (0, 0, 0);

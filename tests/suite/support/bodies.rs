@@ -17,7 +17,40 @@ pub fn question() -> Json {
 }
 
 pub fn settings() -> Json {
-    json!({ "values": { "banner": "Ice" }, "private": { "partner": "acme" } })
+    let orders = json!({ "quote_optional": true });
+    json!({ "values": { "banner": "Ice", "orders": orders }, "private": { "partner": "acme" } })
+}
+
+/// Returns a shipping zone of this country. The method sends everything.
+pub fn zone(country: &str) -> Json {
+    let rate = json!({ "price": { "amount": 500, "currency": "USD" } });
+    let free_from = json!({ "amount": 9000, "currency": "USD" });
+    let method = json!({ "id": "post", "name": "Post", "days": [1, 2], "rates": [rate], "free_from": free_from });
+    json!({ "countries": [country], "regions": ["Ulm"], "methods": [method] })
+}
+
+/// Returns a promotion of 10 % with a code and limits.
+pub fn promotion(id: &str, code: &str) -> Json {
+    json!({
+        "id": id, "name": "Sale", "code": code, "kind": "percentage", "value": 1000, "limit_total": 1_000_000,
+        "limit_per_customer": 1_000_000,
+    })
+}
+
+/// Returns a tax rule of this country.
+pub fn tax_rule(country: &str) -> Json {
+    json!({
+        "country": country, "region": "Ulm", "category": "standard", "rate_basis_points": 1900,
+        "further_millionths": 0, "included": true,
+    })
+}
+
+/// Returns an address in the zone of this country.
+fn destination(country: &str) -> Json {
+    json!({
+        "name": "Ann", "line1": "1 Minster Square", "city": "Ulm", "region": "ulm", "postal_code": "89073",
+        "country": country,
+    })
 }
 
 pub fn shop() -> Json {
@@ -33,7 +66,7 @@ pub fn document(id: &str) -> Json {
     json!({ "id": id, "title": "T", "organization_id": "bad-org", "sections": { "a": "A" } })
 }
 
-/// Returns a body with every field that the route accepts.
+/// Returns a body with every field that the operation accepts.
 pub fn body(operation: &str) -> Json {
     let product = json!({
         "name": "Ice", "brand": "Private", "package_size": "22 LB", "category_path": ["bad", "x"],
@@ -50,7 +83,7 @@ pub fn body(operation: &str) -> Json {
         "createCustomer" => with(customer, json!({ "id": "bad-new" })),
         "changeCustomer" => with(customer, json!({ "email": "ann@example.com", "username": "ann", "tier": "gold" })),
         "putAddress" => address(),
-        // The customer's address is already verified, so the route accepts any code.
+        // The customer's email address is already verified, so the route accepts any code.
         "verifyEmail" => json!({ "code": "042917" }),
         "createSession" | "putSession" => json!({ "device": "phone", "ttl_seconds": 3600 }),
         "putCartLine" | "putGuestCartLine" => json!({ "quantity": 2 }),
@@ -69,6 +102,26 @@ pub fn body(operation: &str) -> Json {
         "checkoutCart" => {
             with(api().example("Checkout"), json!({ "expected_total": { "amount": 129, "currency": "USD" } }))
         }
+        "quoteCart" => json!({
+            "shipping_address": destination("DE"), "billing_address": destination("FR"), "shipping_method": "post",
+            "codes": ["SUMMER"],
+        }),
+        "createPromotion" => with(
+            api().example("NewPromotion"),
+            json!({
+                "id": "bad-new", "code": "NEW", "exclusive": true, "priority": 1,
+                "conditions": {
+                    "min_amount": { "amount": 100, "currency": "USD" }, "tier": "silver", "first_order": true,
+                    "from": "2026-01-01T00:00:00.000Z", "until": "2036-01-01T00:00:00.000Z",
+                },
+            }),
+        ),
+        "changePromotion" => json!({
+            "name": "N", "value": 500, "applies_to": "all", "limit_total": 5, "limit_per_customer": 1,
+            "exclusive": false, "priority": 2, "conditions": { "first_order": false, "tier": null },
+        }),
+        "putShippingZone" => zone("DE"),
+        "putTaxRule" => tax_rule("DE"),
         "placeOrder" => with(
             api().example("NewOrder"),
             json!({

@@ -5,14 +5,16 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use local::System;
+use reqwest::redirect::Policy;
 use serde_json::Value as Json;
 
 /// The maximum number of repetitions after a 503.
 const RETRIES: u32 = 20;
 
-static HTTP: LazyLock<reqwest::Client> = LazyLock::new(reqwest::Client::new);
+static HTTP: LazyLock<reqwest::Client> =
+    LazyLock::new(|| reqwest::Client::builder().redirect(Policy::none()).build().unwrap());
 
-/// Returns the HTTP client that all tests share.
+/// Returns the HTTP client that all tests share. It follows no redirection.
 pub fn http() -> &'static reqwest::Client {
     &HTTP
 }
@@ -50,7 +52,7 @@ pub struct Answer {
 }
 
 impl Call {
-    /// Makes a request without a token. The path is already encoded and includes the query.
+    /// Makes a request without a token. `path` must be percent-encoded and include the query.
     pub fn new(method: &str, path: &str) -> Self {
         Self { method: method.into(), path: path.into(), caller: Caller::Anonymous, headers: Vec::new(), body: None }
     }
@@ -143,7 +145,7 @@ impl Answer {
         (200..300).contains(&self.status)
     }
 
-    /// Returns a problem's stable code. It is empty for any other response.
+    /// Returns the `code` of a problem, or an empty text for any other response.
     pub fn code(&self) -> &str {
         self.body["code"].as_str().unwrap_or_default()
     }

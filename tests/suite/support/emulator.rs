@@ -18,7 +18,8 @@ use tokio::time::{Instant, interval, timeout, timeout_at};
 
 /// The maximum wait until an emulator listens.
 const START: Duration = Duration::from_secs(20);
-/// Maximum attempts to start an emulator, because another process may take its port.
+/// The maximum number of attempts to start an emulator. An attempt fails if another process takes
+/// the port.
 const ATTEMPTS: usize = 3;
 /// The path for invocations. It ends with the literal name `function` for every function.
 const INVOCATIONS: &str = "2015-03-31/functions/function/invocations";
@@ -29,7 +30,8 @@ const INVOCATIONS: &str = "2015-03-31/functions/function/invocations";
 /// Dropping the value kills the emulators, and their functions end with them.
 pub struct Emulators {
     program: PathBuf,
-    /// The lock serializes invocations, because an emulator takes one invocation at a time.
+    /// The inner lock serializes the invocations of an emulator, because it takes only one at a
+    /// time.
     running: Mutex<HashMap<String, Arc<Mutex<Option<Emulator>>>>>,
 }
 
@@ -46,7 +48,7 @@ impl Emulators {
     /// the emulator gives it no standard input.
     pub fn from_environment() -> Option<Self> {
         let program = std::env::var_os("BODEGA_RIE").filter(|program| !program.is_empty())?;
-        assert!(std::env::var_os("BODEGA_BOOTSTRAPS").is_some(), "BODEGA_RIE goes with BODEGA_BOOTSTRAPS");
+        assert!(std::env::var_os("BODEGA_BOOTSTRAPS").is_some(), "BODEGA_RIE requires BODEGA_BOOTSTRAPS");
         Some(Self { program: program.into(), running: Mutex::default() })
     }
 
@@ -95,7 +97,7 @@ impl Emulator {
         if let (Some(kind), Some(message)) = (json["errorType"].as_str(), json["errorMessage"].as_str()) {
             return Err(FunctionError { error_type: kind.to_owned(), message: message.to_owned() });
         }
-        // The function ran out of time, for example.
+        // This is the case if the function ran out of time, for example.
         if json.is_null() && &body[..] != b"null" || !status.is_success() {
             let message = format!("{status}: {}", String::from_utf8_lossy(&body));
             return Err(FunctionError { error_type: "Emulator".to_owned(), message });

@@ -29,7 +29,7 @@ static SYSTEM: OnceCell<System> = OnceCell::const_new();
 /// Runs a test against the system that all tests of this program share. The first test starts it.
 /// Each test uses ids that no other test uses.
 ///
-/// The functions exit when this program exits, because their Runtime API ends with it.
+/// The functions exit when this program exits, because this program serves their Runtime API.
 pub fn with_system<T>(test: impl AsyncFnOnce(&'static System) -> T) -> T {
     RUNTIME.block_on(async {
         let system = SYSTEM.get_or_init(start).await;
@@ -50,7 +50,7 @@ pub fn with_own_system<T>(test: impl AsyncFnOnce(&System) -> T) -> T {
     })
 }
 
-/// Runs a test against its own system, in which every transaction of the table takes this long.
+/// Runs a test against its own system, in which every transaction on the table takes `time`.
 pub fn with_slow_transactions<T>(time: Duration, test: impl AsyncFnOnce(&System) -> T) -> T {
     RUNTIME.block_on(async {
         let system = started(Options { transaction_time: Some(time), ..options() }).await;
@@ -60,8 +60,8 @@ pub fn with_slow_transactions<T>(time: Duration, test: impl AsyncFnOnce(&System)
     })
 }
 
-/// Runs a test against its own system, which this template defines. Denied actions of functions do
-/// not fail the test.
+/// Runs a test against its own system, which this template defines. The test does not fail
+/// if the system denies an action of a function.
 pub fn with_template<T>(template: &Path, test: impl AsyncFnOnce(&System) -> T) -> T {
     RUNTIME.block_on(async {
         let system = started(Options { template: Some(template.to_owned()), ..options() }).await;
@@ -144,8 +144,8 @@ pub async fn drain(system: &System) {
     assert_eq!(drained.status, 200, "{}", drained.body);
 }
 
-/// Sets the clocks of all functions with routes ahead. Their caches of sign-ins and settings expire
-/// after 30 seconds.
+/// Advances the clocks of all functions that have routes. An advance by more than 30 seconds
+/// expires their caches of sign-ins and settings.
 pub async fn clocks_ahead(system: &System, seconds: i64) {
     let template = template();
     let names: std::collections::BTreeSet<&str> = template.routes.iter().map(|route| route.function.as_str()).collect();

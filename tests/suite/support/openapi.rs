@@ -21,16 +21,16 @@ pub struct Api(pub Json);
 #[derive(Clone, Copy)]
 pub struct Operation<'a> {
     api: &'a Api,
-    /// The method: `GET`.
+    /// The method, for example `GET`.
     pub method: &'static str,
-    /// The path's template: `/v1/orders/{id}`.
+    /// The path's template, for example `/v1/orders/{id}`.
     pub path: &'a str,
     item: &'a Json,
-    /// The operation's own description, without the path's shared parameters.
+    /// The operation's own description, without the parameters that all methods of the path share.
     pub own: &'a Json,
 }
 
-/// Returns the description. It is read once.
+/// Returns the API's description. The file is read only once.
 pub fn api() -> &'static Api {
     &API
 }
@@ -55,14 +55,16 @@ impl Api {
     }
 
     /// Returns all operations: reads first, deletions last. So no operation needs data that an
-    /// earlier operation has deleted. Within each method, operations on the customer come last,
+    /// earlier operation has deleted. Within each method, the checkout comes after the other
+    /// operations on the cart, because it empties the cart. Operations on the customer come last,
     /// because the customer owns the other data.
     pub fn in_working_order(&self) -> Vec<Operation<'_>> {
         let mut operations: Vec<Operation<'_>> = self.operations().collect();
         let rank = |method: &str| ["GET", "POST", "PUT", "PATCH", "DELETE"].iter().position(|known| *known == method);
         operations.sort_by_key(|operation| {
             let is_customer = operation.path == "/v1/customers/{id}";
-            (rank(operation.method), is_customer, Reverse(operation.path.len()))
+            let is_checkout = operation.path.ends_with("/cart/checkout");
+            (rank(operation.method), is_customer, is_checkout, Reverse(operation.path.len()))
         });
         operations
     }
@@ -97,7 +99,7 @@ impl Api {
 }
 
 impl<'a> Operation<'a> {
-    /// Returns the route key: `GET /v1/orders/{id}`.
+    /// Returns the route key, for example `GET /v1/orders/{id}`.
     pub fn key(self) -> String {
         format!("{} {}", self.method, self.path)
     }
@@ -107,13 +109,14 @@ impl<'a> Operation<'a> {
         self.own["x-who"].as_str().unwrap()
     }
 
-    /// Returns whether the operation requires a token. Its own security overrides the API's.
+    /// Returns whether the operation requires a token. The operation's own `security` overrides
+    /// that of the API.
     pub fn is_secured(self) -> bool {
         !self.security().is_empty() && !self.takes_a_token()
     }
 
-    /// Returns whether the operation uses a token but does not require one. One of its security
-    /// requirements is empty then.
+    /// Returns whether the operation uses a token but does not require one. In that case, one
+    /// element of its `security` is empty.
     pub fn takes_a_token(self) -> bool {
         self.security().iter().any(|way| way.as_object().unwrap().is_empty())
     }
@@ -128,7 +131,7 @@ impl<'a> Operation<'a> {
         of(self.item).chain(of(self.own)).map(move |parameter| self.api.follow(parameter))
     }
 
-    /// Returns the schema of the request body, for any media type.
+    /// Returns the schema of the request body, for the first listed media type.
     pub fn body(self) -> Option<&'a Json> {
         let content = self.own.get("requestBody")?["content"].as_object()?;
         content.values().next().map(|media| &media["schema"])
@@ -139,7 +142,7 @@ impl<'a> Operation<'a> {
         self.own["responses"].as_object().unwrap().iter().map(|(status, response)| (status.as_str(), response))
     }
 
-    /// Returns the response of a status, or the default response if the status is not listed.
+    /// Returns the response for a status, or the default response if the status is not listed.
     pub fn response(self, status: u16) -> &'a Json {
         let responses = &self.own["responses"];
         responses.get(status.to_string()).unwrap_or(&responses["default"])
@@ -151,9 +154,9 @@ impl<'a> Operation<'a> {
         self.api.follow(self.response(status)).get("content")?.get(media_type)?.get("schema")
     }
 
-    /// Returns the problem codes in a response's description: every text in backticks except the
-    /// member `errors`. The response's own description takes precedence over that of a referenced
-    /// response.
+    /// Returns the problem codes in a response's description: every text in backticks except
+    /// `errors`, the name of a member. A response's own description takes precedence over that of
+    /// the response to which its `$ref` leads.
     pub fn codes(self, response: &'a Json) -> Vec<&'a str> {
         let described = response.get("description").or_else(|| self.api.follow(response).get("description"));
         let text = described.and_then(Json::as_str).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Checks values against the schemas of `openapi.yaml`. It supports the part of JSON Schema 2020-12
-//! that this file uses, and panics on any other keyword.
+//! Checks values against the schemas of `openapi.yaml`. The check supports the part of JSON Schema
+//! 2020-12 that `openapi.yaml` uses, and panics on any other keyword.
 
 use regex::Regex;
 use serde_json::Value as Json;
@@ -15,8 +15,8 @@ pub const EACH_BY_ITSELF: &str = "x-each-by-itself";
 
 /// Returns the schema violations of a value, each with its position.
 ///
-/// `closed` also refuses object members that the schema does not name, even if the schema allows
-/// them. A response then contains only documented members.
+/// If `closed`, a member that `properties` does not name is also a violation, unless the schema has
+/// `additionalProperties`. So a test can require that a response has only documented members.
 pub fn breaches(api: &Api, schema: &Json, value: &Json, closed: bool) -> Vec<String> {
     let mut checker = Checker { api, closed, breaches: Vec::new() };
     checker.check(schema, value, "");
@@ -101,6 +101,12 @@ impl Checker<'_> {
                 }
                 _ => Ok(()),
             },
+            "uniqueItems" => {
+                let items = value.as_array().into_iter().flatten().enumerate();
+                let mut repeated =
+                    items.filter(|(at, item)| value.as_array().is_some_and(|all| all[..*at].contains(item)));
+                must(repeated.next().is_none())
+            }
             "minProperties" | "maxProperties" => match value {
                 Json::Object(members) => {
                     let count = i64::try_from(members.len()).ok();
@@ -161,7 +167,7 @@ fn pattern(text: &str) -> Regex {
 }
 
 #[test]
-fn each_breach_of_a_schema_has_its_pointer() {
+fn each_violation_of_a_schema_is_reported_with_its_json_pointer() {
     use serde_json::json;
 
     let api = Api(json!({"components": {"schemas": {"Id": {"type": "string", "minLength": 1, "maxLength": 3}}}}));

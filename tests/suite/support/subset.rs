@@ -1,8 +1,8 @@
-//! Compares a response with an expectation that may name only some of its members.
+//! Compares a response with an expectation that may name only some of the response's members.
 
 use serde_json::Value as Json;
 
-/// Matches any value that is present.
+/// As an expected value, this text matches any value that is present.
 const ANY: &str = "<any>";
 
 /// Returns the differences between `found` and `wanted`, each with its position.

@@ -35,7 +35,18 @@ pub async fn scan(system: &System) -> BTreeMap<(String, String), Json> {
     }
 }
 
-/// Counts the items that contain this text anywhere, by entity.
+/// Creates a further table with the table's key.
+pub async fn add_table(system: &System, name: &str) {
+    let key = [("PK", "HASH"), ("SK", "RANGE")];
+    let definitions = key.map(|(name, _)| json!({ "AttributeName": name, "AttributeType": "S" }));
+    let schema = key.map(|(name, kind)| json!({ "AttributeName": name, "KeyType": kind }));
+    let table = json!({
+        "TableName": name, "BillingMode": "PAY_PER_REQUEST", "AttributeDefinitions": definitions, "KeySchema": schema,
+    });
+    call(system, "CreateTable", table).await;
+}
+
+/// Counts, for each entity, the items that contain this text anywhere.
 pub async fn entities_naming(system: &System, text: &str) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for item in scan(system).await.into_values().filter(|item| item.to_string().contains(text)) {
@@ -46,13 +57,15 @@ pub async fn entities_naming(system: &System, text: &str) -> BTreeMap<String, us
 
 async fn call(system: &System, operation: &str, mut parameters: Json) -> Json {
     let credential = format!("{}/20260101/us-east-1/dynamodb/aws4_request", system.access_key());
-    parameters["TableName"] = system.table().into();
+    if parameters["TableName"].is_null() {
+        parameters["TableName"] = system.table().into();
+    }
     let answer = http()
         .post(system.table_url())
         .header("content-type", "application/x-amz-json-1.0")
         .header("x-amz-target", format!("DynamoDB_20120810.{operation}"))
-        // No server checks the signature. DynamoDB Local finds its database by access key and
-        // region.
+        // Neither DynamoDB Local nor the embedded table checks the signature. DynamoDB Local has
+        // a separate database for each access key and region.
         .header("x-amz-date", "20260101T000000Z")
         .header("authorization", format!("AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders=host, Signature=0"))
         .body(parameters.to_string())

@@ -15,9 +15,9 @@ pub const CONCURRENCY: usize = 8;
 pub struct Trial {
     call: Call,
     status: u16,
-    /// The problem's code. `None` if API Gateway itself responds.
+    /// The `code` of the problem in the response. `None` if API Gateway itself responds.
     code: Option<&'static str>,
-    /// The JSON pointer with which the pointer of every error in the response starts.
+    /// The start of every JSON pointer in the member `errors` of the response.
     pointer: Option<String>,
     fault: String,
 }
@@ -27,7 +27,7 @@ impl Trial {
         Self { call, status, code: Some(code), pointer: None, fault: fault.into() }
     }
 
-    /// Makes a trial that API Gateway refuses before the request reaches the function.
+    /// Makes a trial whose request API Gateway refuses before it reaches the function.
     pub fn gateway(call: Call, fault: impl Into<String>, status: u16) -> Self {
         Self { call, status, code: None, pointer: None, fault: fault.into() }
     }
@@ -37,7 +37,7 @@ impl Trial {
         self
     }
 
-    /// Sends the request and returns the error in the response, if any.
+    /// Sends the request. If the response is not the expected refusal, returns the difference.
     async fn run(self, system: &System, operation: Operation<'_>) -> Option<String> {
         let answer = self.call.clone().send(system).await;
         let complaint = self.complaint(operation, &answer)?;
@@ -63,13 +63,13 @@ impl Trial {
             return Some(format!("{breaches:?}"));
         }
         if answer.code() != code || answer.body["status"] != self.status {
-            return Some(format!("the code is not {code}"));
+            return Some(format!("the code is not {code}, or the status in the body is not {}", self.status));
         }
         if answer.body["request_id"].as_str().is_none_or(str::is_empty) {
             return Some("the problem has no request id".to_owned());
         }
         if !operation.responses().any(|(status, _)| status == self.status.to_string()) {
-            return Some("the description of the route has no such status".to_owned());
+            return Some(format!("the description of the route has no status {}", self.status));
         }
         let pointers = answer.pointers();
         match &self.pointer {
@@ -83,7 +83,7 @@ impl Trial {
     }
 }
 
-/// Runs trials and fails with a list of all errors.
+/// Runs trials. If some responses are not the expected refusals, fails with a list of them.
 pub async fn run_all(system: &System, trials: Vec<(Operation<'_>, Trial)>) {
     let runs = trials.into_iter().map(|(operation, trial)| trial.run(system, operation));
     let complaints = futures::stream::iter(runs).buffer_unordered(CONCURRENCY).filter_map(std::future::ready);
@@ -96,13 +96,13 @@ pub async fn run_all(system: &System, trials: Vec<(Operation<'_>, Trial)>) {
     );
 }
 
-/// Returns the error in the response to a valid request, if any.
+/// Returns why a response is not a documented success, or `None` if it is.
 pub fn unless_done(operation: Operation<'_>, answer: &Answer) -> Option<String> {
-    if !(200..300).contains(&answer.status) {
+    if !(200..400).contains(&answer.status) {
         return Some(format!("not executed: {} {}", answer.status, answer.body));
     }
     if !operation.responses().any(|(status, _)| status == answer.status.to_string()) {
-        return Some(format!("the description of the route has no {}", answer.status));
+        return Some(format!("the description of the route has no status {}", answer.status));
     }
     let schema = operation.response_schema(answer.status, "application/json")?;
     let breaches = schema::breaches(api(), schema, &answer.body, true);

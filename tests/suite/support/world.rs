@@ -11,7 +11,7 @@ use key_schema::picture::{Picture, ProductPictures};
 use local::System;
 use serde_json::{Value as Json, json};
 
-use super::bodies::{address, body, document, points, question, settings, shop};
+use super::bodies::{address, body, document, points, promotion, question, settings, shop, tax_rule, zone};
 use super::client::{Call, http};
 use super::openapi::Operation;
 use super::shop::{customer, import, moved, order, path, product_body};
@@ -28,7 +28,7 @@ pub struct World {
     guest_carts: [(String, String); 3],
     /// The id of an uploaded text.
     upload: String,
-    /// The instant of the metric's points.
+    /// The instant of the two points of the metric `bad-metric`.
     measured: String,
 }
 
@@ -46,7 +46,8 @@ pub struct Good {
 }
 
 impl Good {
-    /// Returns the path with its parameters and query. The values here are already percent-encoded.
+    /// Returns the path with its parameters and query. The values of `self` must already be
+    /// percent-encoded.
     pub fn url(&self) -> String {
         let path = self
             .parameters
@@ -78,8 +79,8 @@ impl Good {
 impl World {
     /// Creates the shop. Every list has at least two entries.
     ///
-    /// The customer `bad-ann` owns most of the data. In the organization `bad-org`, `bad-bob` is an
-    /// admin and manages the documents. `bad-ann` and `bad-cat` are its members.
+    /// The customer `bad-ann` owns most of the data. The organization `bad-org` has the members
+    /// `bad-ann` and `bad-cat`. Its admin `bad-bob` can manage its documents.
     pub async fn create(system: &System) -> Self {
         let customers = ["bad-ann", "bad-bob", "bad-cat"];
         for id in customers {
@@ -89,6 +90,22 @@ impl World {
         }
         for invited in ["bad-dan", "bad-eva"] {
             customer(system, invited).await;
+        }
+        let put = |path: String, body: Json| Call::new("PUT", &path).staff().json(&body);
+        let new = |call: Call| call.header("if-none-match", "*");
+        // The settings come before the rules, because they allow orders without a quote.
+        for call in [
+            put("/v1/settings".to_owned(), settings()),
+            put(path(&["shipping", "zones", "bad-zone"]), zone("DE")),
+            put(path(&["shipping", "zones", "bad-zone-2"]), zone("FR")),
+            put(path(&["tax", "rules", "bad-tax"]), tax_rule("DE")),
+            put(path(&["tax", "rules", "bad-tax-2"]), tax_rule("FR")),
+        ] {
+            new(call).send(system).await.expect(201);
+        }
+        for (id, code) in [("bad-promotion", "SUMMER"), ("bad-promotion-2", "WINTER")] {
+            let call = Call::new("POST", "/v1/promotions").staff().json(&promotion(id, code));
+            call.send(system).await.expect(201);
         }
         let categories = [["bad", "x"], ["bad", "y"]];
         let products = ["bad-1", "bad-2"];
@@ -109,11 +126,9 @@ impl World {
             orders.push(moved(system, placed, way).await["id"].as_str().unwrap().to_owned());
         }
         let order = orders.pop().unwrap();
-        let put = |path: String, body: Json| Call::new("PUT", &path).staff().json(&body);
         let bare = |path: String| Call::new("POST", &path).staff().header("if-match", "\"1\"");
         let post = |path: String, body: Json| Call::new("POST", &path).staff().json(&body);
         let review = json!({ "rating": 4, "title": "T", "text": "T" });
-        let new = |call: Call| call.header("if-none-match", "*");
         let invite = |organization: &str, customer: &str| {
             let call = Call::new("PUT", &path(&["organizations", organization, "members", customer]));
             call.customer("bad-bob").json(&json!({ "role": "member" }))
@@ -153,7 +168,6 @@ impl World {
             like("bad-ann", "bad-1"),
             like("bad-ann", "bad-2"),
             like("bad-bob", "bad-1"),
-            new(put("/v1/settings".to_owned(), settings())),
             post(own(&["questions"]), question()),
             post("/v1/metrics".to_owned(), points(measured)),
             post("/v1/counters/bad-views".to_owned(), json!({ "add": 5 })),
@@ -242,7 +256,7 @@ impl World {
         }
     }
 
-    /// Returns the guest cart of an operation, with its token.
+    /// Returns the guest cart that this operation may use, with the cart's token.
     fn guest_cart(&self, operation: &str) -> &(String, String) {
         let [changed, deleted, claimed] = &self.guest_carts;
         match operation {
@@ -252,7 +266,7 @@ impl World {
         }
     }
 
-    /// Returns a valid request for an operation on its record's current version.
+    /// Returns a valid request for an operation, with the record's current version if required.
     pub async fn good(&self, system: &System, operation: Operation<'_>) -> Good {
         let owner = operation.path.split('/').nth(2).unwrap();
         let id = operation.own["operationId"].as_str().unwrap();
@@ -271,6 +285,9 @@ impl World {
                 ("carts", "id") => &self.guest_cart(id).0,
                 ("questions", "id") => &self.question,
                 ("stores", "id") => "bad-shop",
+                ("shipping", "id") => "bad-zone",
+                ("tax", "id") => "bad-tax",
+                ("promotions", "id") => "bad-promotion",
                 ("sales", "country") => "US",
                 ("leaderboards", "by") => "likes",
                 ("metrics", "name") => "bad-metric",
@@ -331,7 +348,7 @@ impl World {
                         _ => good.url().trim_end_matches("/status").to_owned(),
                     };
                     let found = Call::new("GET", &thing).staff().send(system).await.expect(200);
-                    // The version of a team is in the response of its organization.
+                    // A read of an organization returns the versions of its teams.
                     let tag = if operation.path.contains("{team}") {
                         format!("\"{}\"", found.body["teams"][0]["version"])
                     } else {

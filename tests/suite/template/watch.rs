@@ -29,7 +29,7 @@ fn every_alarm_has_a_line_of_instructions_and_notifies_the_operators() {
 
 /// Technique T11 in `docs/patterns.md`.
 #[test]
-fn the_dashboard_shows_api_table_stream_and_the_cost_of_each_route() {
+fn the_dashboard_shows_the_api_the_table_the_stream_and_the_cost_of_each_route() {
     let dashboard = resources("AWS::CloudWatch::Dashboard").remove("Dashboard").unwrap();
     let (_, body) = dashboard.split_once("DashboardBody: !Sub |\n").unwrap();
     let body: Json = serde_json::from_str(body).unwrap();
@@ -87,8 +87,8 @@ fn every_record_that_a_consumer_sets_aside_raises_an_alarm() {
         let line = functions[function].lines().find_map(|line| line.trim().strip_prefix("SINKS: "));
         line.unwrap().to_owned()
     };
-    // An unreadable record reaches no sink, so it counts under the consumer's name. The name
-    // consists of the names of the sinks.
+    // An unreadable record reaches no sink, so the metric counts it under the consumer's name. This
+    // name consists of the names of the consumer's sinks.
     for consumer in [sinks("StreamSearch"), sinks("StreamEvents")] {
         assert!(quarantine.contains(&format!("{{Name: Consumer, Value: {consumer}}}")), "{consumer}");
     }
@@ -113,8 +113,8 @@ fn a_mapping_that_discards_batches_or_is_disabled_raises_an_alarm() {
             assert!(given_up.lines().any(measures), "{metric} of {}", stream.logical_id);
         }
     }
-    // The consumer sends a heartbeat metric under the names of its sinks. The alarm fires if the
-    // metric is missing.
+    // Each consumer sends a heartbeat metric under the names of its sinks. A disabled mapping sends
+    // no heartbeat to its consumer, so the metric is missing and the consumer's alarm fires.
     let functions = resources("AWS::Serverless::Function");
     for (alarm, function) in [("SearchHeartbeat", "StreamSearch"), ("EventsHeartbeat", "StreamEvents")] {
         let sinks = functions[function].lines().find_map(|line| line.trim().strip_prefix("SINKS: ")).unwrap();
@@ -146,8 +146,20 @@ fn a_failure_of_a_managed_service_of_the_stack_raises_an_alarm() {
     assert!(api.contains(r#""status":"$context.status""#));
 }
 
+/// One customer can cause 503 `throttled`, by conflicts on the customer's own items.
 #[test]
-fn the_api_accepts_a_limited_rate_of_requests() {
+fn throttled_requests_raise_no_alarm_of_faults() {
+    let alarm = resources("AWS::CloudWatch::Alarm").remove("ApiFaults").unwrap();
+    assert!(alarm.contains("100 * (faults - FILL(throttled, 0)) / requests"), "{alarm}");
+    let throttled = alarm.lines().find(|line| line.contains("{Id: throttled, ")).unwrap();
+    // `observe::throttled` of the crate http-api publishes this metric. Its stage is from `STAGE`.
+    let metric = "{Namespace: Bodega, MetricName: Throttled, Dimensions: [{Name: Stage, Value: !Ref Stage}]}";
+    assert!(throttled.contains(metric), "{throttled}");
+    assert!(read(&root().join("template.yaml")).contains("        STAGE: !Ref Stage\n"));
+}
+
+#[test]
+fn the_api_limits_the_rate_of_requests() {
     let api = resources("AWS::Serverless::HttpApi").remove("HttpApi").unwrap();
     let (_, settings) = api.split_once("      DefaultRouteSettings:\n").unwrap();
     for needed in ["ThrottlingRateLimit: !Ref RequestsPerSecond", "ThrottlingBurstLimit: !Ref RequestBurst"] {
@@ -159,6 +171,17 @@ fn the_api_accepts_a_limited_rate_of_requests() {
         let default = after.lines().find_map(|line| line.trim().strip_prefix("Default: ")).unwrap();
         default.parse().unwrap()
     };
+    // One write of a guest cart's lines costs at most 6 write units, and everybody may send it.
+    let (_, routes) = api.split_once("      RouteSettings:\n").unwrap();
+    let limit = "{ThrottlingRateLimit: !Ref GuestCartsPerSecond, ThrottlingBurstLimit: !Ref GuestCartsPerSecond}";
+    let limited: BTreeSet<&str> = routes.lines().filter_map(|line| line.trim().strip_suffix(limit)).collect();
+    let writes = template().routes.into_iter().map(|route| route.to_string());
+    let writes = writes.filter(|route| route.contains(" /v1/carts") && !route.starts_with("GET "));
+    assert_eq!(
+        limited,
+        writes.map(|route| format!("{route}: ")).collect::<BTreeSet<_>>().iter().map(|route| &**route).collect()
+    );
+    assert!(parameter("GuestCartsPerSecond") * 6 * 4 <= parameter("MaxWriteUnits"));
     let (rate, burst) = (parameter("RequestsPerSecond"), parameter("RequestBurst"));
     assert!(
         (1..=10_000).contains(&rate) && (1..=5_000).contains(&burst),

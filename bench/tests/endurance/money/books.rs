@@ -11,6 +11,7 @@ use key_schema::invoice::Invoice;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::order::{CustomerOrder, Order, OrderLine, OrderStatusEvent, ReferenceClaim};
 use key_schema::product::Stock;
+use key_schema::promotion::{CustomerUses, PromotionUses};
 use key_schema::wallet::{Wallet, WalletEntry};
 
 use super::world::{Outcome, Request, World};
@@ -34,19 +35,25 @@ pub struct Books {
     pub wallets: BTreeMap<String, Wallet>,
     pub entries: Vec<WalletEntry>,
     pub invoices: Vec<Invoice>,
+    /// The counted uses of the coupon, by all customers and by the hash of each customer.
+    pub uses: u64,
+    pub customer_uses: BTreeMap<String, u64>,
 }
 
 /// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Report {
     pub orders: usize,
-    /// Orders with more lines than one transaction takes.
+    /// Orders with more lines than fit into one transaction.
     pub large: usize,
     /// Orders with more lines than two transactions can return to stock.
     pub giant: usize,
     pub undone: usize,
     pub giant_undone: usize,
     pub checked_out: usize,
+    /// Orders with a quote, and those of them with the coupon.
+    pub quoted: usize,
+    pub discounted: usize,
     pub refused: usize,
     pub payments: usize,
     pub refunds: usize,
@@ -68,11 +75,12 @@ impl Report {
 
 impl std::fmt::Display for Report {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { orders, large, giant, undone, giant_undone, checked_out, .. } = self;
+        let Self { orders, large, giant, undone, giant_undone, checked_out, quoted, discounted, .. } = self;
         let Self { refused, payments, refunds, remainders, transfers, invoices, wrong, .. } = self;
         write!(f, "{orders} orders ({large} large, {giant} giant, {undone} cancelled or returned, {giant_undone} of ")?;
-        write!(f, "them giant, {checked_out} from carts), {refused} requests refused, {payments} payments, ")?;
-        write!(f, "{refunds} refunds, {remainders} remainders, {transfers} transfers, {invoices} invoices")?;
+        write!(f, "them giant, {checked_out} from carts, {quoted} with a quote, {discounted} with the coupon), ")?;
+        write!(f, "{refused} requests refused, {payments} payments, {refunds} refunds, {remainders} remainders, ")?;
+        write!(f, "{transfers} transfers, {invoices} invoices")?;
         wrong.iter().try_for_each(|wrong| write!(f, "\n  WRONG: {wrong}"))
     }
 }
@@ -82,7 +90,7 @@ impl Books {
         let mut books = Self::default();
         let orders = [Order::NAME, OrderLine::NAME, OrderStatusEvent::NAME, CustomerOrder::NAME, ReferenceClaim::NAME];
         let money = [Wallet::NAME, WalletEntry::NAME, Invoice::NAME];
-        let rest = [Stock::NAME, Cart::NAME, IdempotencyRecord::NAME];
+        let rest = [Stock::NAME, Cart::NAME, IdempotencyRecord::NAME, PromotionUses::NAME, CustomerUses::NAME];
         shop.read(&[&orders[..], &money, &rest].concat(), |entity| books.enter(entity)).await.unwrap();
         books.lines.values_mut().for_each(|lines| lines.sort_by_key(|line| line.line));
         books.history.values_mut().for_each(|steps| steps.sort_by_key(|step| step.at));
@@ -106,6 +114,10 @@ impl Books {
             AnyEntity::Wallet(wallet) => drop(self.wallets.insert(wallet.customer_id.to_string(), wallet.data)),
             AnyEntity::WalletEntry(entry) => self.entries.push(entry.data),
             AnyEntity::Invoice(invoice) => self.invoices.push(invoice.data),
+            AnyEntity::PromotionUses(all) => self.uses += all.uses,
+            AnyEntity::CustomerUses(own) if own.uses > 0 => {
+                self.customer_uses.insert(format!("{:?}", own.customer), own.uses);
+            }
             _ => {}
         }
     }
@@ -126,6 +138,7 @@ impl Books {
         self.money(&done, &mut report);
         self.refunds(&done, &mut report);
         self.invoiced(world, &mut report);
+        self.coupons(&mut report);
         report
     }
 }

@@ -7,7 +7,7 @@ use key_schema::order::{OrderLine, OrderStatus, OrderStatusEvent};
 use serde_json::Value;
 
 use super::books::{Books, Report};
-use super::world::{ALL_PRODUCTS, PRICE, Request, World, initial_stock, product};
+use super::world::{ALL_PRODUCTS, Request, World, initial_stock, product};
 use crate::support::Answer;
 
 /// An order as its request specified it.
@@ -15,8 +15,8 @@ struct Wanted<'a> {
     customer: &'a str,
     by: &'a str,
     reference: Option<&'a str>,
-    /// Products and quantities. The lines of a cart are sorted, because a cart keeps no order of
-    /// its lines.
+    /// Products and quantities. The lines of a cart are sorted, because a cart does not keep their
+    /// sequence.
     lines: Vec<(&'a str, u64)>,
     sorted: bool,
 }
@@ -44,8 +44,8 @@ impl Books {
                 keyed.map(|(_, answer)| &answer.body).chain(&cart.orders).map(|body| text(&body["id"])).collect();
             let stored = self.orders.values().filter(|order| order.customer_id.as_str() == customer);
             let stored: BTreeSet<&str> = stored.map(|order| order.id.as_str()).collect();
-            // A checkout without a key may create an order and lose its response. The client then
-            // finds the order in its list.
+            // A checkout without a key may create an order although its response is lost. The
+            // client then finds the order in the list of orders.
             let found = cart.unknown && acknowledged.is_empty() && stored.len() == 1;
             if stored.len() > 1 || cart.orders.len() > 1 || (stored != acknowledged && !found) {
                 report.wrong.push(format!(
@@ -98,14 +98,13 @@ impl Books {
         if ordered != wanted.lines || lines.iter().map(|line| line.line).ne(1..=order.line_count) {
             report.wrong.push(format!("{id} has wrong lines: {ordered:?}"));
         }
-        let pieces: i64 = wanted.lines.iter().map(|(_, quantity)| i64::try_from(*quantity).unwrap()).sum();
-        report.same(|| format!("the total of {id}"), order.total.amount, pieces * PRICE);
+        self.priced(order, lines, report);
         report.same(|| format!("the customer of {id}"), order.customer_id.as_str(), wanted.customer);
         let reference = order.reference.as_ref().map(|reference| reference.as_str());
         report.same(|| format!("the reference of {id}"), reference, wanted.reference);
         let steps = self.history.get(id).and_then(|steps| steps.first());
         report.same(
-            || format!("the first status event of {id} is by"),
+            || format!("the author of the first status event of {id}"),
             steps.map(|step| step.by.as_str()),
             Some(wanted.by),
         );

@@ -1,21 +1,22 @@
 //! Random concurrent clients work with orders and money while functions crash and the table fails.
 //!
-//! Clients place orders of 1 to 400 lines, check out carts, cancel, return, pay, refund, invoice,
-//! deposit and transfer, as staff and as owners. Some send requests twice or disconnect. Functions
-//! crash at every named point, and the janitor runs at any moment. The table throttles, conflicts
-//! and loses responses.
+//! Clients place orders of 1 to 400 lines, check out carts with quotes and a coupon, cancel,
+//! return, pay, refund, invoice, deposit and transfer, as staff and as owners. Some send requests
+//! twice or disconnect. Functions crash at every named point, and the janitor runs at any moment.
+//! The table throttles requests, reports conflicts and loses responses.
 //!
 //! Every request that creates a record has its own idempotency key, except some checkouts. Each key
 //! must take effect at most once. After the faults end, clients resend requests with an unknown
 //! outcome under the same key. A cart is filled only once, so a checkout without a key creates at
 //! most one order. The test then knows every effect, and the table must match the effects, item by
-//! item.
+//! item. `ops verify` must find no difference in the table.
 //!
 //! Each run also has a shorter schedule with a random seed. Before a schedule starts, the test
 //! prints the values that repeat it: `BODEGA_SEED` and `BODEGA_STEPS`, for
 //! `cargo test -p bodega-bench --test endurance money`.
 
 mod books;
+mod coupons;
 mod goods;
 mod purse;
 mod steps;
@@ -23,9 +24,12 @@ mod tampered;
 mod troubles;
 mod world;
 
+use std::time::Duration;
+
 use bench::replay::Shop;
 use fastrand::Rng;
 use futures::StreamExt as _;
+use ops::verify::{MAX_TOTALS, VerifyOptions};
 
 use self::books::{Books, Report};
 use self::world::World;
@@ -43,7 +47,7 @@ const RANDOM_SEED_DIVISOR: usize = 10;
 const CLIENTS: usize = 16;
 
 #[test]
-fn goods_and_money_are_exact_under_concurrent_clients_crashes_and_faults() {
+fn goods_and_money_are_exact_under_crashes_and_faults_and_concurrent_clients() {
     let number = |name| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let steps = number("BODEGA_STEPS").map_or(STEPS, |steps| usize::try_from(steps).unwrap());
     let runs = match number("BODEGA_SEED") {
@@ -81,15 +85,34 @@ async fn run(seed: u64, steps: usize) -> u64 {
     let report = books.compare(&world);
     println!("{report}");
     assert!(report.wrong.is_empty(), "BODEGA_SEED={seed} BODEGA_STEPS={steps}\n{report}");
+    verify(&shop, &format!("BODEGA_SEED={seed} BODEGA_STEPS={steps}")).await;
     let seen = books.tampered(&world);
     println!("the comparison detected all {seen} changes of the table");
     // A schedule of this length must have covered every case.
     if steps >= STEPS {
         assert_eq!(seen, Books::TAMPERINGS, "{report}");
-        let goods = [report.large, report.giant, report.undone, report.giant_undone, report.checked_out];
+        let goods =
+            [report.large, report.giant, report.undone, report.giant_undone, report.checked_out, report.discounted];
         let money = [report.refused, report.payments, report.refunds, report.remainders, report.invoices];
         assert!(goods.iter().chain(&money).all(|count| *count > 0), "{report}");
     }
     stop(system).await;
     world.clients.calls.into_inner()
+}
+
+/// Runs `ops verify` over the table, after the consumers have processed every write.
+async fn verify(shop: &Shop, context: &str) {
+    shop.drain().await.unwrap();
+    let options = VerifyOptions {
+        fix: false,
+        entities: Vec::new(),
+        segments: 4,
+        max_read_units: None,
+        limit: 100,
+        settle: Duration::from_secs(5),
+        max_totals: MAX_TOTALS,
+    };
+    let verified = ops::verify::verify(&shop.items(), &options).await.unwrap();
+    println!("{verified}");
+    assert!(verified.is_clean() && verified.unsettled == 0, "{context}\n{verified}");
 }

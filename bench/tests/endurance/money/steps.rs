@@ -6,7 +6,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::world::{ALL_PRODUCTS, CUSTOMERS, Cart, Moved, PRICE, PRODUCTS, World, customer, product};
+use super::world::{ALL_PRODUCTS, COUPON, CUSTOMERS, Cart, Moved, PRICE, PRODUCTS, World, customer, product};
 use crate::support::{Answer, if_match};
 
 const MOST_LINES: usize = 161;
@@ -131,7 +131,7 @@ impl World {
     pub fn moved(&self, order: &str, asked: &Value, by: &str, answer: &Answer) {
         let step = answer.body["history"].as_array().unwrap().last().unwrap();
         let seen = (&answer.body["id"], &answer.body["status"], &step["status"], &step["by"]);
-        assert_eq!(seen, (&json!(order), &asked["to"], &asked["to"], &json!(by)), "another step: {answer:?}");
+        assert_eq!(seen, (&json!(order), &asked["to"], &asked["to"], &json!(by)), "not the requested step: {answer:?}");
         let text = |name: &str| step[name].as_str().unwrap().to_owned();
         let version = answer.body["version"].as_u64().unwrap();
         let moved = Moved { order: order.to_owned(), version, status: text("status"), at: text("at"), by: text("by") };
@@ -156,12 +156,13 @@ impl World {
         let Some(lines) = self.cart_of(&customer).await else { return };
         self.carts.lock().unwrap().insert(customer.clone(), Cart { lines, ..Cart::default() });
         let path = format!("/v1/customers/{customer}/cart/checkout");
+        let body = if rng.u8(0..3) > 0 { self.quote(&customer).await } else { json!({}) };
         if rng.bool() {
-            return self.create(rng, Some(customer), path, json!({})).await;
+            return self.create(rng, Some(customer), path, body).await;
         }
         let attempt = || async {
             let fresh = self.carts.lock().unwrap().get(&customer).unwrap().orders.is_empty();
-            let answer = self.call(Some(&customer), ("POST", &path), &[], Some(&json!({}))).await;
+            let answer = self.call(Some(&customer), ("POST", &path), &[], Some(&body)).await;
             assert!(fresh || answer.status != 201, "an empty cart was checked out: {answer:?}");
             let mut carts = self.carts.lock().unwrap();
             let cart = carts.get_mut(&customer).unwrap();
@@ -189,6 +190,22 @@ impl World {
         }
     }
 
+    /// Returns the body of a checkout with a quote. The quote has the coupon while uses are left.
+    async fn quote(&self, customer: &str) -> Value {
+        let address = json!({
+            "name": "C", "line1": "Main street 1", "city": "Basel", "postal_code": "4000", "country": "CH",
+        });
+        let path = format!("/v1/customers/{customer}/cart/quote");
+        for codes in [json!([COUPON]), json!([])] {
+            let body = json!({"shipping_address": address, "codes": codes});
+            let answer = self.call(Some(customer), ("POST", &path), &[], Some(&body)).await;
+            if answer.status == 200 {
+                return json!({"quote_id": answer.body["id"]});
+            }
+        }
+        json!({})
+    }
+
     async fn cart_of(&self, customer: &str) -> Option<std::collections::BTreeMap<String, u64>> {
         for _ in 0..PUTS {
             let answer = self.call(Some(customer), ("GET", &format!("/v1/customers/{customer}/cart")), &[], None).await;
@@ -214,12 +231,12 @@ fn usd(amount: i64) -> Value {
     json!({"amount": amount, "currency": "USD"})
 }
 
-/// Returns the lines of an order: a few, more than one transaction takes, or so many that several
-/// transactions return them to stock.
+/// Returns the lines of an order: a few, more than fit into one transaction, or so many that
+/// several transactions return them to stock.
 fn lines(rng: &mut Rng) -> Vec<Value> {
     let (first, products, lines) = match rng.u8(0..128) {
-        // These lines include the products of most orders. Some lack stock, so the whole order must
-        // be undone.
+        // These lines also use the products of the smaller orders. Some of these products lack
+        // stock, so the whole order must be undone.
         0 => (0, ALL_PRODUCTS, rng.usize(200..=400)),
         1 | 2 => (PRODUCTS, ALL_PRODUCTS - PRODUCTS, rng.usize(200..=400)),
         3..=10 => (0, PRODUCTS, rng.usize(40..=MOST_LINES)),

@@ -58,6 +58,15 @@ const TAMPERINGS: &[(&str, Tampering)] = &[
         entry.customer_id = other;
         Some(())
     }),
+    ("a cancelled order keeps its use of the coupon", |books, _| {
+        books.uses += 1;
+        Some(())
+    }),
+    ("the discount of a line is too low", |books, _| {
+        let lines = books.lines.values_mut().flatten();
+        lines.into_iter().find(|line| line.discount > 0)?.discount -= 1;
+        Some(())
+    }),
     ("the stock lacks a returned piece", |books, _| {
         *books.stocks.values_mut().find(|stock| **stock > 0)? -= 1;
         Some(())

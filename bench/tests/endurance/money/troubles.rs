@@ -36,15 +36,16 @@ const LARGE: usize = 100;
 /// Lines of an order so large that work remains after a crash of the function that undoes it.
 const GIANT: usize = 300;
 /// The number of systems that run troubles at the same time. A system mostly waits for retries,
-/// leases and the stream. Several systems also have smaller tables, and each comparison reads a
-/// whole table.
+/// leases and the stream. With several systems, each table is smaller, so a comparison, which reads
+/// a whole table, takes less time.
 const LANES: usize = 3;
 /// An hour in seconds.
 const HOUR: i64 = 60 * 60;
 /// The crash points that no trouble reaches. The tests of `documents` and of the janitor stop the
 /// removals of documents and drafts at every point. The janitor reaches `orders.lapsed` when an
-/// order lapses, and `tests/suite/lapses.rs` covers it. The consumer reaches the last with an
-/// unreadable record, which no client can write. The tests of `stream` cover it.
+/// order lapses, and `tests/suite/lapses.rs` covers it. The consumer reaches
+/// `stream.quarantine.kept` with an unreadable record, which no client can write. The tests of
+/// `stream` cover it.
 const TESTED_ELSEWHERE: [&str; 6] = [
     "documents.draft.discarded",
     "documents.draft.removed",
@@ -154,8 +155,8 @@ const TROUBLES: &[Trouble] = &[
     Point("StreamEvents", "stream.bus.published"),
     Point("StreamEvents", "stream.derived.applied"),
     Point("StreamSearch", "stream.search.written"),
-    // With these clocks, a large order in progress seems younger or older than it is. The errors
-    // are too small to expire records that live for a day.
+    // With these clocks, a large order in progress seems younger or older than it is. No record
+    // that lives for a day expires, because the clocks' errors are too small for that.
     Clock("Orders", HOUR),
     Clock("Orders", -HOUR),
     Clock("Wallet", -HOUR),
@@ -269,7 +270,7 @@ impl World {
                 let fault =
                     json!({"target": format!("function:{function}"), "kind": "crash", "point": point, "count": 2});
                 if trouble.is_of_categories() {
-                    // The janitor continues these moves, so it may crash at the same point.
+                    // The janitor continues moves of categories, so it may crash at the same point.
                     let mut another = fault.clone();
                     another["target"] = json!("function:Janitor");
                     self.clients.fault(another).await;
@@ -331,7 +332,7 @@ impl World {
         }
         self.clean(u8::from(!matches!(trouble, Point("Janitor", _)))).await;
         if !is_of_orders {
-            // The trouble strikes functions that the stream feeds.
+            // This trouble may strike a consumer of the stream, so wait for the consumers.
             self.clients.staff("POST", "/_local/drain?timeout_s=300", &[], None).await;
         }
     }

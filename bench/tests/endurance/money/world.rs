@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::CLIENTS;
 use crate::support::{Answer, Clients};
 
-/// The number of products in most orders. Giant orders use the products after them.
+/// Most orders choose from this many products. Most giant orders use the products after them.
 pub const PRODUCTS: usize = 170;
 pub const ALL_PRODUCTS: usize = 570;
 /// The initial stock of every fourth of the first [`PRODUCTS`] products. It is so low that orders
@@ -21,9 +21,18 @@ const SCARCE: u64 = 60;
 const PLENTY: u64 = 1_000_000;
 pub const PRICE: i64 = 129;
 pub const CUSTOMERS: usize = 6;
-/// Steps for each cart.
+/// The price of shipping of an order with a quote.
+pub const SHIPPING: i64 = 500;
+/// The tax of goods and shipping of an order with a quote. Prices do not include it.
+pub const TAX_BASIS_POINTS: i64 = 810;
+/// The id and the code of the coupon, its discount, and its limit.
+pub const COUPON: &str = "coupon";
+pub const DISCOUNT_BASIS_POINTS: i64 = 1_000;
+pub const COUPON_USES: u64 = 12;
+/// A schedule has one cart for this many steps.
 const STEPS_A_CART: usize = 50;
-/// Maximum attempts to resend a request at the end, until its outcome is known.
+/// The maximum number of attempts at a request until its outcome is known, and of runs of the
+/// janitor at the end.
 const RESENDS: usize = 20;
 
 /// A request that takes effect once.
@@ -50,7 +59,7 @@ impl Request {
 /// The outcome of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// The request succeeded and created this.
+    /// The request succeeded with this response.
     Done(Answer),
     /// The request was refused and had no effect.
     Refused,
@@ -119,13 +128,30 @@ impl World {
             })
             .await;
         // These settings keep orders from lapsing when clocks jump, and raise the limits for
-        // customers.
+        // customers. Orders without a quote have neither shipping nor tax.
         let orders = json!({
             "pending_minutes": 43_200, "max_pending_orders": 1_000, "max_pending_quantity": 1_000_000_000,
-            "max_pending_lines": 500_000,
+            "max_pending_lines": 500_000, "quote_optional": true,
         });
-        let (first, settings) = ([("if-none-match", "*".to_owned())], json!({"values": {"orders": orders}}));
-        clients.staff("PUT", "/v1/settings", &first, Some(&settings)).await.expect(201);
+        let zone = json!({"countries": ["CH"], "methods": [{
+            "id": "post", "name": "Post", "days": [1, 3], "rates": [{"price": {"amount": SHIPPING, "currency": "USD"}}],
+        }]});
+        let rule = json!({
+            "country": "CH", "category": "standard", "rate_basis_points": TAX_BASIS_POINTS, "included": false,
+        });
+        let first = [("if-none-match", "*".to_owned())];
+        for (path, body) in [
+            ("/v1/settings", json!({"values": {"orders": orders}})),
+            ("/v1/shipping/zones/ch", zone),
+            ("/v1/tax/rules/ch", rule),
+        ] {
+            clients.staff("PUT", path, &first, Some(&body)).await.expect(201);
+        }
+        let coupon = json!({
+            "id": COUPON, "name": "Coupon", "code": COUPON, "kind": "percentage", "value": DISCOUNT_BASIS_POINTS,
+            "limit_total": COUPON_USES, "limit_per_customer": 1,
+        });
+        clients.staff("POST", "/v1/promotions", &[], Some(&coupon)).await.expect(201);
         Self {
             clients,
             requests: Mutex::default(),
@@ -184,7 +210,7 @@ impl World {
         let outcome = match answer.status {
             201 => Outcome::Done(answer),
             // Another attempt at the same request is in progress, or the janitor has not undone a
-            // crashed one yet.
+            // crashed attempt yet.
             409 if answer.body["code"] == "idempotency_in_progress" => Outcome::Unknown,
             400..500 => Outcome::Refused,
             _ => Outcome::Unknown,
@@ -265,7 +291,7 @@ impl World {
         None
     }
 
-    /// Runs the janitor, also while clients are active.
+    /// Runs the janitor with this grace in seconds. Clients may be active at the same time.
     pub async fn clean(&self, grace: u8) -> Answer {
         let body = json!({"grace_seconds": grace});
         self.clients.staff("POST", "/_local/invoke/Janitor", &[], Some(&body)).await

@@ -27,7 +27,7 @@ fn titles(books: &[BookSummary]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn pages_of_any_size_hold_each_book_once_by_title() {
+async fn pages_of_any_size_show_each_book_once_in_the_order_of_titles() {
     let library = TestLibrary::open().await;
     // The books are not added in the order of their titles.
     for number in 0..30 {

@@ -7,7 +7,7 @@ use library::member::{Email, EmailClaim};
 use crate::{TestLibrary, email, now};
 
 #[tokio::test]
-async fn a_member_reads_as_registered() {
+async fn a_read_returns_the_member_as_registered() {
     let library = TestLibrary::open().await;
     let ann = library.member("ann").await;
     assert_eq!(library.library.member(&ann.id).await.unwrap(), ann);
@@ -56,7 +56,7 @@ async fn a_change_to_a_taken_address_changes_nothing() {
 }
 
 #[tokio::test]
-async fn another_spelling_keeps_the_claim() {
+async fn a_change_to_another_spelling_of_the_address_keeps_the_claim() {
     let library = TestLibrary::open().await;
     let ann = library.member("ann").await;
     library.change_email(&ann, Email::new("ANN@example.com").unwrap(), now()).await.unwrap();
@@ -64,7 +64,7 @@ async fn another_spelling_keeps_the_claim() {
 }
 
 #[tokio::test]
-async fn a_change_of_an_old_version_is_refused() {
+async fn a_change_with_a_stale_version_is_refused() {
     let library = TestLibrary::open().await;
     let ann = library.member("ann").await;
     let renamed = library.rename(&ann, "Ann Lee", now()).await.unwrap();
@@ -76,7 +76,7 @@ async fn a_change_of_an_old_version_is_refused() {
 }
 
 #[tokio::test]
-async fn one_of_ten_concurrent_changes_of_a_version_succeeds_and_claims_an_address() {
+async fn one_of_ten_concurrent_changes_of_address_succeeds_and_claims_only_its_address() {
     let library = TestLibrary::open().await;
     let ann = library.member("ann").await;
     let new: Vec<String> = (0..10).map(|number| format!("ann{number}")).collect();

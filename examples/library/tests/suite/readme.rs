@@ -8,7 +8,7 @@ use library::schema::patterns;
 
 use crate::{TestLibrary, now, session};
 
-/// Compares a section of the README with this text, or writes it when `UPDATE_DOCS` is set.
+/// Compares a section of the README with `text`, or writes it when `UPDATE_DOCS` is set.
 fn compare(section: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     let page = std::fs::read_to_string(&path).unwrap();

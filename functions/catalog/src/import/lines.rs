@@ -31,7 +31,7 @@ struct First {
     keeps_price: bool,
 }
 
-/// A further line about a product that equals the first line.
+/// A further line about a product, equal to the first line.
 #[derive(Debug)]
 struct Repeat {
     line: usize,

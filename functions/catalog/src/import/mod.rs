@@ -22,7 +22,7 @@ pub async fn import(services: &Services, request: &Request<'_>) -> Result<Respon
     let mut report = Report::default();
     let lines = lines::read(request, &mut report)?;
     let wanted = lines.wanted(|| services.born(at), at)?;
-    write::all(services, wanted, at, &mut report).await?;
+    write::all(services, wanted, at, request.deadline(), &mut report).await?;
     lines.answer_repeats(&mut report);
     Ok(Response::ok(&report))
 }

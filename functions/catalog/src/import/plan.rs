@@ -68,8 +68,9 @@ pub fn decide(mut wanted: Wanted, stored: Option<Stored<Product>>) -> Decision {
     }
 }
 
-/// Returns the outcome for a product that already equals its line. The stored birth mark (`born`)
-/// or time shows whether this import wrote the product, in a write whose response was lost.
+/// Returns the outcome for a product that already equals its line. If the stored birth mark
+/// (`born`) or time of update is from this import, this import wrote the product and lost the
+/// response.
 fn equal(stored: &Meta, ours: &Meta) -> Outcome {
     if stored.born == ours.born {
         Outcome::Created
@@ -124,12 +125,12 @@ mod tests {
         let copied = |p: &mut Stored<Product>| p.data.copied = Copied::of_new(7);
         assert!(
             matches!(decide(wanted(), stored(copied)), Decision::Settled(_, Outcome::Unchanged)),
-            "a difference in the derived copies changes nothing"
+            "a difference in the derived copies must cause no write"
         );
     }
 
     #[test]
-    fn price_if_new_changes_only_new_products() {
+    fn price_if_new_does_not_change_the_price_of_an_existing_product() {
         let unpriced = || Wanted { keeps_price: true, ..wanted() };
         assert!(matches!(decide(unpriced(), None), Decision::Do(Step::Create(new)) if new.product.price.amount == 129));
         let dear = |p: &mut Stored<Product>| p.data.price.amount = 999;

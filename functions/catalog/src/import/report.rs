@@ -19,7 +19,8 @@ pub enum Outcome {
     Unchanged,
     /// The product was updated and now equals the line.
     Updated,
-    /// The line was refused. Nothing was written for it, unless a write had no readable response.
+    /// The line was refused. It changed no product, unless a write for it had no readable response.
+    /// The missing categories of the line may have been created.
     Refused(Refusal),
 }
 
@@ -53,8 +54,8 @@ impl Outcome {
 
 impl From<&Problem> for Outcome {
     fn from(problem: &Problem) -> Self {
-        // The pointer contains the name of an unknown field, which may be as long as the line. So
-        // errors with a long pointer are left out.
+        // The pointer to an unknown field contains the field's name, which may be as long as the
+        // line. So errors with a long pointer are left out.
         let brief = problem.field_errors().iter().filter(|error| error.pointer.len() <= MAX_ID_BYTES);
         Self::Refused(Refusal { code: problem.code().name(), errors: brief.take(MAX_ERRORS).cloned().collect() })
     }

@@ -27,16 +27,22 @@ const PRODUCTS_A_TRANSACTION: usize = 50;
 const CONCURRENCY: usize = 4;
 /// The maximum number of rounds of writes.
 const ROUNDS: usize = 4;
-/// The time after the start of the import within which a write may begin. A write to a throttled
-/// table may take 14 s (retries of conflicts, then one last call). The function's limit is 29 s.
-const BEGIN_WITHIN: Duration = Duration::from_secs(12);
+/// The time that is kept for the last write and the report. A write to a throttled table may take
+/// 13 s: 5 s of retries, then one last call of 8 s.
+const LAST_WRITE: Duration = Duration::from_secs(16);
 
-/// Writes the wanted products and reports on each line.
+/// Writes the wanted products and reports on each line. `end` is the end of the invocation.
 ///
 /// # Errors
 /// Fails when the table fails before the first write of a product. No product was written then.
-pub async fn all(services: &Services, wanted: Vec<Wanted>, at: Instant, report: &mut Report) -> Result<(), Problem> {
-    let deadline = Clock::now() + BEGIN_WITHIN;
+pub async fn all(
+    services: &Services,
+    wanted: Vec<Wanted>,
+    at: Instant,
+    end: Clock,
+    report: &mut Report,
+) -> Result<(), Problem> {
+    let deadline = end.checked_sub(LAST_WRITE).unwrap_or_else(Clock::now);
     let stored = look(services, &wanted).await?;
     let mut steps = judge(wanted, stored, report);
     let missing = tree::grow_all(services, steps.iter().map(Step::category), at).await?;
@@ -227,7 +233,7 @@ fn failed(wanted: Wanted, error: &TableError) -> Settled {
         TableError::Throttled | TableError::Contended | TableError::Unprocessed(_) | TableError::OverBudget => {
             (wanted, Verdict::Done(Outcome::throttled()))
         }
-        TableError::Rejected(_) | TableError::TooManyActions(_) => {
+        TableError::Rejected(_) | TableError::NoTable(_) | TableError::TooManyActions(_) => {
             tracing::error!(line = wanted.line, %error, "a line of an import could not be written");
             (wanted, Verdict::Done(Outcome::internal()))
         }

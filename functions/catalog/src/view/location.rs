@@ -17,7 +17,12 @@ pub fn content_location(id: &ProductId) -> String {
 /// Returns the URL path of a picture. It is valid after the client has uploaded and added the
 /// picture.
 pub fn picture_location(product: &ProductId, picture: &MediaId) -> String {
-    url::location(&["products", product.as_str(), "pictures", picture.as_str()])
+    url::picture(product.as_str(), picture.as_str())
+}
+
+/// Returns the URL path of a product's first picture, if it has one.
+pub fn thumbnail(product: &ProductId, first: Option<&MediaId>) -> Option<String> {
+    first.map(|picture| picture_location(product, picture))
 }
 
 /// Returns the URL path of an upload. A PUT to it makes the uploaded text the product's content.

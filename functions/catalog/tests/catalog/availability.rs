@@ -1,4 +1,4 @@
-//! Tests of the numbers that only staff see.
+//! Tests of the stock level, and of the exact stock and sales that only staff see.
 
 use fixture::Trouble;
 use http_api::sample::{Answered, Call};
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::shop::Shop;
 
-/// Reads a product with this `Authorization` header. The gateway passes it on without claims.
+/// Reads a product with this `Authorization` header. The gateway passes the header on without
+/// claims.
 async fn seen(shop: &Shop, product: &str, authorization: Option<&str>) -> Answered {
     let call = Call::new("GET /v1/products/{id}").path("id", product);
     let call = authorization.into_iter().fold(call, |call, value| call.header("authorization", value));
@@ -46,15 +47,15 @@ async fn everybody_sees_a_stock_level_and_only_staff_see_the_numbers() {
 }
 
 #[tokio::test]
-async fn with_an_unreachable_issuer_customers_read_products_and_staff_get_503() {
+async fn customers_read_products_and_staff_get_503_while_the_issuer_is_unreachable() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 3).await;
     shop.issuer.trouble(Some(Trouble::Status(500)));
     let token = |claims: Value| format!("Bearer {}", shop.issuer.token(&claims));
     let customer = seen(&shop, "p1", Some(&token(json!({ "sub": "ann" })))).await;
     assert_eq!((customer.status, &customer.body["availability"]), (200, &json!("low")));
-    // Staff get an error instead of a response without the numbers, which they could mistake for a
-    // full response.
+    // A response without the exact numbers would look complete to staff. So they get an error
+    // instead.
     let staff = seen(&shop, "p1", Some(&token(json!({ "sub": "s1", "cognito:groups": ["staff"] })))).await;
     assert_eq!((staff.status, staff.code()), (503, Some("unavailable")));
 }

@@ -157,7 +157,7 @@ async fn a_category_lists_its_subtree_and_no_category_with_a_similar_name() {
             let (found, requests) = shop.all(&list, limit).await;
             let mut found: Vec<&str> = found.iter().map(|below| below["id"].as_str().unwrap()).collect();
             found.sort_unstable();
-            assert_eq!(found, expected, "{category:?} by {limit}");
+            assert_eq!(found, expected, "{category:?} in pages of {limit}");
             // An empty list costs one more request, which finds the category.
             assert!(requests.iter().all(|requests| *requests == 1 + u32::from(expected.is_empty())));
         }
@@ -168,7 +168,7 @@ async fn a_category_lists_its_subtree_and_no_category_with_a_similar_name() {
 }
 
 #[tokio::test]
-async fn each_page_of_a_thousand_products_takes_four_requests_and_no_product_repeats() {
+async fn a_list_of_a_thousand_products_takes_four_requests_per_page_and_repeats_no_product() {
     let shop = Shop::open().await;
     let of = |n: usize| with(product(&format!("p{n:04}"), 1), "category_path", json!(["A", format!("B{}", n % 7)]));
     let answer = import(&shop, &(0..1000).map(of).collect::<Vec<_>>()).await;
@@ -203,7 +203,7 @@ async fn each_page_of_a_thousand_products_takes_four_requests_and_no_product_rep
     let first = &shop.send(get("GET /v1/categories/{path}/products", "A").query("limit", "1")).await.body;
     let mut members: Vec<_> = first["items"][0].as_object().unwrap().keys().map(String::as_str).collect();
     members.sort_unstable();
-    assert_eq!(members, ["brand", "category_path", "id", "name", "package_size", "price", "version"]);
+    assert_eq!(members, ["brand", "category_path", "id", "name", "package_size", "price", "thumbnail", "version"]);
     let foreign = get("GET /v1/categories/{path}/products", "A~B1").query("cursor", cursor.as_deref().unwrap());
     assert_eq!(shop.send(foreign).await.code(), Some("cursor_invalid"));
 }

@@ -35,7 +35,7 @@ async fn content_is_created_once_and_replaced_at_its_version() {
 }
 
 #[tokio::test]
-async fn content_needs_a_precondition_a_product_and_existing_content_to_replace() {
+async fn a_write_is_refused_without_a_precondition_a_product_or_the_content_that_it_replaces() {
     let shop = Shop::open().await;
     assert_eq!(shop.staff(put("x").header("if-none-match", "*")).await.status, 404);
     assert_eq!(shop.staff(put("x").header("if-match", "\"1\"")).await.status, 404);

@@ -40,7 +40,7 @@ pub fn tally(answer: &Answered) -> BTreeMap<&str, usize> {
 }
 
 #[tokio::test]
-async fn a_thousand_products_are_created_then_unchanged_and_a_changed_line_is_updated() {
+async fn an_import_of_a_thousand_products_creates_all_and_its_repetition_writes_only_changed_lines() {
     let shop = Shop::open().await;
     let mut products = thousand();
     assert_eq!(tally(&shop.staff(import(lines(&products))).await), BTreeMap::from([("created", 1000)]));

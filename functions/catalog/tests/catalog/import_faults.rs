@@ -35,7 +35,7 @@ async fn an_import_retries_unprocessed_items_until_all_are_written() {
 }
 
 #[tokio::test]
-async fn throttling_failures_and_lost_connections_are_retried_or_reported() {
+async fn an_import_retries_or_reports_requests_that_fail() {
     for (seed, kind) in
         [FaultKind::Throttle, FaultKind::Error, FaultKind::Reset, FaultKind::Conflict].into_iter().enumerate()
     {

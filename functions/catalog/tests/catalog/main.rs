@@ -20,3 +20,4 @@ mod reviews;
 mod shop;
 mod stock;
 mod uploads;
+mod variants;

@@ -55,7 +55,7 @@ async fn a_product_is_listed_in_its_own_and_each_further_category() {
 
 /// A product that is also a member of its own category has two entries there, with one sort key.
 #[tokio::test]
-async fn members_of_their_own_category_are_listed_once_each_on_pages_of_every_size() {
+async fn products_that_are_members_of_their_own_category_are_listed_once_on_pages_of_every_size() {
     let shop = Shop::open().await;
     let ids: Vec<String> = (0..20).map(|number| format!("p{number:02}")).collect();
     for id in &ids {

@@ -97,7 +97,7 @@ async fn a_category_moves_with_its_subtree_and_the_lists_follow() {
     assert_eq!((&begun.body["from"]["path"], &begun.body["to"]["path"]), (&json!(from), &json!(to)));
     assert_eq!(listed(&shop, &to).await, ["p1", "p2", "p3"].map(str::to_owned).into());
     assert_eq!(listed(&shop, &from).await, BTreeSet::new());
-    assert_eq!(listed(&shop, &["A", "B"]).await, ["p1", "p3"].map(str::to_owned).into(), "the other products stay");
+    assert_eq!(listed(&shop, &["A", "B"]).await, ["p1", "p3"].map(str::to_owned).into(), "a sibling's list stays");
     assert_eq!(read(&shop, &from).await.status, 404);
     let new = read(&shop, &["Neu / 新", "100 %", "ä~/%", "製 品"]).await;
     assert_eq!((new.status, new.version(), &new.body["title"]), (200, Some(3), &json!("Good goods")));
@@ -126,7 +126,7 @@ async fn a_category_moves_with_its_subtree_and_the_lists_follow() {
 }
 
 #[tokio::test]
-async fn a_thousand_products_move_and_each_is_listed_once_all_the_time() {
+async fn a_thousand_products_move_and_each_is_listed_once_at_the_new_path() {
     let shop = Shop::open().await;
     let of =
         |n: usize| with(product(&format!("p{n:04}"), 1), "category_path", json!(["A", "B", format!("C{}", n % 7)]));

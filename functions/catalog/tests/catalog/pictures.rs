@@ -74,6 +74,46 @@ async fn adding_and_removing_can_be_repeated() {
 }
 
 #[tokio::test]
+async fn the_first_picture_is_the_thumbnail_and_its_path_redirects_to_the_picture() {
+    let shop = Shop::open().await;
+    shop.stock_up("p#1", 1).await;
+    let shown = async || {
+        let page = shop.product("p#1").await;
+        assert_eq!(page.version(), Some(1), "a picture does not change the product's version");
+        let list = Call::new("GET /v1/categories/{path}/products").path("path", "GROCERY");
+        let listed = shop.send(list).await.body["items"][0]["thumbnail"].clone();
+        assert_eq!(page.body["thumbnail"], listed, "{}", page.body);
+        listed
+    };
+    assert_eq!(shown().await, json!(null));
+    let (first, second) = (shop.pictured("p#1").await, shop.pictured("p#1").await);
+    assert_eq!(shown().await, json!(format!("/v1/products/p%231/pictures/{first}")));
+
+    let read = |id: &str| Call::new("GET /v1/products/{id}/pictures/{picture}").path("id", "p#1").path("picture", id);
+    let redirected = shop.send(read(&first)).await;
+    assert_eq!((redirected.status, redirected.header("cache-control")), (307, Some("public, max-age=900")));
+    let picture = reqwest::get(redirected.header("location").unwrap()).await.unwrap();
+    assert_eq!(
+        (picture.headers()["content-type"].clone(), picture.bytes().await.unwrap()),
+        ("image/webp".parse().unwrap(), ICE.into())
+    );
+
+    assert_eq!(shop.staff(remove("p#1", &first)).await.status, 204);
+    assert_eq!(shown().await, json!(format!("/v1/products/p%231/pictures/{second}")));
+    assert_eq!((shop.send(read(&first)).await.status, shop.send(read("never")).await.status), (404, 404));
+    assert_eq!(shop.staff(remove("p#1", &second)).await.status, 204);
+    assert_eq!(shown().await, json!(null));
+
+    let kept = shop.pictured("p#1").await;
+    let retire = Call::new("DELETE /v1/products/{id}").path("id", "p#1").header("if-match", "\"1\"");
+    assert_eq!(shop.staff(retire).await.status, 204);
+    assert_eq!(shop.send(read(&kept)).await.status, 404, "the product is not in the catalogue");
+    assert_eq!(shop.staff(remove("p#1", &kept)).await.status, 204);
+    assert_eq!(shop.staff(Call::new("POST /v1/products").json(&product("p#1", 1))).await.status, 201);
+    assert_eq!(shop.product("p#1").await.body["thumbnail"], json!(null), "removed before the product came back");
+}
+
+#[tokio::test]
 async fn an_upload_for_another_purpose_is_refused_as_a_picture() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
@@ -173,18 +213,18 @@ async fn fifty_callers_that_add_pictures_at_once_fill_the_free_places_exactly() 
 }
 
 #[tokio::test]
-async fn an_interrupted_addition_leaves_a_note_and_a_repetition_completes_the_addition() {
+async fn an_interrupted_addition_leaves_no_object_without_a_note_and_a_repetition_completes_it() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     let id = shop.uploaded("p1").await;
-    // The bucket fails every request. The first request reads the upload's type and size, so the
-    // function writes no note and copies no object.
+    // The bucket fails every request, also the first, which reads the upload's type and size. So
+    // the function writes no note and copies no object.
     shop.objects.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
     let failed = shop.staff(add("p1", &id)).await;
     assert_eq!((failed.status, failed.code()), (503, Some("unavailable")));
     shop.objects.faults().clear();
     assert_eq!((shop.noted().await, shop.send(pictures("p1")).await.body["items"].clone()), (vec![], json!([])));
-    // With each seed the table fails at another request: the read, the note, or the transaction.
+    // The seed decides which request to the table fails: the read, the note, or the transaction.
     for broken in 0..12 {
         shop.break_with(FaultKind::Error, 0.5, None, broken);
         let answer = shop.staff(add("p1", &id)).await;
@@ -229,6 +269,6 @@ async fn a_retired_product_hides_its_pictures_until_it_is_revived() {
     assert_eq!(shop.staff(Call::new("POST /v1/products").json(&product("p1", 1))).await.status, 201);
     assert_eq!(each(&shop.send(pictures("p1")).await, "id"), [kept.as_str()]);
     for call in [permit("p2"), add("p2", &kept), remove("p2", &kept)] {
-        assert_eq!(shop.staff(call).await.status, 404, "there is no such product");
+        assert_eq!(shop.staff(call).await.status, 404, "the product does not exist");
     }
 }

@@ -64,7 +64,7 @@ async fn an_id_is_generated_and_absent_fields_are_null() {
 }
 
 #[tokio::test]
-async fn creating_an_existing_product_is_a_conflict_with_its_location() {
+async fn creating_an_existing_product_returns_409_and_the_location_of_the_product() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 7).await;
     let other = with(product("p1", 99), "name", json!("Other"));

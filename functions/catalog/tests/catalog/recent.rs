@@ -54,13 +54,14 @@ async fn written(shop: &Shop, product: &str, customer: &str, at: Instant) {
     panic!("the review was not written");
 }
 
-/// Notes that a month has reviews.
+/// Writes the note that a month has reviews.
 async fn note(shop: &Shop, at: Instant) {
     let month = Stored::new(ReviewMonth { month: Month::of(at) }, Born::generate(at, [1; 10]), at);
     let _ = shop.app.services.table.write(&recent::add_month(&month).unwrap()).await;
 }
 
-/// Reads the list to its end in pages of `limit`, each within the bound of requests.
+/// Reads the list to its end in pages of `limit`. Checks that no page takes more requests than the
+/// upper bound.
 async fn pages(shop: &Shop, limit: usize) -> Vec<Vec<Value>> {
     let bound = u32::try_from(MONTHS_OF_A_PAGE).unwrap() * SHARDS.0 * 2 + 1;
     let (mut found, mut cursor) = (Vec::new(), None::<String>);
@@ -253,7 +254,7 @@ async fn fifty_reviews_written_and_changed_at_once_are_each_listed_once() {
 
 /// An older release without this list wrote only the review.
 #[tokio::test]
-async fn a_review_of_an_older_release_is_listed_after_its_first_change_and_can_be_removed_before() {
+async fn a_review_of_an_older_release_can_be_removed_and_appears_in_the_list_after_a_change() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     for customer in ["c1", "c2"] {
@@ -278,7 +279,7 @@ async fn a_review_of_an_older_release_is_listed_after_its_first_change_and_can_b
 }
 
 #[tokio::test]
-async fn anybody_may_read_the_list_by_its_own_cursor_and_limit() {
+async fn anybody_may_read_the_list_and_invalid_cursors_and_limits_are_refused() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     for n in 0..3 {

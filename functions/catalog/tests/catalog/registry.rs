@@ -2,10 +2,9 @@
 
 use std::time::SystemTime;
 
-use fixture::Recorder;
+use fixture::{Recorder, seed};
 use http_api::sample::Call;
 use key_schema::category::CategoryNode;
-use key_schema::instant::Instant;
 use key_schema::item::Entity as _;
 use key_schema::leaderboard::{Board, Period};
 use key_schema::media::MediaKind;
@@ -15,7 +14,7 @@ use storage::media::Expected;
 
 use crate::shop::{Shop, product, with};
 
-/// Returns calls that together cover every code path of the function that reaches the table.
+/// Returns calls that together cover every code path on which the function reaches the table.
 fn calls() -> Vec<Call> {
     let call = |route: &'static str| {
         let call =
@@ -33,6 +32,7 @@ fn calls() -> Vec<Call> {
     let further = |route| call(route).path("path", "FURTHER");
     let best = |call: Call| call.query("sort", "best");
     let review = || json!({"rating": 5, "title": "x", "text": "y"});
+    let variant = |id| with(with(product(id, 1), "parent", json!("parent")), "options", json!({"size": "M"}));
     let other = with(product("p2", 1), "category_path", json!(["OTHER"]));
     vec![
         call("GET /v1/categories/{path}/products"),
@@ -43,7 +43,7 @@ fn calls() -> Vec<Call> {
         with_body(call("POST /v1/products"), product("p1", 5)),
         call("GET /v1/products/{id}"),
         // The id of this request is in the sample of views.
-        Call::new("GET /v1/products/{id}").path("id", "p1").id("view-27"),
+        Call::new("GET /v1/products/{id}").path("id", "p1").id("view-34"),
         call("GET /v1/leaderboards/{by}").path("by", "likes"),
         at(with_body(call("PATCH /v1/products/{id}"), json!({"category_path": ["MOVED"]})), "\"1\""),
         at(with_body(call("PATCH /v1/products/{id}"), json!({"name": "x"})), "\"1\""),
@@ -56,6 +56,7 @@ fn calls() -> Vec<Call> {
         with_body(call("PUT /v1/products/{id}/pictures/{picture}"), json!({})),
         with_body(call("PUT /v1/products/{id}/pictures/{picture}"), json!({"alt": "Ice"})),
         call("GET /v1/products/{id}/pictures"),
+        call("GET /v1/products/{id}/pictures/{picture}"),
         call("DELETE /v1/products/{id}/pictures/{picture}"),
         further("PUT /v1/products/{id}/categories/{path}"),
         further("GET /v1/categories/{path}/products"),
@@ -85,11 +86,21 @@ fn calls() -> Vec<Call> {
         lines(&[with(product("p1", 5), "name", json!("New"))]),
         at(call("DELETE /v1/products/{id}"), "\"5\""),
         lines(&[product("p1", 5), other]),
+        with_body(call("POST /v1/products"), product("parent", 0)),
+        with_body(call("POST /v1/products"), variant("p3")),
+        at(call("DELETE /v1/products/{id}").path("id", "p3"), "\"1\""),
+        with_body(call("POST /v1/products"), variant("p3")),
+        with_body(call("PUT /v1/products/{id}/stock").path("id", "parent"), json!({"set": 3})),
+        with_body(
+            call("POST /v1/products/{id}/stock/adjustments").path("id", "parent").header("idempotency-key", "k2"),
+            json!({"adjust": 1, "reason": "x"}),
+        ),
     ]
 }
 
-/// Creates a category that exercises every case of a move. It has products in a category without a
-/// node, a membership, descriptions, and a target path that is already described.
+/// Creates a category that exercises every case of a move. It has described subcategories, a
+/// product with a membership, and products in a subcategory without a node. Below the new path
+/// there is already a described category.
 async fn prepare_a_move(shop: &Shop) {
     for id in ["p8", "p9"] {
         let moving = with(product(id, 1), "category_path", json!(["MOVING", "B", "C"]));
@@ -111,7 +122,7 @@ async fn every_route_uses_exactly_the_patterns_that_it_declares() {
     let shop = Shop::open().await;
     shop.join("c1").await;
     prepare_a_move(&shop).await;
-    shop.rank("p8", Board::Likes, Period::day(Instant::now()), 3).await;
+    shop.rank("p8", Board::Likes, Period::day(seed::today().await), 3).await;
     for (kind, id, content_type) in [(MediaKind::Picture, "x", "image/png"), (MediaKind::Content, "text", "text/plain")]
     {
         let name = kind.pending(&"p1".parse().unwrap(), &id.parse().unwrap());

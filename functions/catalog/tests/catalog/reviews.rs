@@ -172,7 +172,7 @@ async fn reviews_are_listed_newest_or_best_first_and_by_customer() {
 }
 
 #[tokio::test]
-async fn a_retired_product_has_no_list_of_reviews_and_its_authors_keep_their_reviews() {
+async fn a_retired_product_has_no_list_of_reviews_but_authors_keep_their_reviews() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     write(&shop, "c1", 3).await;

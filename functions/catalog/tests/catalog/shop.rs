@@ -107,12 +107,12 @@ pub fn add(product: &str, picture: &str) -> Call {
     call.json(&json!({}))
 }
 
-/// Builds the request that lists a product's pictures without a token.
+/// Builds a request without a token that lists a product's pictures.
 pub fn pictures(product: &str) -> Call {
     Call::new("GET /v1/products/{id}/pictures").path("id", product)
 }
 
-/// Uploads a body by a permission and returns the response's status.
+/// Uploads a body with a permission and returns the response's status.
 pub async fn upload(permit: &Answered, body: &'static [u8]) -> u16 {
     let upload = &permit.body["upload"];
     assert_eq!(upload["method"], "PUT");
@@ -135,7 +135,7 @@ impl Shop {
         permit.body["id"].as_str().unwrap().to_owned()
     }
 
-    /// Uploads and adds a picture of a product and returns its id.
+    /// Uploads a picture, adds it to a product, and returns the picture's id.
     pub async fn pictured(&self, product: &str) -> String {
         let id = self.uploaded(product).await;
         let added = self.staff(add(product, &id)).await;

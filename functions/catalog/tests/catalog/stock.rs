@@ -104,7 +104,7 @@ async fn a_repetition_is_answered_even_when_its_first_attempt_used_up_the_stock_
 }
 
 #[tokio::test]
-async fn fifty_adjustments_at_once_all_count_and_each_answer_is_exact() {
+async fn fifty_concurrent_adjustments_all_take_effect_and_each_response_is_exact() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1000).await;
     let calls = (0..50_i64).map(|n| {

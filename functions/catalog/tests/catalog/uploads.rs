@@ -69,7 +69,7 @@ async fn an_upload_permission_needs_an_accepted_type_and_length() {
 }
 
 #[tokio::test]
-async fn an_upload_of_another_length_type_or_content_is_refused() {
+async fn an_upload_that_differs_from_its_permission_is_refused() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     let (agreed, mut other) = (shop.staff(permit("p1")).await, shop.staff(permit("p1")).await);
@@ -108,7 +108,7 @@ async fn a_text_that_is_too_large_for_an_item_is_uploaded_and_read_by_a_url() {
 }
 
 #[tokio::test]
-async fn the_write_that_replaces_a_text_notes_its_unused_object() {
+async fn the_write_that_replaces_an_uploaded_text_adds_a_note_about_its_unused_object() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
     assert_eq!(shop.staff(say("short", ABSENT)).await.status, 201);

@@ -35,7 +35,7 @@ async fn a_token_shows_only_the_like_of_its_own_customer() {
     assert_eq!(seen(&town, asked_with(&token(json!({ "sub": "a", "cognito:groups": ["staff"] })))).await, of(1, true));
     town.like("b", "p").await;
     assert_eq!(seen(&town, asked_with(&stranger)).await, of(2, true));
-    // A token is still valid when its customer no longer exists, but the like was removed.
+    // A token may stay valid after the erasure of its customer. Then it shows no like.
     assert_eq!(seen(&town, asked_with(&token(json!({ "sub": "gone" })))).await, of(2, false));
 }
 
@@ -107,8 +107,8 @@ async fn fifty_concurrent_callers_each_see_only_their_own_like() {
     assert_eq!(town.issuer.asked(), 1);
 }
 
-/// On the other routes the gateway verifies the token. The function trusts only the gateway's
-/// claims.
+/// On the routes with an authorizer the gateway verifies the token. There the function trusts only
+/// the gateway's claims.
 #[tokio::test]
 async fn a_token_that_the_gateway_did_not_verify_gives_no_access() {
     let town = Town::open(&["a"], &["p"]).await;

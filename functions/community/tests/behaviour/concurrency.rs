@@ -41,7 +41,7 @@ async fn fifty_customers_like_one_product_at_once_and_all_are_counted() {
 }
 
 #[tokio::test]
-async fn fifty_concurrent_likes_of_one_customer_for_one_product_count_once() {
+async fn fifty_concurrent_likes_of_one_product_by_one_customer_are_one_like() {
     let (town, ids) = town(&["p"]).await;
     let answers = join_all((0..CLIENTS).map(|_| town.send(like_call(LIKE, &ids[0], "p").customer(&ids[0])))).await;
     assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 1);

@@ -8,7 +8,7 @@ use crate::town::{FOLLOW, LIKE, Town, UNLIKE, edge, like_call, likers};
 const CUSTOMERS: [&str; 4] = ["a", "b", "c", "d"];
 
 #[tokio::test]
-async fn conflicts_throttling_failures_and_resets_neither_lose_a_like_nor_count_it_twice() {
+async fn faults_of_the_table_neither_lose_nor_double_a_like() {
     let kinds = [FaultKind::Conflict, FaultKind::Throttle, FaultKind::Error, FaultKind::Reset];
     for (seed, kind) in (0..).zip(kinds) {
         let town = Town::open(&CUSTOMERS, &["p"]).await;
@@ -28,7 +28,7 @@ async fn conflicts_throttling_failures_and_resets_neither_lose_a_like_nor_count_
 /// The table executes the transaction, but its response is lost. The SDK sends the transaction
 /// again. DynamoDB recognises it by the client request token.
 #[tokio::test]
-async fn a_lost_response_of_the_table_counts_no_like_twice() {
+async fn a_like_counts_once_when_the_response_of_the_table_is_lost() {
     let town = Town::open(&["a"], &["p"]).await;
     // The response to the earlier read of the product is lost as well.
     town.break_with(FaultKind::Timeout, 1.0, Some(2), 0);

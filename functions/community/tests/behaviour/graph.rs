@@ -22,6 +22,7 @@ fn sale(order: &str, line: u64, product: &str, second: i64, customer: Option<&st
         store_id: None,
         customer_id: customer.map(|id| CustomerId::new(id).unwrap()),
         reversed,
+        ranked_at: None,
     };
     Stored::new(sale, born(), at(99))
 }

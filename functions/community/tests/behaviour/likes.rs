@@ -1,8 +1,8 @@
 //! Tests of likes and their count.
 
+use fixture::seed;
 use http_api::sample::Call;
 use key_schema::id::ProductId;
-use key_schema::instant::Instant;
 use key_schema::leaderboard::{self, Board};
 use key_schema::product;
 use serde_json::{Value, json};
@@ -43,12 +43,12 @@ async fn a_repeated_like_or_unlike_has_no_effect() {
     assert_eq!(town.count("p").await, 1);
 }
 
-/// The leaderboards show the sum of these parts.
+/// A tally has several parts, and the leaderboards show their sum.
 #[tokio::test]
 async fn a_like_counts_once_for_its_day_until_it_is_removed() {
-    let town = Town::open(&["a", "b", "c"], &["p"]).await;
+    let (town, now) = (Town::open(&["a", "b", "c"], &["p"]).await, seed::today().await);
     let of_week = async || {
-        let week = leaderboard::days(Board::Likes, &"p".parse().unwrap(), Instant::now()).unwrap();
+        let week = leaderboard::days(Board::Likes, &"p".parse().unwrap(), now).unwrap();
         let parts = town.own().query(&week).await.unwrap().items;
         parts.iter().map(|tally| tally.count).sum::<i64>()
     };

@@ -32,7 +32,7 @@ async fn is_read_whole(town: &Town, call: &Call, wanted: &[String], key: impl Fn
 #[tokio::test]
 async fn a_thousand_followers_are_read_newest_first_from_all_shards() {
     let town = Town::open(&["star"], &[]).await;
-    // Three follows share each second, so the instant alone does not define the order.
+    // Every three follows share one time, so the time alone does not define the order.
     let follow = |n: i64| Stored::new(Follow { customer_id: customer(n), followed_id: star() }, born(), at(n / 3));
     town.put_all((0..COUNT).map(follow)).await;
     let shards: BTreeSet<u32> = (0..COUNT).map(|n| FOLLOWER_SHARDS.of(customer(n).as_str())).collect();
@@ -84,7 +84,8 @@ async fn a_thousand_customers_of_a_country_are_read_by_city_from_all_shards() {
     let key = |resident: &Value| format!("{} {}", resident["place"]["city"].as_str().unwrap(), resident["id"]);
     let mut wanted: Vec<(String, String)> =
         (0..COUNT).map(|n| (city(n).to_owned(), format!("{} {:?}", city(n), customer(n).as_str()))).collect();
-    // The stored escape of `#` sorts before other characters, but after the end of the text.
+    // A key contains escapes for `#` and the space. They sort after the end of a text and before
+    // all unescaped characters.
     wanted.sort_by_key(|(city, key)| (key_schema::encoding::encode(city), key.clone()));
     let all: Vec<String> = wanted.iter().map(|(_, key)| key.clone()).collect();
     is_read_whole(&town, &residents("DE"), &all, key).await;

@@ -17,7 +17,7 @@ fn valid(route: &'static str, customer: &str) -> Call {
         "POST /v1/customers" => json!({ "email": "new@example.com", "username": "new", "name": "New" }),
         "PATCH /v1/customers/{id}" => json!({ "name": "Other" }),
         "PUT /v1/customers/{id}/addresses/{name}" => json!({ "street": "1 Road", "city": "Ulm", "country": "DE" }),
-        // Ann's address is verified, so the request accepts any code.
+        // Ann's email address is verified, so the request accepts any code.
         "PUT /v1/customers/{id}/email/verification" => json!({ "code": "000000" }),
         "POST /v1/customers/{id}/sessions" => json!({ "device": "phone" }),
         "PUT /v1/customers/{id}/cart/items/{product}" => json!({ "quantity": 2 }),
@@ -44,7 +44,7 @@ fn valid(route: &'static str, customer: &str) -> Call {
 }
 
 /// Returns the routes that need a sign-in. [`crate::guest_carts`] tests the routes of guest carts,
-/// which need none.
+/// which need no sign-in.
 fn routes() -> Vec<&'static str> {
     customers::routes().keys().filter(|route| !route.contains("/v1/carts")).collect()
 }
@@ -128,7 +128,7 @@ async fn lists_over_all_customers_are_for_staff() {
 #[tokio::test]
 async fn staff_may_use_every_route() {
     let shop = shop_with_ann().await;
-    // These two remove what other routes need.
+    // These two routes remove what other routes need.
     let (empty, last) = ("DELETE /v1/customers/{id}/cart", "DELETE /v1/customers/{id}");
     for route in routes().into_iter().filter(|route| ![empty, last].contains(route)).chain([empty]) {
         let answer = shop.send(valid(route, "ann").staff("s")).await;
@@ -171,7 +171,7 @@ async fn an_id_may_have_every_character_that_a_path_can_carry() {
 }
 
 #[test]
-fn the_routes_are_those_of_the_template_and_only_those_of_guest_carts_need_no_token() {
+fn the_template_has_the_routes_of_the_code_and_only_routes_of_guest_carts_need_no_token() {
     let template = fixture::template();
     let given = template.routes.iter().filter(|route| route.function == "Customers");
     let keys: BTreeSet<String> = given.clone().map(template::Route::key).collect();

@@ -65,8 +65,8 @@ async fn if_match_is_optional_and_a_stale_version_is_refused() {
     assert_eq!(send("DELETE", "home", 1).await, stale);
     assert_eq!(shop.read("ann").await.version(), Some(2));
     assert_eq!(send("DELETE", "home", 2).await, (204, None));
-    // The address no longer exists. A stale version is still refused, and the newest version
-    // succeeds.
+    // The address no longer exists. A stale version is still refused, and a deletion with the
+    // newest version succeeds.
     assert_eq!(send("DELETE", "home", 2).await, stale);
     assert_eq!(send("DELETE", "home", 3).await, (204, None));
     let odd = route("PUT").path("id", "ann").path("name", "home").customer("ann").header("if-match", "3");

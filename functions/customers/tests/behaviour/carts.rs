@@ -1,5 +1,6 @@
 //! Tests of a customer's cart.
 
+use fixture::seed;
 use http_api::sample::{Answered, Call};
 use key_schema::cart::{LIFETIME_SECONDS, MAX_LINES};
 use key_schema::instant::Instant;
@@ -89,6 +90,18 @@ async fn a_line_needs_a_product_of_the_catalogue_and_an_existing_customer() {
     let nobody = shop.send(nobody.customer("bob").json(&json!({ "quantity": 1 }))).await;
     assert_eq!((nobody.status, nobody.code()), (404, Some("not_found")));
     assert_eq!(read(&shop).await.body, empty());
+}
+
+#[tokio::test]
+async fn a_cart_takes_a_variant_but_not_its_parent() {
+    let shop = shop_with_ann().await;
+    shop.sell(seed::product("shirt", money(100)), 0).await;
+    shop.vary("shirt", seed::product("shirt-m", money(250)), "M", 5).await;
+    let parent = put(&shop, "shirt", 1).await;
+    assert_eq!((parent.status, parent.code()), (409, Some("has_variants")), "{}", parent.body);
+    assert_eq!(read(&shop).await.body, empty());
+    assert_eq!(put(&shop, "shirt-m", 1).await.status, 200);
+    assert_eq!(quantities(&read(&shop).await.body), [("shirt-m", 1)]);
 }
 
 #[tokio::test]
@@ -190,7 +203,7 @@ async fn a_full_cart_refuses_another_line_and_accepts_another_quantity() {
 #[tokio::test]
 async fn an_expired_cart_is_empty_even_before_dynamodb_removes_it() {
     let shop = shop_with_ann().await;
-    // The cart is full, so a further line would be refused.
+    // The cart is full. It would refuse a further line if it had not expired.
     shop.cart("ann", MAX_LINES, -1).await;
     assert_eq!(read(&shop).await.body, empty());
     assert_eq!(shop.send(line("GET", "p0")).await.status, 404);

@@ -83,7 +83,7 @@ async fn a_change_without_effect_is_not_written() {
 }
 
 #[tokio::test]
-async fn only_staff_moves_a_customer_to_another_tier_and_the_lists_follow() {
+async fn only_staff_change_the_tier_of_a_customer_and_the_lists_show_the_new_tier() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let own = patch(&shop, 1, &json!({ "tier": "gold", "name": "Eve" })).await;

@@ -28,7 +28,7 @@ async fn cart(shop: &Shop) -> Value {
 }
 
 #[tokio::test]
-async fn erasure_deletes_profile_sessions_and_cart_and_keeps_the_orders() {
+async fn an_erasure_deletes_profile_and_sessions_and_cart_and_keeps_the_orders() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     shop.product("p0").await;
@@ -38,8 +38,8 @@ async fn erasure_deletes_profile_sessions_and_cart_and_keeps_the_orders() {
     for n in 0..130 {
         shop.session("ann", &format!("s{n}"), 60 + n).await;
     }
-    // These sessions have expired, but the time to live has not removed them yet. Their removal
-    // would archive them, so the erasure must end them itself.
+    // These sessions have expired, but DynamoDB has not removed them yet. The erasure must also end
+    // these sessions.
     for n in 0..3 {
         shop.session("ann", &format!("over-{n}"), -60).await;
     }
@@ -73,7 +73,7 @@ async fn an_erasure_that_deletes_a_profile_adds_a_note_for_the_archive() {
     assert_eq!(erase(&shop, 1).await.status, 204);
     let first = noted().await;
     assert_eq!(first.iter().map(|noted| noted.customer_id.as_str()).collect::<Vec<_>>(), ["ann"]);
-    // A repeated request keeps the note. A customer who signed up again gets another note.
+    // A repeated request keeps the note. The erasure of a customer who signed up again replaces it.
     assert_eq!(erase(&shop, 1).await.status, 404);
     assert_eq!(noted().await, first);
     shop.customer("ann").await;
@@ -153,7 +153,7 @@ async fn the_next_erasure_finishes_an_interrupted_erasure() {
 
 /// A concurrent answer is either erased or refused. It never remains without its question.
 #[tokio::test]
-async fn a_concurrent_erasure_and_answers_leave_no_item() {
+async fn an_erasure_leaves_no_item_of_a_question_that_gets_answers_at_the_same_time() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let question = ask(&shop, "ann", 0, 0).await;
@@ -169,8 +169,8 @@ async fn a_concurrent_erasure_and_answers_leave_no_item() {
     assert_eq!(left(&shop, &question).await, 0);
 }
 
-/// The second pass finds a question that was asked between the first pass and the profile's
-/// deletion.
+/// The erasure first marks the profile, and then reads the questions with strong consistency. After
+/// the mark, the table refuses further questions of the customer.
 #[tokio::test]
 async fn a_question_asked_during_the_erasure_is_deleted_or_refused() {
     let shop = Shop::open().await;
@@ -240,7 +240,7 @@ async fn exactly_one_of_a_concurrent_erasure_and_change_takes_effect() {
 /// If the profile could change, its version would change, and the repeated request would be
 /// refused. Then the customer would keep a profile without belongings.
 #[tokio::test]
-async fn a_profile_whose_erasure_has_begun_does_not_change_and_the_same_request_erases_it() {
+async fn a_profile_whose_erasure_has_begun_does_not_change_and_a_repeated_request_erases_it() {
     let shop = Shop::open().await;
     assert_eq!(shop.send(sign_up_unproven("ann", "ann@example.com", "ann")).await.status, 201);
     let ann = CustomerId::new("ann").unwrap();
@@ -379,7 +379,7 @@ async fn a_request_that_read_an_earlier_profile_neither_erases_nor_renames_the_n
     assert_eq!(shop.keys("").await, before);
 }
 
-/// An earlier version could leave the claims of a customer without a profile.
+/// An earlier release could leave claims whose customer has no profile.
 #[tokio::test]
 async fn a_customer_signs_up_with_names_that_the_same_customer_has_already_claimed() {
     let shop = Shop::open().await;

@@ -2,9 +2,10 @@
 
 use fixture::seed;
 use http_api::sample::{Answered, Call};
-use key_schema::cart::MAX_LINES;
-use key_schema::guest_cart::{self, CartToken, GuestCart, LIFETIME_SECONDS};
-use key_schema::id::GuestCartId;
+use key_schema::cart;
+use key_schema::customer;
+use key_schema::guest_cart::{self, CartToken, GuestCart, LIFETIME_SECONDS, MAX_LINES};
+use key_schema::id::{CustomerId, GuestCartId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::order::MAX_QUANTITY;
@@ -73,7 +74,7 @@ async fn cart_of(shop: &Shop, customer: &str) -> Answered {
 }
 
 #[tokio::test]
-async fn a_visitor_fills_reads_and_removes_a_cart_without_an_account() {
+async fn a_visitor_without_an_account_fills_and_reads_and_removes_a_cart() {
     let shop = shop().await;
     let visitor = Visitor::new(&shop).await;
     assert_eq!(visitor.read().await.body["items"], json!([]));
@@ -92,6 +93,16 @@ async fn a_visitor_fills_reads_and_removes_a_cart_without_an_account() {
         assert_eq!(shop.send(visitor.call("DELETE /v1/carts/{id}")).await.status, 204);
     }
     assert_eq!((visitor.read().await.status, visitor.put("p0", 1).await.status), (404, 404));
+}
+
+#[tokio::test]
+async fn a_new_guest_cart_is_empty_and_its_request_has_no_body() {
+    let shop = shop().await;
+    for body in [json!({"items": [{"product_id": "p0", "quantity": 1}]}), json!([]), json!("x")] {
+        let refused = shop.send(Call::new("POST /v1/carts").json(&body)).await;
+        assert_eq!((refused.status, refused.code()), (422, Some("invalid_body")), "{body}");
+    }
+    assert_eq!(shop.send(Call::new("POST /v1/carts").json(&json!({}))).await.status, 201);
 }
 
 #[tokio::test]
@@ -132,7 +143,7 @@ async fn a_cart_does_not_exist_for_a_caller_without_its_token() {
 }
 
 #[tokio::test]
-async fn a_guest_cart_has_a_limit_of_lines_and_only_products_of_the_catalogue() {
+async fn a_guest_cart_has_a_limited_number_of_lines_and_only_products_of_the_catalogue() {
     let shop = Shop::open().await;
     let visitor = Visitor::new(&shop).await;
     for number in 0..=MAX_LINES {
@@ -168,7 +179,7 @@ async fn a_claim_adds_the_lines_once_however_often_it_is_repeated() {
 }
 
 #[tokio::test]
-async fn a_repeated_claim_after_the_checkout_adds_nothing() {
+async fn a_repeated_claim_after_the_cart_was_emptied_adds_nothing() {
     let shop = shop().await;
     let visitor = Visitor::new(&shop).await;
     visitor.put("p0", 2).await;
@@ -178,15 +189,49 @@ async fn a_repeated_claim_after_the_checkout_adds_nothing() {
     assert_eq!(quantities(&visitor.claim("ann").await), []);
 }
 
+/// A visitor's browser may remove the guest cart before it repeats the claim.
 #[tokio::test]
-async fn concurrent_claims_and_changes_lose_and_double_nothing() {
+async fn a_claimed_guest_cart_keeps_the_mark_of_its_claim() {
     let shop = shop().await;
     let visitor = Visitor::new(&shop).await;
     visitor.put("p0", 2).await;
-    let line = |quantity: u64| {
-        let put = Call::new("PUT /v1/customers/{id}/cart/items/{product}").path("id", "ann").path("product", "p1");
-        shop.send(put.customer("ann").json(&json!({ "quantity": quantity })))
+    assert_eq!(visitor.claim("ann").await.status, 200);
+    assert_eq!(shop.send(visitor.call("DELETE /v1/carts/{id}")).await.status, 404);
+    assert_eq!(quantities(&visitor.claim("ann").await), [("p0", 2)]);
+    assert!(visitor.stored().await.claim.is_some());
+}
+
+/// The janitor removes a cart that an erasure has left and that is older than the new profile. A
+/// claim gives the cart a new creation time, so the janitor keeps it.
+#[tokio::test]
+async fn a_cart_that_is_older_than_the_profile_is_kept_after_a_claim_into_it() {
+    let shop = shop().await;
+    let ann: CustomerId = "ann".parse().unwrap();
+    let profile = shop.own().get(&customer::get(&ann).unwrap()).await.unwrap().unwrap();
+    let mut leftover = seed::stored(seed::cart("ann", &[("p1", 1)], 60));
+    leftover.meta.created_at = profile.meta.created_at.plus_seconds(-60);
+    shop.put(&leftover).await;
+    let visitor = Visitor::new(&shop).await;
+    visitor.put("p0", 2).await;
+    assert_eq!(visitor.claim("ann").await.status, 200);
+    let earlier = cart::discard_earlier(&ann, profile.meta.created_at).unwrap();
+    assert!(shop.own().write(&earlier).await.unwrap().is_err());
+    assert_eq!(quantities(&cart_of(&shop, "ann").await), [("p0", 2), ("p1", 1)]);
+}
+
+#[tokio::test]
+async fn concurrent_claims_and_changes_neither_lose_nor_double_a_line() {
+    let shop = shop().await;
+    let visitor = Visitor::new(&shop).await;
+    visitor.put("p0", 2).await;
+    let line = |number: u64| {
+        let put = Call::new("PUT /v1/customers/{id}/cart/items/{product}").path("id", "ann");
+        let put = put.path("product", &format!("p{number}")).customer("ann");
+        shop.send(put.json(&json!({ "quantity": number })))
     };
+    for number in 2..6 {
+        shop.product(&format!("p{number}")).await;
+    }
     line(1).await;
     let claims = futures::future::join_all((0..8).map(|_| visitor.claim("ann")));
     let lines = futures::future::join_all((2..6).map(line));
@@ -194,14 +239,11 @@ async fn concurrent_claims_and_changes_lose_and_double_nothing() {
     assert!(claims.iter().all(|claim| claim.status == 200), "{claims:?}");
     assert!(lines.iter().all(|line| line.status == 200), "{lines:?}");
     let cart = cart_of(&shop, "ann").await;
-    let cart = quantities(&cart);
-    assert_eq!(cart.len(), 2);
-    assert_eq!(cart[0], ("p0", 2));
-    assert!((2..6).contains(&cart[1].1), "a claim has overwritten a later line: {cart:?}");
+    assert_eq!(quantities(&cart), [("p0", 2), ("p1", 1), ("p2", 2), ("p3", 3), ("p4", 4), ("p5", 5)]);
 }
 
 #[tokio::test]
-async fn a_claim_needs_room_a_profile_and_an_open_cart() {
+async fn a_claim_needs_a_profile_and_an_open_cart_and_room_for_its_lines() {
     let shop = shop().await;
     let visitor = Visitor::new(&shop).await;
     visitor.put("p1", MAX_QUANTITY).await;
@@ -209,14 +251,17 @@ async fn a_claim_needs_room_a_profile_and_an_open_cart() {
     for number in 2..=MAX_LINES {
         shop.product(&format!("p{number}")).await;
     }
-    shop.cart("ann", 1, 60).await;
     for number in 2..=MAX_LINES {
         visitor.put(&format!("p{number}"), 1).await;
     }
+    // The products q0, q1 and so on leave room for one line fewer than the guest cart has.
+    let own: Vec<String> = (0..=cart::MAX_LINES - MAX_LINES).map(|number| format!("q{number}")).collect();
+    let own: Vec<(&str, u64)> = own.iter().map(|product| (product.as_str(), 1)).collect();
+    shop.put(&seed::stored(seed::cart("ann", &own, 60))).await;
     let full = visitor.claim("ann").await;
     assert_eq!((full.status, full.code()), (422, Some("too_many_lines")));
-    assert_eq!(quantities(&cart_of(&shop, "ann").await).len(), 1);
-    // Without another line in the way, the pieces of a product stay within its limit.
+    assert_eq!(quantities(&cart_of(&shop, "ann").await).len(), own.len());
+    // Bob's cart has no lines. After two claims, the pieces of a product do not exceed the limit.
     shop.cart("bob", 0, -60).await;
     let claimed = visitor.claim("bob").await;
     assert_eq!(quantities(&claimed).iter().find(|(product, _)| *product == "p1"), Some(&("p1", MAX_QUANTITY)));

@@ -133,7 +133,7 @@ async fn an_invisible_character_does_not_make_another_name() {
     assert_eq!((blank.status, blank.pointers()), (422, vec!["/username"]));
 }
 
-/// Signs up a customer as an earlier version did, with invisible characters in both names.
+/// Signs up a customer as an earlier release did, with invisible characters in both names.
 async fn earlier_customer(shop: &Shop, id: &str, name: &str) {
     let customer = Customer::new(
         id.parse().unwrap(),
@@ -146,7 +146,7 @@ async fn earlier_customer(shop: &Shop, id: &str, name: &str) {
 }
 
 #[tokio::test]
-async fn an_earlier_name_with_invisible_characters_keeps_working_and_stays_unique() {
+async fn a_name_of_an_earlier_release_with_invisible_characters_keeps_working_and_stays_unique() {
     let shop = Shop::open().await;
     let (typed, email) = ("z\u{200B}oe", "z\u{200B}oe@example.com");
     earlier_customer(&shop, "old", typed).await;
@@ -197,7 +197,7 @@ async fn a_change_or_erasure_of_a_name_with_invisible_characters_keeps_the_claim
         let call = Call::new("DELETE /v1/customers/{id}").path("id", id).customer(id);
         assert_eq!(shop.send(if_match(call, version)).await.status, 204, "{id}");
     }
-    assert_eq!(shop.find("zoe@example.com").await[0]["id"], "zoe", "the other customer keeps the claims");
+    assert_eq!(shop.find("zoe@example.com").await[0]["id"], "zoe", "zoe keeps the claims");
     let claims =
         shop.keys("").await.into_iter().map(|(pk, _)| pk).filter(|pk| pk.contains("oe") && !pk.contains("CUSTOMER#"));
     let claims: Vec<String> = claims.filter(|pk| !pk.starts_with("ERASURE")).collect();

@@ -88,7 +88,7 @@ async fn with_questions(shop: &Shop, count: &str) -> Answered {
 }
 
 #[tokio::test]
-async fn customer_orders_and_questions_take_one_request_and_two_queries() {
+async fn an_overview_with_orders_and_questions_costs_two_queries() {
     let shop = Shop::open().await;
     let ann = shop.customer("ann").await;
     shop.customer("ann2").await;

@@ -29,6 +29,28 @@ async fn a_sign_up_returns_the_profile_with_its_place_and_version() {
 }
 
 #[tokio::test]
+async fn me_names_the_caller_in_every_path_of_customers() {
+    let shop = Shop::open().await;
+    let hers = shop.customer("ann").await;
+    let me = |route: &'static str| Call::new(route).path("id", "me");
+    assert_eq!(shop.send(me("GET /v1/customers/{id}").customer("ann")).await.body, hers);
+    assert_eq!(shop.send(me("GET /v1/customers/{id}").customer("bob")).await.status, 404);
+    let staff = shop.send(me("GET /v1/customers/{id}").staff("sam")).await;
+    assert_eq!(staff.status, 404, "a member of staff is no customer");
+    let home = json!({ "street": "Am See 1", "city": "Ulm", "postal_code": "89073", "country": "DE" });
+    let put = me("PUT /v1/customers/{id}/addresses/{name}").path("name", "home").json(&home);
+    let stored = shop.send(put.customer("ann")).await;
+    assert_eq!(stored.status, 200, "{}", stored.body);
+    assert_eq!(shop.read("ann").await.body["addresses"]["home"]["city"], "Ulm");
+    let body = json!({ "id": "me", "email": "me@example.com", "username": "me", "name": "N" });
+    let reserved = shop.send(Call::new("POST /v1/customers").staff("sam").json(&body)).await;
+    assert_eq!((reserved.status, reserved.pointers()), (422, vec!["/id"]));
+    let body = json!({ "email": "me@example.com", "username": "me", "name": "N" });
+    let reserved = shop.send(Call::new("POST /v1/customers").customer("me").json(&body)).await;
+    assert_eq!((reserved.status, reserved.pointers()), (422, vec!["/id"]), "also as the subject of a token");
+}
+
+#[tokio::test]
 async fn a_customer_without_a_place_has_a_null_place() {
     let shop = Shop::open().await;
     let created = shop.customer("ann").await;

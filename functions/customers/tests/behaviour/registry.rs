@@ -1,6 +1,6 @@
 //! Tests that each route uses the access patterns that it declares.
 
-use fixture::Recorder;
+use fixture::{Recorder, seed};
 use http_api::sample::Call;
 use key_schema::code::Subject;
 use key_schema::document::{self, CustomerDocument, Document, DocumentSection, Tie};
@@ -129,6 +129,8 @@ async fn erase(recorder: &mut Recorder<'_, Shop>) {
         shop.customer(customer).await;
     }
     shop.session("ann", "s", 60).await;
+    shop.put(&stored(seed::order_addresses("o1", "ann"))).await;
+    shop.cart("ann", 1, 60).await;
     shop.like("ann", "p0").await;
     shop.follow("ann", "bob").await;
     shop.follow("bob", "ann").await;
@@ -148,7 +150,7 @@ async fn erase(recorder: &mut Recorder<'_, Shop>) {
     assert_eq!(left, []);
 }
 
-/// Asks a question of ann, and answers it.
+/// Writes a question that ann asks, and an answer to it.
 async fn ask(shop: &Shop) {
     let at = Instant::now();
     let question = stored(Question {

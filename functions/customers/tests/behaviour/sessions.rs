@@ -1,10 +1,14 @@
 //! Tests of a customer's sessions.
 
+use fixture::seed::{self, stored};
 use http_api::SignIns;
 use http_api::sample::{Answered, Call};
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
+use key_schema::item::Entity as _;
 use key_schema::quota::Quota;
+use key_schema::revocation::SignIn;
+use key_schema::session::Session;
 use serde_json::{Value, json};
 
 use crate::shop::{Shop, ids};
@@ -35,7 +39,7 @@ fn length(session: &Value) -> i64 {
 }
 
 #[tokio::test]
-async fn a_session_begins_is_listed_and_ends() {
+async fn a_session_is_begun_listed_and_ended() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let begun = begin(&shop, &json!({ "device": "phone", "ttl_seconds": 3600 })).await;
@@ -54,7 +58,7 @@ async fn a_session_begins_is_listed_and_ends() {
     assert_eq!(prolong(&shop, id, &json!({})).await.status, 404);
 }
 
-/// The transaction that writes a session checks the profile, so an erasure finds every session.
+/// A session is written in a transaction that checks the profile, so an erasure finds all sessions.
 #[tokio::test]
 async fn a_customer_without_a_profile_begins_no_session() {
     let shop = Shop::open().await;
@@ -104,9 +108,8 @@ async fn an_expired_session_is_not_found_even_before_dynamodb_removes_it() {
     shop.session("ann", "expired", -1).await;
     shop.session("ann", "alive", 60).await;
     assert_eq!(ids(&list(&shop, "20", None).await.body["items"]), ["alive"]);
-    for answer in [prolong(&shop, "expired", &json!({ "ttl_seconds": 60 })).await, end(&shop, "expired").await] {
-        assert_eq!((answer.status, answer.code()), (404, Some("not_found")));
-    }
+    let answer = prolong(&shop, "expired", &json!({ "ttl_seconds": 60 })).await;
+    assert_eq!((answer.status, answer.code()), (404, Some("not_found")));
     assert_eq!(ids(&list(&shop, "20", None).await.body["items"]), ["alive"]);
 }
 
@@ -137,6 +140,41 @@ async fn a_session_is_prolonged_and_its_device_renamed() {
         let answer = prolong(&shop, "s", &body).await;
         assert_eq!((answer.status, answer.pointers()), (422, vec![pointer]), "{body}");
     }
+}
+
+#[tokio::test]
+async fn concurrent_changes_of_a_session_lose_neither_the_longest_expiry_nor_the_device() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    for round in 0..8 {
+        let begun = begin(&shop, &json!({ "device": "phone", "ttl_seconds": 3600 })).await.body;
+        let id = begun["id"].as_str().unwrap();
+        let (long, short) = (json!({ "device": "tablet", "ttl_seconds": 86_400 }), json!({ "ttl_seconds": 1 }));
+        let (long, ..) = tokio::join!(
+            prolong(&shop, id, &long),
+            prolong(&shop, id, &short),
+            prolong(&shop, id, &short),
+            prolong(&shop, id, &short),
+        );
+        assert_eq!(long.status, 200);
+        let after = prolong(&shop, id, &short).await.body;
+        assert_eq!((&after["device"], &after["expires_at"]), (&json!("tablet"), &long.body["expires_at"]), "{round}");
+    }
+}
+
+#[tokio::test]
+async fn a_prolongation_never_shortens_a_session() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    let begun = begin(&shop, &json!({ "device": "phone", "ttl_seconds": 3600 })).await.body;
+    let id = begun["id"].as_str().unwrap();
+    let prolonged = prolong(&shop, id, &json!({ "ttl_seconds": 1 })).await;
+    assert_eq!((prolonged.status, &prolonged.body["expires_at"]), (200, &begun["expires_at"]));
+    // The table keeps the session for as long as one that was begun with this expiry.
+    let (expires_at, item) = (millis(&begun["expires_at"]) / 1000, &shop.items("SESSION#").await[0]);
+    let session = seed::session("s", "ann", Instant::EPOCH.plus_seconds(expires_at));
+    assert_eq!(item.get("ttl"), stored(session).to_item().unwrap().get("ttl"));
+    assert_eq!(list(&shop, "20", None).await.body["items"], json!([begun]));
 }
 
 #[tokio::test]
@@ -204,8 +242,8 @@ async fn the_end_of_a_session_ends_its_sign_in_and_no_other_sign_in() {
     // Another device of the customer ends the session.
     let end = |id: &str, claims: Value| Call::new("DELETE /v1/sessions/{id}").path("id", id).claims(claims);
     assert_eq!(shop.send(end(&phone, in_sign_in("ann", "laptop"))).await.status, 204);
-    // The environment that ended the session refuses the session's token at once, even when it
-    // would start a new session.
+    // The environment that ended the session refuses the session's token at once, even in a request
+    // that would start a new session.
     let again = Call::new("POST /v1/customers/{id}/sessions").path("id", "ann").claims(in_sign_in("ann", "phone"));
     let again = shop.send(again.json(&json!({ "device": "phone" }))).await;
     assert_eq!((again.status, again.code()), (401, Some("unauthenticated")));
@@ -237,13 +275,28 @@ async fn a_session_that_staff_begin_does_not_belong_to_their_sign_in() {
     assert_eq!(status_of(&mut shop, in_sign_in("ann", "desk")).await, 200);
 }
 
+/// The tokens of a sign-in can be valid for longer than its session.
 #[tokio::test]
-async fn a_session_that_expires_ends_no_sign_in() {
+async fn an_expired_session_ends_no_sign_in_until_its_owner_or_staff_end_it() {
     let mut shop = Shop::open().await;
     shop.customer("ann").await;
-    shop.session("ann", "expired", -1).await;
-    assert_eq!(end(&shop, "expired").await.status, 404);
-    assert_eq!(status_of(&mut shop, in_sign_in("ann", "expired")).await, 200);
+    let days = |days: i64| days * 24 * 60 * 60;
+    for (id, seconds) in [("seconds", -1), ("month", -days(30))] {
+        let sign_in = Some(SignIn::of(&CustomerId::new("ann").unwrap(), id));
+        let expires_at = Instant::now().plus_seconds(seconds);
+        let session = stored(Session { sign_in, ..seed::session(&format!("of-{id}"), "ann", expires_at) });
+        assert!(!session.is_expired(Instant::now().plus_seconds(days(1) - 60)), "the table keeps {id}");
+        shop.put(&session).await;
+        assert_eq!(status_of(&mut shop, in_sign_in("ann", id)).await, 200);
+    }
+    let call = |id: &str| Call::new("DELETE /v1/sessions/{id}").path("id", id);
+    assert_eq!(shop.send(call("of-month").customer("bob")).await.status, 404);
+    assert_eq!(shop.send(call("of-month").staff("s1")).await.status, 204);
+    assert_eq!(shop.send(call("of-seconds").customer("ann")).await.status, 204);
+    for id in ["seconds", "month"] {
+        assert_eq!(status_of(&mut shop, in_sign_in("ann", id)).await, 401, "{id}");
+        assert_eq!(end(&shop, &format!("of-{id}")).await.status, 404);
+    }
 }
 
 /// Until the profile is deleted, the customer can repeat the request with the same token.

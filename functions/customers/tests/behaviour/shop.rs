@@ -91,7 +91,16 @@ impl Shop {
         let order = Order::new(OrderId::generate(at, [7; 10]), CustomerId::new(customer).unwrap(), at, money(100), 1);
         let line = seed::line(&order.id, 1, ProductId::new(product).unwrap());
         let (order, line) = (Stored::new(order, seed::born(), at), Stored::new(line, seed::born(), at));
-        let placement = Placement { order: &order, lines: &[line], by: customer, claim: None, open: None, cart: None };
+        let placement = Placement {
+            order: &order,
+            lines: &[line],
+            by: customer,
+            claim: None,
+            open: None,
+            cart: None,
+            addresses: None,
+            uses: Vec::new(),
+        };
         self.transact(&order::place(placement).unwrap()).await;
         order.id.to_string()
     }
@@ -117,7 +126,7 @@ pub fn sign_up(id: &str, email: &str, username: &str) -> Call {
     sign_up_unproven(id, email, username).customer_with_email(id, email)
 }
 
-/// Signs up with a token without an address.
+/// Signs up with a token that contains no address.
 pub fn sign_up_unproven(id: &str, email: &str, username: &str) -> Call {
     let body = json!({ "email": email, "username": username, "name": "Ann" });
     Call::new("POST /v1/customers").customer(id).json(&body)

@@ -15,7 +15,7 @@ use key_schema::recipient::MAX_CODES;
 use key_schema::verification::{self, CODE_SECONDS, EmailVerification, MAX_MAILS, MAX_TRIES, WINDOW_SECONDS};
 use serde_json::{Value, json};
 
-use crate::shop::{Shop, if_match, sign_up_unproven};
+use crate::shop::{Shop, if_match, sign_up, sign_up_unproven};
 
 const ROUTE: &str = "/v1/customers/{id}/email/verification";
 
@@ -71,6 +71,20 @@ async fn patch(shop: &Shop, call: Call, id: &str, body: &Value) -> Answered {
 
 fn patch_call() -> Call {
     Call::new("PATCH /v1/customers/{id}")
+}
+
+/// Two sign-ins can have one address. Only one of their profiles can have it verified.
+#[tokio::test]
+async fn a_change_that_names_no_address_succeeds_although_another_customer_has_the_address() {
+    let shop = Shop::open().await;
+    unverified(&shop, "ann").await;
+    assert_eq!(shop.send(sign_up("bob", "ann@example.com", "bob")).await.status, 201);
+    let hers = || patch_call().customer_with_email("ann", "ann@example.com");
+    let renamed = patch(&shop, hers(), "ann", &json!({ "name": "Anna" })).await;
+    assert_eq!((renamed.status, &renamed.body["name"]), (200, &json!("Anna")), "{}", renamed.body);
+    assert_eq!(renamed.body["email_verified"], false);
+    let taken = patch(&shop, hers(), "ann", &json!({ "email": "ann@example.com" })).await;
+    assert_eq!((taken.status, taken.code()), (409, Some("email_taken")));
 }
 
 #[tokio::test]
@@ -209,7 +223,7 @@ async fn an_erasure_does_not_reset_the_limit_of_codes() {
 }
 
 #[tokio::test]
-async fn many_accounts_get_no_more_codes_for_an_address_than_one_day_allows() {
+async fn many_accounts_together_get_no_more_codes_for_an_address_than_its_daily_limit() {
     let shop = Shop::open().await;
     let mut accepted = 0;
     for number in 0..5 {

@@ -13,8 +13,8 @@ fn reads(id: &str) -> [Call; 3] {
     [read(id), versions(id), version(id, 1)]
 }
 
-/// Returns writes with the current version, with a stale version, and with another reason for a
-/// refusal.
+/// Returns requests that change a document. Some have the current version, some have a stale
+/// version, and some have another reason for a refusal.
 fn writes(id: &str) -> Vec<Call> {
     vec![
         put(id, "a", "X", 1),
@@ -30,7 +30,7 @@ fn writes(id: &str) -> Vec<Call> {
         delete(id, 7),
         add_editor(id, "ben"),
         add_editor(id, "nobody"),
-        remove_editor(id, "ben"),
+        remove_editor(id, "nobody"),
     ]
 }
 
@@ -74,7 +74,7 @@ async fn members_read_the_documents_of_their_organization_and_admins_write_them(
     desk.expect(200, put("m", "a", "by mia", 1).customer("mia")).await;
     assert_eq!(desk.refusal(put("m", "a", "X", 1).customer("mia")).await, (412, "version_mismatch".into()));
     assert_eq!(desk.refusal(put("m", "a", "X", 2).customer("ann")).await, hidden());
-    // A new editor must be a member, even if an owner or an admin adds them.
+    // A new editor must be a member, even if the owner or an admin adds the editor.
     for call in [add_editor("m", "ann").customer("max"), add_editor("m", "ann").customer("mia")] {
         assert_eq!(desk.refusal(call).await, hidden());
     }
@@ -144,7 +144,7 @@ async fn the_condition_on_the_document_itself_refuses_a_caller_who_is_no_editor(
     for (id, right, by, action) in [
         (DOC, Right::Own(&ben), &ben, DocumentAction::Document),
         ("c", Right::Own(&max), &max, DocumentAction::Document),
-        // In an organization's document this right is not enough, even for the owner.
+        // For an organization's document, `Right::Own` is not enough, even for the owner.
         ("c", Right::Own(&mia), &mia, DocumentAction::Document),
         ("c", Right::Member(&club, &max), &max, DocumentAction::Document),
         ("m", Right::Member(&club, &ann), &ann, DocumentAction::Member),

@@ -1,5 +1,8 @@
 //! Tests of deleting a document with its history.
 
+use fixture::crash_after;
+use key_schema::document;
+use key_schema::instant::Instant;
 use serde_json::json;
 
 use crate::desk::{DOC, Desk, add_editor, begin, create, delete, hidden, put, read, restore, version, versions};
@@ -35,8 +38,8 @@ async fn an_interrupted_deletion_hides_the_document_and_a_retry_completes_it() {
     desk.expect(200, put(DOC, "a", "A2", 1).customer("ann")).await;
     // The deletion stopped after it marked the head.
     let document = key_schema::id::DocumentId::new(DOC).unwrap();
-    let at = key_schema::instant::Instant::now();
-    let retire = key_schema::document::retire(&document, 2, None, at).unwrap();
+    let at = Instant::now();
+    let retire = document::retire(&document, 2, None, at).unwrap();
     desk.own().update(&retire).await.unwrap().unwrap();
     for call in [read(DOC), versions(DOC), version(DOC, 1), put(DOC, "a", "X", 3), add_editor(DOC, "ben")] {
         for caller in [call.clone().customer("ann"), call.staff("s1")] {
@@ -54,24 +57,55 @@ async fn an_interrupted_deletion_hides_the_document_and_a_retry_completes_it() {
 }
 
 #[tokio::test]
-async fn one_request_removes_a_few_thousand_write_units_and_a_repetition_removes_the_rest() {
+async fn one_request_stops_after_a_few_thousand_write_units_and_a_repetition_removes_the_rest() {
     let desk = Desk::open().await;
     let text = "x".repeat(100_000);
-    for n in 1..=60 {
+    for n in 1..=30 {
         desk.expect(200, put(DOC, "a", &text, n).customer("ann")).await;
     }
     let _ = desk.app.table.meter().take();
     let begun = std::time::Instant::now();
-    let first = desk.send(delete(DOC, 61).customer("ann")).await;
+    let first = desk.send(delete(DOC, 31).customer("ann")).await;
     assert_eq!((first.status, first.code()), (503, Some("throttled")), "{}", first.body);
     assert!(first.header("retry-after").is_some());
     let costs = desk.app.table.meter().take();
     let written: f64 =
         costs.iter().filter(|cost| cost.pattern.id == "documents.sweep").map(|cost| cost.capacity_units).sum();
     assert!((4_000.0..6_100.0).contains(&written), "{written}");
-    // The deletion writes at most a thousand units a second. The last batch may exceed this.
-    assert!(begun.elapsed().as_secs_f64() > (written - 1_100.0) / 1_000.0);
+    // The deletion writes at most a thousand units a second. The last step may exceed this.
+    assert!(begun.elapsed().as_secs_f64() > (written - 2_100.0) / 1_000.0);
     assert_eq!(desk.refusal(read(DOC).customer("ann")).await, hidden());
-    desk.expect(204, delete(DOC, 61).customer("ann")).await;
+    desk.expect(204, delete(DOC, 31).customer("ann")).await;
     assert_eq!(desk.stored(DOC).await, [""; 0]);
+}
+
+/// Staff can choose the id of a deleted document while another attempt of the deletion still runs.
+/// They can also begin to delete the next document. Then only the birth marks tell the documents
+/// apart.
+#[tokio::test]
+async fn a_slow_attempt_of_a_deletion_removes_nothing_of_the_next_document_with_the_id() {
+    let desk = Desk::open().await;
+    let next = json!({ "b": "anew", "c": "anew" });
+    for (waits, is_deleting) in (0..).flat_map(|waits| [(waits, false), (waits, true)]) {
+        let mut slow = Box::pin(desk.send(delete(DOC, 1).customer("ann")));
+        if let Some(answer) = crash_after(waits, &mut slow).await {
+            assert!(waits > 3 && answer.status == 204, "after {waits} waits: {}", answer.body);
+            break;
+        }
+        // The first attempt may have completed the deletion already.
+        desk.send(delete(DOC, 1).customer("ann")).await;
+        desk.expect(201, create(DOC, &next).staff("s1")).await;
+        if is_deleting {
+            let retire = document::retire(&DOC.parse().unwrap(), 1, None, Instant::now()).unwrap();
+            desk.own().update(&retire).await.unwrap().unwrap();
+        }
+        let answer = slow.await;
+        assert!([204, 404, 412].contains(&answer.status), "after {waits} waits: {}", answer.body);
+        assert_eq!(desk.stored(DOC).await.len(), 4, "after {waits} waits");
+        if !is_deleting {
+            assert_eq!(desk.texts(DOC).await, next, "after {waits} waits");
+        }
+        desk.expect(204, delete(DOC, 1).staff("s1")).await;
+        desk.draw_up(DOC, "ann", None, &json!({ "a": "A1", "b": "B1" })).await;
+    }
 }

@@ -99,7 +99,7 @@ impl Desk {
         desk
     }
 
-    /// Opens a desk that also has the club, and a document of the club whose owner is `mia`.
+    /// Opens a desk that also has the club, and a document of `mia` in the club.
     pub async fn with_club(id: &str) -> Self {
         let desk = Self::open().await;
         for id in ["mia", "max"] {

@@ -39,7 +39,7 @@ async fn a_draft_becomes_current_as_a_whole_when_it_is_published() {
 }
 
 #[tokio::test]
-async fn publishing_writes_two_items_for_any_draft() {
+async fn the_publication_of_any_draft_writes_two_items() {
     let desk = Desk::open().await;
     desk.expect(201, begin(DOC, 1).customer("ann")).await;
     for n in 0..10 {
@@ -125,8 +125,8 @@ async fn a_large_draft_is_discarded_at_once_and_its_texts_are_removed_in_steps()
     assert_eq!(desk.refusal(discard(DOC, last).customer("ann")).await, (412, "version_mismatch".into()));
 }
 
-/// The finishing requests are the repetition, the same request with the new version, and a change
-/// whose text gets the key of a discarded one.
+/// The next request repeats the discard, discards with the version after the first discard, or
+/// begins another draft. That draft gets a text under the key of a discarded text.
 #[tokio::test]
 async fn a_discard_that_stops_at_any_point_is_finished_by_the_next_request() {
     let desk = Desk::open().await;
@@ -137,7 +137,7 @@ async fn a_discard_that_stops_at_any_point_is_finished_by_the_next_request() {
         let done = crash_after(waits, desk.send(discard(DOC, last).customer("ann"))).await;
         let drafted = desk.send(version(DOC, 2).customer("ann")).await;
         if drafted.status == 200 {
-            // The discard is not decided, so the draft is complete.
+            // The transaction that discards the draft has not happened, so the draft is complete.
             assert_eq!(texts(&drafted.body).as_object().unwrap().len(), 25);
             desk.expect(204, discard(DOC, last).customer("ann")).await;
         } else if desk.stored(DOC).await != before {
@@ -165,7 +165,8 @@ async fn a_discard_that_stops_at_any_point_is_finished_by_the_next_request() {
     assert!(continued > 3, "only {continued} interruptions left texts");
 }
 
-/// A text of the next version would have the key of a discarded one, and be removed with it.
+/// A text of the next version could have the key of a discarded text. The removal of the discarded
+/// texts would then remove the new text.
 #[tokio::test]
 async fn the_table_refuses_a_change_of_the_content_while_discarded_texts_remain() {
     let desk = Desk::open().await;
@@ -182,7 +183,7 @@ async fn the_table_refuses_a_change_of_the_content_while_discarded_texts_remain(
 
 /// A request that read the head before the discard cannot write a text that the discard removes.
 #[tokio::test]
-async fn a_change_beside_a_discard_is_refused_or_keeps_its_text() {
+async fn a_change_during_a_discard_is_refused_or_keeps_its_text() {
     let desk = Desk::open().await;
     let mut version_now = 1;
     for round in 0..10 {

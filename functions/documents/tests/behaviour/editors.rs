@@ -1,9 +1,11 @@
-//! Tests of editors: a limited set on the document's item.
+//! Tests of editors: a limited set in the document's item.
 
 use futures::future::join_all;
 use serde_json::json;
 
-use crate::desk::{DOC, Desk, add_editor, hidden, put, read, remove_editor};
+use key_schema::organization::Role;
+
+use crate::desk::{CLUB, DOC, Desk, add_editor, hidden, put, read, remove_editor};
 
 #[tokio::test]
 async fn an_addition_or_removal_of_an_editor_can_be_repeated() {
@@ -42,6 +44,22 @@ async fn only_the_owner_and_staff_choose_the_editors() {
     assert_eq!(desk.expect(200, read(DOC).customer("ann")).await["editors"], json!(["ben"]));
 }
 
+/// The head still names a former member, who may become a member again.
+#[tokio::test]
+async fn an_editor_can_leave_after_the_end_of_the_membership() {
+    let desk = Desk::with_club("c").await;
+    desk.enter(CLUB, "ben", Role::Member).await;
+    for editor in ["ben", "max"] {
+        desk.expect(200, add_editor("c", editor).customer("mia")).await;
+        desk.leave(editor).await;
+    }
+    assert_eq!(desk.refusal(remove_editor("c", "max").customer("ben")).await, hidden());
+    desk.expect(204, remove_editor("c", "ben").customer("ben")).await;
+    assert_eq!(desk.refusal(remove_editor("c", "ben").customer("ben")).await, hidden());
+    assert_eq!(desk.expect(200, read("c").customer("mia")).await["editors"], json!(["max"]));
+    assert_eq!(desk.keys("CUSTOMER#ben").await, [("CUSTOMER#ben".into(), "PROFILE".into())]);
+}
+
 #[tokio::test]
 async fn only_a_hundred_of_the_editors_added_at_once_are_accepted() {
     let desk = Desk::open().await;
@@ -59,7 +77,7 @@ async fn only_a_hundred_of_the_editors_added_at_once_are_accepted() {
     let body = desk.expect(200, read(DOC).customer("ann")).await;
     let editors = body["editors"].as_array().unwrap();
     assert_eq!(editors.len(), 100);
-    // An existing editor can be added again. A new editor can be added only after another is
+    // An existing editor can be added again. A new editor can be added only after another editor is
     // removed.
     desk.expect(200, add_editor(DOC, editors[7].as_str().unwrap()).customer("ann")).await;
     assert_eq!(desk.refusal(add_editor(DOC, "ben").customer("ann")).await, (422, "invalid_body".into()));

@@ -98,7 +98,7 @@ async fn a_document_does_not_exist_to_an_erased_customer() {
 }
 
 #[tokio::test]
-async fn a_document_of_an_organization_outlives_its_owner_and_admins_share_and_delete_it() {
+async fn admins_share_and_delete_their_organizations_document_after_its_owner_is_erased() {
     let desk = Desk::with_club("c").await;
     desk.draw_up("m", "max", Some(CLUB), &json!({ "a": "A1" })).await;
     release(&desk, "m", "max", Tie::Owner).await;

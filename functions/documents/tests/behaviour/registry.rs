@@ -31,7 +31,7 @@ async fn every_route_uses_exactly_the_patterns_that_it_declares() {
         (200, restore("c", 1, 7).customer("mia")),
         (200, add_editor("c", "ben").customer("mia")),
         (204, remove_editor("c", "ben").customer("mia")),
-        // A refused write reads the membership to choose between 403 and 404.
+        // After a refused write, the route reads the membership to choose between 403 and 404.
         (403, put("c", "a", "X", 8).customer("max")),
         (403, begin("c", 8).customer("max")),
         (403, discard("c", 8).customer("max")),

@@ -1,4 +1,4 @@
-//! Tests of documents of the maximum size, which exceeds a response, and of single sections.
+//! Tests of documents that are too large for one response, and of reads of single sections.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ async fn texts(desk: &Desk, call: impl Fn() -> Call) -> BTreeMap<String, Value> 
         assert!(wire <= MAX_PAGE_BYTES, "{wire} bytes");
         pages += 1;
         for (name, section) in answer.body["sections"].as_object().unwrap() {
-            assert_eq!(found.insert(name.clone(), section["text"].clone()), None, "{name} is twice in the page");
+            assert_eq!(found.insert(name.clone(), section["text"].clone()), None, "{name} is listed twice");
         }
         cursor = answer.body["next_cursor"].as_str().map(str::to_owned);
         assert_eq!(answer.header("link").is_some(), cursor.is_some());
@@ -50,7 +50,7 @@ async fn texts(desk: &Desk, call: impl Fn() -> Call) -> BTreeMap<String, Value> 
 }
 
 #[tokio::test]
-async fn the_largest_document_is_read_in_pages_as_draft_as_version_and_as_current_document() {
+async fn drafts_versions_and_current_documents_of_the_maximum_size_are_read_in_pages() {
     let desk = Desk::open().await;
     full_draft(&desk).await;
     let expected: BTreeMap<String, Value> = (0..MAX_SECTIONS).map(|n| (name(n), json!(text(n)))).collect();
@@ -60,7 +60,7 @@ async fn the_largest_document_is_read_in_pages_as_draft_as_version_and_as_curren
     assert!(texts(&desk, || read("full").customer("ann")).await == expected);
     assert!(texts(&desk, || version("full", 2).customer("ann")).await == expected);
 
-    // A cursor is valid only for the document version or draft of its page.
+    // A cursor is valid only for the version or draft whose texts its page lists.
     let refused = (400, "cursor_invalid".to_owned());
     let of_draft = draft["next_cursor"].as_str().unwrap();
     assert_eq!(desk.refusal(version("full", 2).customer("ann").query("cursor", of_draft)).await, refused);

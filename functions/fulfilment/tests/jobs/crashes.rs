@@ -40,7 +40,7 @@ async fn a_crash_during_the_admission_of_an_order_loses_no_order() {
 }
 
 #[tokio::test]
-async fn a_crash_while_an_order_leaves_does_not_block_the_next_order() {
+async fn a_crash_during_the_removal_of_an_order_does_not_block_the_next_order() {
     for polls in 0..300 {
         let warehouse = Warehouse::open(1).await;
         for number in 1..=2 {

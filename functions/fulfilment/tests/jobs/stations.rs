@@ -74,9 +74,9 @@ async fn an_order_that_is_cancelled_while_it_waits_is_never_picked() {
     assert_eq!(warehouse.jobs().await, BTreeSet::from([order(3)]));
 }
 
-/// The event of the cancellation is late, and a station becomes free before it arrives.
+/// The event of the cancellation is late, and a station becomes free before the event arrives.
 #[tokio::test]
-async fn an_order_that_has_left_gets_no_station_before_its_event_arrives() {
+async fn a_cancelled_order_whose_event_is_late_gets_no_station() {
     let warehouse = Warehouse::open(1).await;
     for number in 1..=4 {
         warehouse.pay(&order(number)).await;
@@ -92,7 +92,7 @@ async fn an_order_that_has_left_gets_no_station_before_its_event_arrives() {
 }
 
 #[tokio::test]
-async fn a_payment_event_after_the_order_has_left_changes_nothing() {
+async fn a_late_payment_event_of_a_shipped_or_cancelled_order_changes_nothing() {
     let warehouse = Warehouse::open(1).await;
     for (number, status, to) in [(1, OrderStatus::Shipped, "shipped"), (2, OrderStatus::Cancelled, "cancelled")] {
         warehouse.pay(&order(number)).await;
@@ -110,7 +110,7 @@ async fn a_payment_event_after_the_order_has_left_changes_nothing() {
 }
 
 #[tokio::test]
-async fn with_fewer_stations_no_order_is_removed_or_admitted() {
+async fn a_lower_number_of_stations_removes_no_order_and_admits_orders_only_below_that_number() {
     let warehouse = Warehouse::open(3).await;
     for number in 1..=4 {
         warehouse.pay(&order(number)).await;
@@ -151,7 +151,7 @@ async fn at_most_three_of_many_paid_orders_are_picked_at_once_and_all_are_picked
         let mut picked = BTreeSet::new();
         while picked.len() < orders.len() {
             let jobs = warehouse.jobs().await;
-            assert!(!jobs.is_empty(), "{} orders wait beside a free station", warehouse.waiting().await.len());
+            assert!(!jobs.is_empty(), "{} orders wait although a station is free", warehouse.waiting().await.len());
             // All stations finish at the same time, and each message arrives twice.
             join_all(jobs.iter().map(async |id| {
                 warehouse.set(id, OrderStatus::Shipped).await;

@@ -59,13 +59,13 @@ impl Warehouse {
         stations.map(|stations| stations.data.jobs).unwrap_or_default()
     }
 
-    /// Returns the waiting orders, in their order.
+    /// Returns the waiting orders, longest wait first.
     pub async fn waiting(&self) -> Vec<OrderId> {
         let page = self.own().query(&picking::waiting().unwrap()).await.unwrap();
         page.items.into_iter().map(|job| job.data.order_id).collect()
     }
 
-    /// Takes messages in one batch and returns the ids of the failed ones.
+    /// Takes messages in one batch and returns the ids of the failed messages.
     pub async fn take(&self, messages: &[Value]) -> Vec<String> {
         take(&self.picking, messages).await
     }

@@ -1,5 +1,5 @@
 //! Tests of storing points. Each point is stored independently and once, and the response reports
-//! each lost point.
+//! each point that was not stored.
 
 use std::collections::BTreeSet;
 
@@ -119,8 +119,8 @@ async fn a_body_that_is_no_batch_is_refused_as_a_whole_and_only_staff_store_poin
 async fn a_repeated_point_is_stored_once_with_the_last_value() {
     let desk = Desk::open().await;
     let at = in_seconds(-5);
-    // The point is sent twice in one batch, then in a second batch, and then in fifty batches at
-    // once.
+    // Point `a` is sent twice in one batch, and again in a second batch. Then the same ten other
+    // points are sent in fifty batches at once.
     let answer = desk.done(store(&[point("m", 1, at, "a"), point("m", 2, at, "a"), point("m", 3, at, "b")])).await;
     assert_eq!(results(&answer.body), [STORED; 3]);
     let item = || async { desk.all(&list("m"), 100).await.0 };
@@ -163,8 +163,8 @@ async fn each_name_in_any_script_and_with_any_punctuation_is_a_separate_metric()
     }
 }
 
-/// Some of the twenty requests to the table fail. The response reports their points, and the client
-/// can send them again.
+/// Some of the twenty requests to the table fail. The response reports the points of these
+/// requests, and the client can send the points again.
 #[tokio::test]
 async fn the_response_reports_each_point_that_the_table_refused() {
     let desk = Desk::open().await;

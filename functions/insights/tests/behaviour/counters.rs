@@ -1,9 +1,10 @@
-//! Tests of adding, reading and splitting, sequentially.
+//! Tests of adding to, reading and splitting a counter, one request after another.
 
 use emulators::table::FaultKind;
 use http_api::sample::Call;
 use key_schema::counter::{self, Reason};
 use key_schema::id::CounterName;
+use key_schema::invoice::InvoiceCounter;
 use serde_json::json;
 
 use crate::desk::{Desk, NAMES, add, in_seconds, read, split};
@@ -32,6 +33,19 @@ async fn a_counter_does_not_exist_before_its_first_split_or_addition() {
     assert_eq!((answer.status, answer.code()), (404, Some("not_found")));
     desk.done(split("views")).await;
     assert_eq!(desk.count("views").await, (0, 2));
+}
+
+/// The counter of invoice numbers has the key of a counter with this name.
+#[tokio::test]
+async fn no_caller_can_add_to_or_split_the_counter_of_invoices() {
+    let desk = Desk::open().await;
+    desk.put(&fixture::seed::stored(InvoiceCounter { last: 7 })).await;
+    for call in [add("invoices", 1), read("invoices"), split("invoices")] {
+        let refused = desk.send(call).await;
+        assert_eq!((refused.status, refused.code()), (422, Some("invalid_id")), "{}", refused.body);
+    }
+    desk.done(add("invoices#", 1)).await;
+    assert_eq!(desk.count("invoices#").await, (1, 1));
 }
 
 #[tokio::test]
@@ -91,7 +105,7 @@ async fn an_addition_with_a_key_counts_once_and_has_one_response() {
 }
 
 #[tokio::test]
-async fn a_counter_doubles_up_to_64_shards_and_its_value_stays() {
+async fn splits_double_the_shards_of_a_counter_up_to_64_and_keep_its_value() {
     let desk = Desk::open().await;
     let (mut expected, mut shards) = (0, 1);
     for _ in 0..7 {

@@ -43,7 +43,7 @@ async fn readers_see_every_confirmed_addition_of_fifty_clients_while_a_counter_i
             let before = answered.load(Ordering::SeqCst);
             let (value, _) = desk.count("views").await;
             let after = begun.load(Ordering::SeqCst);
-            assert!((before..=after).contains(&value), "{value} is not from {before} to {after}");
+            assert!((before..=after).contains(&value), "the value {value} is below {before} or above {after}");
             if round % 4 == 1 {
                 desk.done(split("views")).await;
             }
@@ -56,7 +56,7 @@ async fn readers_see_every_confirmed_addition_of_fifty_clients_while_a_counter_i
 }
 
 #[tokio::test]
-async fn many_concurrent_additions_to_one_shard_all_count() {
+async fn many_concurrent_additions_to_one_shard_are_all_counted() {
     let desk = Desk::open().await;
     let calls: Vec<Call> = (0..50).map(|n| add("views", 2).header("idempotency-key", &format!("k{n}"))).collect();
     let answers = join_all(calls.iter().map(|call| insist(&desk, call))).await;
@@ -91,7 +91,7 @@ async fn concurrent_splits_each_double_the_shards() {
 /// The requests have no key. A 200 means that the amount was added once. A 503 after a refusal by
 /// the table means that it was not added.
 #[tokio::test]
-async fn conflicts_throttling_failures_and_resets_neither_lose_an_addition_nor_double_it() {
+async fn faults_of_the_table_neither_lose_nor_double_an_addition() {
     let kinds = [FaultKind::Conflict, FaultKind::Throttle, FaultKind::Error, FaultKind::Reset];
     let runs = (0..).zip(kinds).map(async |(seed, kind)| {
         let desk = Desk::open().await;
@@ -106,10 +106,11 @@ async fn conflicts_throttling_failures_and_resets_neither_lose_an_addition_nor_d
     join_all(runs).await;
 }
 
-/// The table adds, but its response is lost. The SDK sends the transaction again with the same
-/// token. The test does not use the route, where the fault would hit the read of the head first.
+/// The table executes the addition, but the response is lost. The SDK sends the transaction again
+/// with the same token. The test does not use the route, where the fault would hit the read of the
+/// head first.
 #[tokio::test]
-async fn a_lost_response_of_the_table_repeats_no_effect() {
+async fn an_addition_whose_response_is_lost_takes_effect_once() {
     let desk = Desk::open().await;
     let name = CounterName::new("views").unwrap();
     let additions = [0, 1].map(|shard| counter::add(&name, shard, 5, None, in_seconds(0)).unwrap());

@@ -7,6 +7,7 @@ use http_api::Services;
 use http_api::sample::{Answered, Call};
 use key_schema::instant::Instant;
 use serde_json::{Value, json};
+use table::Periods;
 
 pub struct Desk(Harness<Services>);
 
@@ -60,6 +61,12 @@ pub fn split(name: &str) -> Call {
 impl Desk {
     pub async fn open() -> Self {
         Self(Harness::start(insights::routes(), TestTable::services).await)
+    }
+
+    /// Opens a function with a table for each month of metrics, over the same table.
+    pub fn monthly(&self) -> Self {
+        let services = |test: &TestTable| Services { metrics: Periods::new(true), ..test.services() };
+        Self(Harness::over(&self.test, insights::routes(), services))
     }
 
     /// Sends a request that must succeed with 200.

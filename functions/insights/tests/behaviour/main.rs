@@ -8,5 +8,6 @@ mod counters;
 mod crowds;
 mod desk;
 mod metrics;
+mod months;
 mod places;
 mod registry;

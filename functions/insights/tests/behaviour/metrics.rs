@@ -62,7 +62,7 @@ async fn a_thousand_points_of_30_days_are_read_page_by_page_in_their_order() {
 }
 
 #[tokio::test]
-async fn points_added_while_a_list_is_read_neither_repeat_nor_hide_others() {
+async fn a_list_neither_repeats_nor_skips_a_point_while_points_are_added() {
     let desk = Desk::open().await;
     let begin = in_seconds(-20 * 3600);
     let points: Vec<_> = (0..90).map(|n| (begin.plus_millis(n * 100), format!("p{n}"))).collect();

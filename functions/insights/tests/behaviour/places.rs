@@ -54,7 +54,7 @@ impl Shop {
         let store = table.get(&place::read_for_update(&id).unwrap()).await.unwrap();
         let counted_at = SalePlace::of(&order, store.as_deref(), id);
         let head = Stored::new(order, Born::new("b1").unwrap(), Instant::EPOCH);
-        for transaction in sales::apply(&head, &[], &Derived::default(), counted_at).unwrap() {
+        for transaction in sales::apply(&head, &[], &Derived::default(), counted_at, Instant::now()).unwrap() {
             self.transact(&transaction).await;
         }
     }

@@ -30,7 +30,7 @@ async fn claims_that_now_belong_to_another_order_are_kept() {
 }
 
 #[tokio::test]
-async fn undoing_an_order_keeps_the_claim_of_the_callers_placed_order() {
+async fn the_claim_of_a_placed_order_stays_when_another_order_of_the_caller_is_undone() {
     let shop = Shop::open(1).await;
     let (placed, left) = (shop.plan(1, 1), shop.plan(2, 1));
     shop.place(&placed).await.unwrap();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use emulators::faults::{Fault, FaultKind};
 use fixture::seed;
+use futures::future::join_all;
 use janitor::Grace;
 use janitor::round::Round;
 use key_schema::archive::{belongings, collection};
@@ -25,7 +26,7 @@ fn ann() -> CustomerId {
     "ann".parse().unwrap()
 }
 
-/// Erases ann, with an erasure time of this many seconds ago.
+/// Erases ann, as if her profile had been deleted this many seconds ago.
 async fn erase(shop: &Shop, seconds: i64) {
     let profile = shop.own().get(&customer::read_for_update(&ann()).unwrap()).await.unwrap().unwrap();
     let at = Instant::now().plus_seconds(-seconds);
@@ -100,7 +101,7 @@ async fn an_erased_customers_objects_leave_the_archive_and_all_other_objects_sta
     assert_eq!(left.len(), 6);
     assert!(!left.iter().any(|name| hers.iter().any(|prefix| name.starts_with(prefix))), "{left:?}");
     assert_eq!(noted(&shop).await, 0);
-    assert_eq!(run_round(&shop, 0).await, erased(0), "once");
+    assert_eq!(run_round(&shop, 0).await, erased(0), "a later round finds no erasure");
 }
 
 fn profile_key() -> key_schema::key::Key {
@@ -120,7 +121,7 @@ async fn an_erasure_waits_twice_the_grace_for_late_archiving() {
 }
 
 #[tokio::test]
-async fn items_begun_at_the_instant_of_the_erasure_are_deleted() {
+async fn sessions_and_a_cart_begun_at_the_instant_of_the_erasure_are_deleted() {
     let shop = Shop::open(1).await;
     erase(&shop, 0).await;
     let moment = Instant::now().plus_seconds(-1);
@@ -133,9 +134,26 @@ async fn items_begun_at_the_instant_of_the_erasure_are_deleted() {
     assert_eq!(shop.own().get(&cart::get(&ann()).unwrap()).await.unwrap(), None);
 }
 
-/// Ann keeps these items even if the erasure takes many rounds.
+/// Ann keeps her new items even if the erasure takes many rounds.
 #[tokio::test]
-async fn a_customer_who_returns_keeps_the_items_begun_since_the_erasure() {
+async fn the_many_sessions_of_an_erased_customer_end_at_the_permitted_rate() {
+    // The end of a session costs two units, and one removal may use 5,000.
+    const SESSIONS: usize = 3_000;
+    let shop = Shop::open(1).await;
+    erase(&shop, 0).await;
+    let moment = Instant::now().plus_seconds(-1);
+    for numbers in (0..SESSIONS).collect::<Vec<_>>().chunks(100) {
+        let ids = numbers.iter().map(|number| format!("s{number:04}")).collect::<Vec<_>>();
+        join_all(ids.iter().map(|id| begin_session(&shop, id, moment))).await;
+    }
+    assert_eq!(run_round(&shop, 0).await, Round { left: 1, ..erased(0) });
+    assert!((1..SESSIONS).contains(&sessions(&shop).await.len()));
+    while run_round(&shop, 0).await != erased(1) {}
+    assert_eq!(sessions(&shop).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_customer_who_returns_keeps_the_sessions_and_the_cart_begun_since_the_erasure() {
     let shop = Shop::open(1).await;
     archive(&shop, &belongings(&ann()).unwrap(), 1);
     erase(&shop, 0).await;

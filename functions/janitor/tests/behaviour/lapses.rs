@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use emulators::faults::{Fault, FaultKind};
 use janitor::Grace;
 use janitor::round::Round;
 use key_schema::instant::Instant;
 use key_schema::order::{self, LAPSED, OrderAction, OrderLine, OrderStatus, RETURNED_AT_ONCE, SYSTEM, Step};
 use tokio::time;
 
-use crate::support::{Plan, Shop, begun, counts, done};
+use crate::support::{Plan, Shop, begun, counts, done, product};
 use workflows::staging;
 
 fn lapsed(orders: u32) -> Round {
@@ -71,7 +72,7 @@ async fn an_order_that_never_lapses_or_was_paid_stays() {
 }
 
 #[tokio::test]
-async fn a_lapse_that_breaks_off_after_the_cancellation_returns_the_rest_of_the_stock_once() {
+async fn the_stock_that_an_interrupted_lapse_did_not_return_is_returned_once() {
     let count = RETURNED_AT_ONCE + 120;
     let shop = Shop::open(count).await;
     let plan = shop.pending(1, count, due()).await;
@@ -144,6 +145,68 @@ async fn two_janitors_cancel_each_order_once() {
     assert_eq!((one.0.lapsed + other.0.lapsed, one.0.failed + other.0.failed), (3, 0));
     shop.assert_full().await;
     assert_eq!((shop.open_orders().await, shop.lapsing().await), (0, 0));
+}
+
+/// Places an order that lapses and has only product 2.
+async fn pending_of_product_2(shop: &Shop, lapses_at: Instant) -> Plan {
+    let mut plan = shop.plan(9, 2);
+    (plan.order.data.by_customer, plan.order.data.lapses_at) = (true, Some(lapses_at));
+    plan.order.data.line_count = 1;
+    plan.lines.remove(0);
+    shop.place(&plan).await.unwrap();
+    plan
+}
+
+/// Lets every transaction with product 1 conflict. Each retry then takes seconds.
+fn keep_product_1_busy(shop: &Shop) {
+    let conflict = Fault { kind: FaultKind::Conflict, rate: 1.0, count: None, seed: 0 };
+    // The table knows the keys of requests only while it counts throttles.
+    let _throttles = shop.count_throttles();
+    shop.faults().add_to_keys(conflict, "PRODUCT#p1").unwrap();
+}
+
+/// Runs a round of two seconds, as in a table in which an order takes long.
+async fn short_round(shop: &Shop, now: Instant) -> Round {
+    let until = time::Instant::now() + Duration::from_secs(2);
+    let (round, listed) = shop.janitor().run_round(now, Grace::seconds(60), until).await;
+    listed.unwrap();
+    counts(round)
+}
+
+#[tokio::test]
+async fn orders_of_a_busy_product_leave_time_for_the_lapses_of_others() {
+    let shop = Shop::open(2).await;
+    shop.stock_up(&product(1), 1_000).await;
+    for number in 1..=5 {
+        shop.pending(number, 1, due()).await;
+    }
+    pending_of_product_2(&shop, due().plus_seconds(1)).await;
+    keep_product_1_busy(&shop);
+    // Four orders are handled at once. So without turns, the orders of product 1 would always use
+    // up the time.
+    let mut cancelled = 0;
+    for minute in 1..=20 {
+        let round = short_round(&shop, due().plus_seconds(60 * minute)).await;
+        assert_eq!(round.failed, 0, "a conflict is no failure");
+        cancelled += round.lapsed;
+        if cancelled > 0 {
+            break;
+        }
+    }
+    assert_eq!((cancelled, shop.stocks().await[1]), (1, 10));
+}
+
+#[tokio::test]
+async fn unfinished_orders_of_a_busy_product_leave_time_for_lapses() {
+    let shop = Shop::open(2).await;
+    shop.stock_up(&product(1), 1_000).await;
+    for number in 1..=4 {
+        shop.leave(&shop.plan(number, 1), usize::MAX).await;
+    }
+    pending_of_product_2(&shop, due()).await;
+    keep_product_1_busy(&shop);
+    let round = short_round(&shop, due()).await;
+    assert_eq!(round, Round { found: 4, left: 4, ..lapsed(1) });
 }
 
 #[tokio::test]

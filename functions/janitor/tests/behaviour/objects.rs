@@ -107,7 +107,7 @@ async fn a_referenced_object_stays_despite_any_note() {
 }
 
 #[tokio::test]
-async fn an_object_whose_deletion_failed_cannot_be_used_until_it_is_deleted() {
+async fn an_object_whose_deletion_failed_cannot_be_used_before_a_retry_deletes_it() {
     let shop = shop(&[(MediaKind::Picture, 1)]).await;
     let noted_before = note(MediaKind::Picture, 1, begun());
     shop.own().write(&media::note(&noted_before).unwrap()).await.unwrap().unwrap();

@@ -1,11 +1,15 @@
-//! Tests of orders that were abandoned while they were placed, undone or given back.
+//! Tests of orders that were abandoned while they were placed or undone, or while their stock was
+//! given back.
 
 use std::time::Duration;
 
 use janitor::Grace;
+use key_schema::entity::AnyEntity;
+use key_schema::id::PromotionId;
 use key_schema::instant::Instant;
 use key_schema::order::staged::{GIVEN_BACK_AT_ONCE, RESERVED_AT_ONCE};
 use key_schema::order::{OrderAction, OrderStatus};
+use key_schema::promotion::{self, AppliedPromotion, PromotionUses, Use};
 use tokio::time;
 use workflows::staging::StagingError;
 
@@ -57,6 +61,42 @@ async fn key_and_reference_of_an_order_that_was_undone_are_free_again() {
     assert_eq!(shop.head(&again.order.id).await.unwrap().status, OrderStatus::Pending);
     assert_eq!(counts(shop.tidy().await), done(0, 0, 0, 0), "a placed order is unchanged");
     assert_eq!(shop.stocks().await, [7, 7]);
+}
+
+#[tokio::test]
+async fn an_order_that_was_undone_gives_the_use_of_its_promotion_back() {
+    let promotion: PromotionId = "summer".parse().unwrap();
+    for reserved in 0..=3 {
+        let shop = Shop::open(LINES).await;
+        shop.seed(PromotionUses { promotion_id: promotion.clone(), limit: Some(1), uses: 0 }).await;
+        let mut plan = shop.plan(1, LINES);
+        let (customer, mut charges) = (plan.order.customer_id.clone(), plan.order.charges());
+        charges.promotions.push(AppliedPromotion {
+            id: promotion.clone(),
+            name: "Sale".to_owned(),
+            code: None,
+            discount: 0,
+            counted: true,
+            counted_per_customer: true,
+        });
+        plan.order.data.charges = Some(charges);
+        let usage = Use { promotion: promotion.clone(), limit_total: Some(1), limit_per_customer: Some(1) };
+        plan.uses = promotion::take(&[usage], &customer, begun()).unwrap();
+        shop.leave(&plan, reserved).await;
+        let uses = async || {
+            let read = promotion::read([], [&promotion], &customer).unwrap();
+            let read = shop.own().batch_get(&read).await.unwrap().into_iter().flatten();
+            read.map(|item| match item {
+                AnyEntity::PromotionUses(all) => all.uses,
+                AnyEntity::CustomerUses(own) => own.uses,
+                _ => panic!("not a count of uses"),
+            })
+            .collect::<Vec<_>>()
+        };
+        assert_eq!(uses().await, [1, 1]);
+        assert_eq!(counts(shop.tidy().await), done(1, 1, 0, 0), "{reserved}");
+        assert_eq!(uses().await, [0, 0], "{reserved}");
+    }
 }
 
 #[tokio::test]

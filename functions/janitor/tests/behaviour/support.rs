@@ -19,8 +19,9 @@ use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
 use key_schema::order::open::{self, OpenOrder};
 use key_schema::order::staged::{self, RESERVED_AT_ONCE, UNDONE_AT_ONCE, Unfinished, Work};
-use key_schema::order::{self, Order, OrderLine, OrderStatus, OrderStatusEvent, Step};
+use key_schema::order::{self, Order, OrderAction, OrderLine, OrderStatus, OrderStatusEvent, Step};
 use key_schema::product;
+use key_schema::request::Guarded;
 use storage::media::Media;
 use storage::objects::ObjectStore;
 use tokio::time;
@@ -57,6 +58,8 @@ pub struct Plan {
     pub order: Stored<Order>,
     pub lines: Vec<Stored<OrderLine>>,
     pub scope: Scope,
+    /// The counts of the promotions that the order uses.
+    pub uses: Vec<(OrderAction, Guarded)>,
 }
 
 impl Shop {
@@ -77,7 +80,7 @@ impl Shop {
         self.transact(&customer::create(&stored(seed::customer("ann"))).unwrap()).await;
     }
 
-    /// Writes an item that was created when the orders began, without any check.
+    /// Writes an item without any check. The item's creation is the time at which the orders began.
     pub async fn seed<T: Entity>(&self, data: T) {
         self.put(&stored(data)).await;
     }
@@ -108,7 +111,7 @@ impl Shop {
             Stored::new(data, born.clone(), begun())
         };
         let lines = (1..=lines).map(line).collect();
-        Plan { order: Stored::new(order, born, begun()), lines, scope }
+        Plan { order: Stored::new(order, born, begun()), lines, scope, uses: Vec::new() }
     }
 
     /// Places an order of ann that lapses at this instant.
@@ -143,7 +146,7 @@ impl Shop {
     /// Begins an order, reserves this many portions of its lines and returns its head.
     pub async fn leave(&self, plan: &Plan, reserved: usize) -> Stored<Order> {
         let claim = idempotency::claim(&record(plan, BEGUN), begun()).unwrap();
-        self.transact(&staged::begin(&plan.order, Some(claim), None).unwrap()).await;
+        self.transact(&staged::begin(&plan.order, Some(claim), None, plan.uses.clone()).unwrap()).await;
         let mut head = plan.order.clone();
         for lines in plan.lines.chunks(RESERVED_AT_ONCE).take(reserved) {
             self.transact(&staged::reserve(&head, lines).unwrap()).await;
@@ -165,7 +168,16 @@ impl Shop {
         let known = self.own().get(&open::get(&customer()).unwrap()).await.unwrap();
         let entry = OpenOrder { most: QUANTITY, lines: plan.lines.len() as u64 };
         let open = plan.order.by_customer.then(|| open::enter(&plan.order, entry, known.as_ref()).unwrap());
-        let placing = Placing { order: &plan.order, lines: &plan.lines, by: "ann", claim, open, cart: None };
+        let placing = Placing {
+            order: &plan.order,
+            lines: &plan.lines,
+            by: "ann",
+            claim,
+            open,
+            cart: None,
+            addresses: None,
+            uses: Vec::new(),
+        };
         staging::place(self.own(), placing).await
     }
 

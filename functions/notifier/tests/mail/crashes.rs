@@ -39,7 +39,8 @@ async fn with_enough_time_an_attempt_waits_for_the_lease_of_a_crashed_attempt() 
     assert_eq!(shop.post.sent().len(), 1);
 }
 
-/// The documented exception: a crash between the mail service's acceptance and the record.
+/// The documented case of a second mail: the crash is between the mail service's acceptance and the
+/// record.
 #[tokio::test]
 async fn a_crash_between_acceptance_and_record_repeats_the_message_once() {
     let shop = Shop::open().await;
@@ -55,7 +56,7 @@ async fn a_crash_between_acceptance_and_record_repeats_the_message_once() {
 /// Lambda ends a function at its deadline, counts that as a failure and invokes it again. That
 /// would send the message a second time.
 #[tokio::test]
-async fn a_record_without_a_response_of_the_table_is_given_up_before_the_timeout() {
+async fn if_the_table_does_not_respond_the_record_is_given_up_before_the_timeout() {
     let shop = Shop::open().await;
     let faults = shop.table.faults().clone();
     shop.post.next(Act::AcceptAfter(Box::new(move || {
@@ -89,7 +90,7 @@ async fn no_message_is_sent_without_the_time_to_record_it() {
 /// Drops the attempt at every point where it waits. A crash sends at most one more mail, and only
 /// if the mail service has already accepted the message.
 #[tokio::test]
-async fn a_crash_at_any_point_loses_no_message_and_repeats_only_an_accepted_one() {
+async fn a_crash_at_any_point_loses_no_message_and_repeats_only_accepted_messages() {
     let shop = Shop::open().await;
     let (mut repeated, mut crashes) = (0, 0);
     for polls in 0..500 {

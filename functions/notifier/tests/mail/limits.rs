@@ -30,15 +30,19 @@ fn feedback(detail_type: &str, detail: &Value) -> Delivery {
 fn bounce(kind: &str, address: &str) -> Delivery {
     let detail = json!({
         "eventType": "Bounce",
-        "bounce": {"bounceType": kind, "bounceSubType": "General", "bouncedRecipients": [{"emailAddress": address}]},
-        "mail": {"messageId": "m1"},
+        "bounce": {
+            "bounceType": kind, "bounceSubType": "General",
+            "bouncedRecipients": [{"emailAddress": "victim@example.com"}],
+        },
+        "mail": {"messageId": "m1", "destination": [address]},
     });
     feedback("Email Bounced", &detail)
 }
 
 fn complaint(address: &str) -> Delivery {
     let detail = json!({
-        "eventType": "Complaint", "complaint": {"complainedRecipients": [{"emailAddress": address}]}, "mail": {},
+        "eventType": "Complaint", "complaint": {"complainedRecipients": [{"emailAddress": "victim@example.com"}]},
+        "mail": {"destination": [address]},
     });
     feedback("Email Complaint Received", &detail)
 }
@@ -56,7 +60,7 @@ async fn an_unverified_address_gets_no_mail_about_orders() {
 }
 
 #[tokio::test]
-async fn a_code_goes_to_the_address_for_which_it_was_requested_without_the_customers_name() {
+async fn a_code_goes_to_the_address_of_its_request_and_the_mail_omits_the_customers_name() {
     let shop = Shop::open().await;
     shop.profile("zoe@example.com", false).await;
     let event = shop.requested(1, "zoe@example.com", LATER).await;
@@ -197,7 +201,7 @@ async fn an_abandoned_message_is_not_sent_after_a_complaint() {
 }
 
 #[tokio::test]
-async fn a_full_mailbox_stops_no_mail_and_a_report_in_another_form_fails() {
+async fn a_full_mailbox_stops_no_mail_and_a_report_that_cannot_be_read_fails() {
     let shop = Shop::open().await;
     assert_eq!(take(&shop, &bounce("Transient", "zoe@example.com"), at(NOW)).await, Outcome::NoNews);
     assert_eq!(take(&shop, &shop.placed(1), at(NOW)).await, Outcome::Sent);

@@ -45,9 +45,9 @@ async fn only_steps_that_matter_to_a_customer_send_a_mail() {
     assert_eq!(shop.post.sent().len(), 5);
 }
 
-/// A message about a lapse must not mention a refund or a cancellation by another person.
+/// A message about a lapse must not mention a refund, or say that a person cancelled the order.
 #[tokio::test]
-async fn the_mail_of_a_lapsed_order_states_the_reason_and_that_no_payment_is_due() {
+async fn the_mail_about_a_lapsed_order_gives_the_reason_and_says_that_no_payment_is_due() {
     let shop = Shop::open().await;
     let lapsed = shop.moved_because(1, "pending", "cancelled", "lapsed");
     assert_eq!(shop.notifier.take(&lapsed, at(NOW), at_once()).await.unwrap(), Outcome::Sent);
@@ -81,7 +81,7 @@ async fn the_mail_of_a_shipment_has_carrier_and_tracking_number_and_no_client_re
 }
 
 #[tokio::test]
-async fn the_name_is_the_only_text_of_a_customer_and_has_no_link_and_no_line_break() {
+async fn the_name_is_the_only_text_from_the_customer_and_loses_links_and_line_breaks() {
     for (name, greeting) in [
         ("Zoë\r\nTotal: 0.00 USD\u{2028}Bcc: x@example.com", "Dear Zoë USD,\n\n"),
         ("Zoë https://evil.example/pay www.evil.example evil。example", "Dear Zoë,\n\n"),
@@ -224,7 +224,7 @@ async fn a_replay_of_the_archive_sends_no_mail_about_old_events() {
     let late = at(NOW).plus_seconds(30 * 86_400 + 1);
     assert_eq!(shop.notifier.take(&replayed, late, at_once()).await.unwrap(), Outcome::NoNews);
     assert_eq!(shop.post.calls(), 0);
-    // A late event without a replay still sends its message.
+    // An equally old event that is no replay still sends its message.
     assert_eq!(shop.notifier.take(&shop.placed(1), late, at_once()).await.unwrap(), Outcome::Sent);
 }
 

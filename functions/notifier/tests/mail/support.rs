@@ -30,7 +30,8 @@ pub fn at(text: &str) -> Instant {
     text.parse().unwrap()
 }
 
-/// Returns a deadline with time for one attempt, but not for the wait for another attempt's lease.
+/// Returns a deadline that leaves time for one attempt, but no time to wait until the lease of
+/// another attempt expires.
 pub fn at_once() -> Clock {
     Clock::now() + SEND_UNTIL + MARGIN
 }
@@ -154,7 +155,7 @@ impl Shop {
         .await;
     }
 
-    /// Stores a request for a code to this address and returns its event.
+    /// Stores a request for a code that is sent to this address. Returns the request's event.
     pub async fn requested(&self, number: u32, email: &str, code_expires_at: &str) -> Delivery {
         self.put(EmailVerification {
             customer_id: self.customer.clone(),
@@ -179,7 +180,7 @@ impl Shop {
         self.table.put(&Stored::new(data, Born::new("b1").unwrap(), at(NOW))).await;
     }
 
-    /// Returns the event of the order's placing. The number becomes its id.
+    /// Returns the order's event `OrderPlaced`. The number becomes the event's id.
     pub fn placed(&self, number: u32) -> Delivery {
         let data = json!({
             "order_id": self.order, "reference": null, "customer_id": self.customer, "store_id": null,
@@ -210,13 +211,13 @@ pub fn delivery(kind: &str, number: u32, data: Value) -> Delivery {
     serde_json::from_value(delivered(&detail(kind, number, NOW, &data))).unwrap()
 }
 
-/// Runs until the mail service has been called `calls` times, then drops the future.
+/// Runs the future until the mail service has been called `calls` times, then drops the future.
 pub async fn crash_when_called<T>(post: &Post, calls: u32, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| match future.as_mut().poll(context) {
         Poll::Ready(value) => Poll::Ready(Some(value)),
         Poll::Pending if post.calls() >= calls => {
-            // Poll once more, so that the script reaches its stopping point.
+            // Poll once more, so that the attempt reaches the last point where a test can crash it.
             context.waker().wake_by_ref();
             match future.as_mut().poll(context) {
                 Poll::Ready(value) => Poll::Ready(Some(value)),

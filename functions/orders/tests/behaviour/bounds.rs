@@ -25,7 +25,7 @@ async fn until_refused(shop: &Shop) -> (Vec<Value>, http_api::sample::Answered) 
 }
 
 #[tokio::test]
-async fn a_customer_has_at_most_20_unpaid_orders_and_a_payment_or_cancellation_makes_room_for_one() {
+async fn a_customer_has_at_most_20_unpaid_orders_and_can_order_after_a_payment_or_cancellation() {
     let shop = Shop::open().await;
     shop.product("tea", 100).await;
     let (placed, refused) = until_refused(&shop).await;
@@ -145,7 +145,7 @@ async fn a_checkout_has_the_limits_of_an_order_and_its_refusal_names_the_line_of
 }
 
 #[tokio::test]
-async fn orders_of_staff_have_no_bounds_and_do_not_count_for_the_customer() {
+async fn orders_by_staff_have_no_bounds_and_do_not_count_toward_the_customers_bounds() {
     let shop = Shop::open().await;
     shop.product("tea", 10_000).await;
     shop.limit(&json!({ "max_pending_quantity": 1, "max_pending_orders": 1 })).await;
@@ -201,7 +201,7 @@ async fn an_order_of_many_lines_is_counted_as_soon_as_it_holds_stock() {
     assert_eq!((shop.open_orders().await.len(), shop.stock("p59").await), (0, 100));
 }
 
-/// Returns the item of a customer with `orders` unpaid orders.
+/// Returns a customer's list of open orders. It has `entry` for each of `orders` orders.
 fn held(orders: u64, entry: OpenOrder) -> Stored<OpenOrders> {
     let id = |number: u64| OrderId::generate(Instant::now().plus_seconds(-(number as i64)), [7; 10]);
     let open = OpenOrders {
@@ -214,8 +214,8 @@ fn held(orders: u64, entry: OpenOrder) -> Stored<OpenOrders> {
     Stored::new(open, Born::new("b").unwrap(), Instant::now())
 }
 
-/// The check of the quantity limit may read the lines of all unpaid orders, so their number is
-/// limited.
+/// The check of the quantity limit may read the lines of all unpaid orders, so the number of lines
+/// is limited.
 #[tokio::test]
 async fn unpaid_orders_have_at_most_1000_lines() {
     let shop = Shop::open().await;
@@ -233,7 +233,7 @@ async fn unpaid_orders_have_at_most_1000_lines() {
     assert_eq!(shop.send(order(&[("tea", 1)], "more")).await.status, 201);
 }
 
-/// The item has the maximum content: as many orders as a setting allows, with the largest lines.
+/// The list has the maximum content: as many orders as a setting allows, with the largest entries.
 #[tokio::test]
 async fn the_largest_list_of_open_orders_fits_an_item_and_can_still_change() {
     let shop = Shop::open().await;
@@ -258,7 +258,7 @@ async fn the_largest_list_of_open_orders_fits_an_item_and_can_still_change() {
 }
 
 #[tokio::test]
-async fn an_order_with_an_expired_entry_can_still_be_paid_and_cancelled() {
+async fn an_order_whose_entry_in_the_list_of_open_orders_has_expired_can_still_be_paid_or_cancelled() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     for to in ["paid", "cancelled"] {
@@ -326,7 +326,8 @@ async fn a_changed_limit_takes_effect_within_30_seconds() {
     assert_eq!(shop.send(order(&[("tea", 1)], "second")).await.code(), Some("too_many_pending_orders"));
 }
 
-/// Otherwise a customer could occupy stock and picking stations without a payment.
+/// If customers could confirm free orders, they could occupy stock and picking stations without a
+/// payment.
 #[tokio::test]
 async fn only_staff_confirm_an_order_without_a_price() {
     let shop = Shop::open().await;

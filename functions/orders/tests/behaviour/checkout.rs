@@ -55,7 +55,7 @@ async fn a_repeated_checkout_returns_the_first_order_though_the_price_has_change
 }
 
 #[tokio::test]
-async fn an_expected_total_is_an_amount_of_money() {
+async fn an_expected_total_must_be_an_amount_of_money() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     shop.fill_cart(&[("tea", 1)]).await;
@@ -92,7 +92,7 @@ async fn a_refused_checkout_names_the_product_and_the_line_of_the_cart() {
 }
 
 #[tokio::test]
-async fn a_total_that_is_too_large_names_the_lines_of_the_cart() {
+async fn the_refusal_of_a_too_large_total_names_the_lines_of_the_cart() {
     let shop = Shop::open().await;
     for product in ["tea", "rice"] {
         shop.product(product, 10).await;

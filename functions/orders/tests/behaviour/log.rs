@@ -61,7 +61,7 @@ async fn the_log_of_a_day_is_merged_in_order_from_all_shards_at_the_same_cost_pe
 }
 
 #[tokio::test]
-async fn the_log_of_a_day_lacks_only_the_notes_of_an_earlier_version() {
+async fn the_log_of_a_day_lacks_only_the_notes_of_an_earlier_release() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     let placed = shop.expect(201, order(&[("tea", 1)], "k")).await;

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
+mod addresses;
 mod bounds;
 mod checkout;
 mod growing;
@@ -10,9 +11,13 @@ mod log;
 mod payment;
 mod place;
 mod program;
+mod promotion_uses;
+mod promotions;
+mod quote;
 mod records;
 mod references;
 mod registry;
 mod revived;
 mod shop;
 mod status;
+mod variants;

@@ -58,7 +58,7 @@ async fn an_order_is_paid_and_refunded_in_its_own_currency_only() {
 }
 
 #[tokio::test]
-async fn a_wallet_that_an_earlier_version_opened_in_another_currency_can_pay_and_get_refunds() {
+async fn a_wallet_that_an_earlier_release_opened_in_another_currency_can_pay_and_get_refunds() {
     let shop = Shop::open().await;
     shop.priced_product("tea", euros(100)).await;
     let order = placed(&shop, "tea").await;
@@ -74,7 +74,7 @@ async fn a_wallet_that_an_earlier_version_opened_in_another_currency_can_pay_and
     assert_eq!(shop.balances().await, [euros(90), money(0)]);
 }
 
-/// In an earlier version, a payment in another currency could open the wallet.
+/// In an earlier release, a payment in a currency other than the shop's could open the wallet.
 #[tokio::test]
 async fn an_order_in_the_shops_currency_is_refunded_to_a_wallet_that_was_opened_in_another_currency() {
     let shop = Shop::open().await;

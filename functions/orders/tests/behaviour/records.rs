@@ -50,7 +50,7 @@ async fn a_customer_pages_through_only_their_own_orders_newest_first() {
 }
 
 #[tokio::test]
-async fn staff_lists_the_orders_of_a_status_and_an_order_changes_lists_with_its_status() {
+async fn staff_lists_the_orders_of_a_status_and_an_order_moves_to_the_list_of_its_new_status() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     let (stays, goes) = (placed(&shop, "1").await, placed(&shop, "2").await);
@@ -100,7 +100,7 @@ fn shop_call(order: &Value) -> Call {
 }
 
 #[tokio::test]
-async fn staff_writes_notes_about_an_order_which_customers_do_not_see() {
+async fn staff_writes_notes_about_an_order_and_customers_do_not_see_the_notes() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     let order = placed(&shop, "1").await;

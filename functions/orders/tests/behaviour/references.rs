@@ -40,7 +40,8 @@ async fn a_reference_is_unique_for_each_customer_and_among_the_orders_of_staff()
     assert!(is_refused(&shop.send(own("ann", "4711", "k3")).await, &ann));
 }
 
-/// The separator of keys in a reference or an id must not produce the key of another pair.
+/// Each pair of reference and customer needs its own key, even if the reference or the customer's
+/// id contains the keys' separator.
 #[tokio::test]
 async fn different_pairs_of_reference_and_customer_have_different_claims() {
     let shop = Shop::open().await;
@@ -54,7 +55,7 @@ async fn different_pairs_of_reference_and_customer_have_different_claims() {
 }
 
 #[tokio::test]
-async fn an_order_of_many_lines_that_is_refused_frees_its_customers_reference() {
+async fn a_refused_order_of_many_lines_frees_its_reference() {
     let shop = Shop::open().await;
     let products: Vec<String> = (0..60).map(|number| format!("p{number:02}")).collect();
     for (at, product) in products.iter().enumerate() {

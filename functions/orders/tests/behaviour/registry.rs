@@ -3,6 +3,7 @@
 use fixture::Recorder;
 use futures::future::join_all;
 use http_api::sample::Call;
+use key_schema::customer::Tier;
 use key_schema::id::{CustomerId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -10,8 +11,10 @@ use key_schema::money::Money;
 use key_schema::order::RETURNED_AT_ONCE;
 use key_schema::order::open::{OpenOrder, OpenOrders};
 use key_schema::order::staged::GIVEN_BACK_AT_ONCE;
+use key_schema::promotion::{Conditions, Promotion};
 use serde_json::{Value, json};
 
+use crate::promotions::{named, ten};
 use crate::shop::{Shop, checkout, moved, order, staff_order, stored};
 
 /// The number of lines of an order that takes several transactions to place.
@@ -35,6 +38,10 @@ fn open_orders(count: u8, most: u64) -> Stored<OpenOrders> {
     })
 }
 
+fn address() -> Value {
+    json!({ "name": "Ann", "line1": "S 1", "city": "Ulm", "postal_code": "89073", "country": "DE" })
+}
+
 fn on(route: &'static str, order: &Value) -> Call {
     Call::new(route).path("id", order["id"].as_str().unwrap())
 }
@@ -52,10 +59,12 @@ async fn place(recorder: &mut Recorder<'_, Shop>, lines: &[(&str, u64)]) -> Valu
     }
     let with_reference = |key: &str| {
         let lines = json!([{ "product_id": "tea", "quantity": 1 }]);
-        let body = json!({ "customer_id": "ann", "reference": "r1", "lines": lines });
+        let body = json!({ "customer_id": "ann", "reference": "r1", "lines": lines, "shipping_address": address() });
         Call::new("POST /v1/orders").customer("ann").header("idempotency-key", key).json(&body)
     };
-    recorder.expect(201, with_reference("k3")).await;
+    for _ in 0..2 {
+        recorder.expect(201, with_reference("k3")).await;
+    }
     recorder.expect(409, with_reference("k4")).await;
     let short = [&lines[..LARGE], &[("salt", 1)]].concat();
     recorder.expect(409, order(&short, "k5")).await;
@@ -72,21 +81,52 @@ async fn check_out(recorder: &mut Recorder<'_, Shop>, lines: &[(&str, u64)]) {
     shop.wait(30);
     shop.put(&open_orders(1, 1_000)).await;
     shop.fill_cart(&[("tea", 1)]).await;
-    let (once, repaired) = (checkout().header("idempotency-key", "c1").json(&json!({})), open_orders(0, 0));
+    let (once, repaired) = (checkout().header("idempotency-key", "c1"), open_orders(0, 0));
+    let once = once.json(&json!({ "shipping_address": address() }));
     recorder.expect_paused(201, once.clone(), "orders.open", shop.put(&repaired)).await;
     recorder.expect(201, once).await;
     shop.fill_cart(&lines[..LARGE]).await;
-    recorder.expect(201, checkout().json(&json!({}))).await;
+    let quote = || Call::new("POST /v1/customers/{id}/cart/quote").path("id", "ann").customer("ann");
+    recorder.expect(422, quote().json(&json!({ "shipping_address": "home" }))).await;
+    shop.wait(30);
+    let quoted = recorder.expect(200, quote().json(&json!({}))).await;
+    recorder.expect(201, checkout().json(&json!({ "quote_id": quoted["id"] }))).await;
     shop.fill_cart(&[&lines[..LARGE], &[("salt", 1)]].concat()).await;
     recorder.expect(409, checkout().json(&json!({}))).await;
+    promotions(recorder).await;
 }
 
-/// Pays an order, refunds it, and cancels the order with the most lines. Returns the first order.
+/// Checks out with a code, enters unknown codes, and needs the customer's tier and earlier orders.
+async fn promotions(recorder: &mut Recorder<'_, Shop>) {
+    let shop = recorder.shop;
+    let quote = |code: &str| {
+        let call = Call::new("POST /v1/customers/{id}/cart/quote").path("id", "ann").customer("ann");
+        call.json(&json!({ "codes": [code] }))
+    };
+    let tier = Conditions { tier: Some(Tier::Bronze), ..Conditions::default() };
+    let first_order = Conditions { first_order: true, ..Conditions::default() };
+    let coded = shop.promote(Promotion { conditions: tier, ..ten() }).await;
+    let automatic = shop.promote(Promotion { conditions: first_order, ..named("first", None) }).await;
+    shop.replace_cart(&[("tea", 1)]).await;
+    let quoted = recorder.expect(200, quote("TEN")).await;
+    recorder.expect(201, checkout().json(&json!({ "quote_id": quoted["id"] }))).await;
+    shop.replace_cart(&[("tea", 1)]).await;
+    let quoted = recorder.expect(200, quote("TEN")).await;
+    shop.end(&coded).await;
+    recorder.expect(409, checkout().json(&json!({ "quote_id": quoted["id"] }))).await;
+    recorder.expect(409, quote("TEN")).await;
+    shop.end(&automatic).await;
+}
+
+/// Pays an order, refunds it, and cancels the order with the most lines. Returns the paid order.
 async fn change(recorder: &mut Recorder<'_, Shop>, largest: &Value) -> Value {
     let shop = recorder.shop;
     shop.priced_product("cocoa", euros(100)).await;
-    let cocoa = recorder.expect(201, order(&[("cocoa", 1)], "k8")).await;
-    // An earlier version opened the wallet in another currency than the shop's.
+    let addressed = json!({
+        "customer_id": "ann", "lines": [{ "product_id": "cocoa", "quantity": 1 }], "shipping_address": address(),
+    });
+    let cocoa = recorder.expect(201, order(&[], "k8").json(&addressed)).await;
+    // An earlier release opened the wallet in another currency than the shop's.
     shop.store_wallet(euros(150), &[]).await;
     let pay = on("POST /v1/orders/{id}/status", &cocoa).customer("ann").header("if-match", "\"1\"");
     recorder.expect(200, pay.json(&json!({ "to": "paid", "pay_from_wallet": true }))).await;
@@ -95,7 +135,8 @@ async fn change(recorder: &mut Recorder<'_, Shop>, largest: &Value) -> Value {
         let refund = on("POST /v1/orders/{id}/refunds", &cocoa).staff("sam").header("idempotency-key", "f1");
         recorder.expect(201, refund.json(&json!({ "amount": euros(40) }))).await;
     }
-    // The janitor returns the rest of the stock during the request, so the function reads the head.
+    // The janitor returns the rest of the stock during the request, so the function reads the head
+    // again.
     recorder.expect_paused(200, moved(largest, "cancelled"), "orders.give-back", shop.give_back(largest)).await;
     cocoa
 }

@@ -64,7 +64,7 @@ impl Shop {
         self.put(&stored(seed::product(id, price))).await;
     }
 
-    /// Retires a product, and revives it with another stock.
+    /// Retires a product, and revives it with this stock.
     pub async fn revive(&self, id: &str, stock: u64) {
         self.retire(id).await;
         let read = product::read_for_update(&ProductId::new(id).unwrap()).unwrap();
@@ -83,6 +83,11 @@ impl Shop {
         self.own().write(&cart::create(&cart, Instant::now()).unwrap()).await.unwrap().unwrap();
     }
 
+    /// Stores a cart of ann with these lines in place of the cart that she has.
+    pub async fn replace_cart(&self, lines: &[(&str, u64)]) {
+        self.put(&stored(seed::cart("ann", lines, 3_600))).await;
+    }
+
     /// Checks out the cart of ann.
     pub async fn check_out(&self, body: &Value) -> Answered {
         self.send(checkout().json(body)).await
@@ -92,7 +97,7 @@ impl Shop {
         self.own().get(&cart::get(&ann()).unwrap()).await.unwrap().is_some()
     }
 
-    /// Changes the setting of the limits of open orders.
+    /// Sets the limits of open orders in the shop's settings.
     pub async fn limit(&self, orders: &Value) {
         let values = json!({ "orders": orders }).to_string();
         let create = settings::create(&values, &"{}".to_owned(), &Born::new("born").unwrap(), Instant::now()).unwrap();
@@ -104,7 +109,7 @@ impl Shop {
         self.clock.fetch_add(seconds, Ordering::Relaxed);
     }
 
-    /// Returns ann's open orders with their largest lines.
+    /// Returns ann's list of open orders.
     pub async fn open_orders(&self) -> BTreeMap<OrderId, OpenOrder> {
         let open = self.own().get(&open::get(&ann()).unwrap()).await.unwrap();
         open.map(|open| open.data.entries).unwrap_or_default()
@@ -120,7 +125,8 @@ impl Shop {
         self.own().query(&open::lapsing(until).unwrap()).await.unwrap().items.len()
     }
 
-    /// Stores the wallet of ann: the balance of the wallet's first currency, then the others.
+    /// Stores the wallet of ann: the balance of the wallet's first currency, then the other
+    /// balances.
     pub async fn store_wallet(&self, balance: Money, others: &[Money]) {
         let others = others.iter().map(|money| (money.currency, money.amount)).collect();
         let Money { amount, currency } = balance;

@@ -52,7 +52,18 @@ async fn read(shop: &Shop, order: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn an_order_takes_exactly_the_legal_steps_and_returned_goods_are_in_stock_again() {
+async fn the_note_of_a_step_has_no_invisible_characters() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    let placed = at(&shop, "pending", "k").await;
+    let body = json!({ "to": "cancelled", "note": "ok \u{202e}by\u{2066} staff\u{200b}" });
+    let cancelled = shop.send(step(&placed, &body).customer("ann")).await;
+    assert_eq!(cancelled.status, 200, "{}", cancelled.body);
+    assert_eq!(cancelled.body["history"][1]["note"], "ok by staff");
+}
+
+#[tokio::test]
+async fn exactly_the_legal_steps_succeed_and_returned_goods_are_in_stock_again() {
     let shop = Shop::open().await;
     shop.product("tea", 1_000).await;
     for from in STATUSES {
@@ -97,6 +108,39 @@ async fn customers_may_only_pay_from_the_wallet_and_cancel_before_picking() {
 }
 
 #[tokio::test]
+async fn only_staff_cancel_a_sale_of_a_shop_or_an_invoiced_order() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    let mut sale = json!({ "customer_id": "ann", "lines": [{ "product_id": "tea", "quantity": 2 }] });
+    sale["store_id"] = json!("364");
+    let place = Call::new("POST /v1/orders").header("idempotency-key", "sale").json(&sale);
+    let sold = shop.send(place.staff("sam")).await;
+    assert_eq!(sold.status, 201, "{}", sold.body);
+    let invoiced = at(&shop, "paid", "invoiced").await;
+    let id = invoiced["id"].as_str().unwrap();
+    assert_eq!(shop.send(Call::new("POST /v1/orders/{id}/invoice").path("id", id).staff("sam")).await.status, 201);
+    let invoiced = shop.send(Call::new("GET /v1/orders/{id}").path("id", id).staff("sam")).await.body;
+    for order in [sold.body, invoiced] {
+        let cancel = || step(&order, &json!({ "to": "cancelled" }));
+        let refused = shop.send(cancel().customer("ann")).await;
+        assert_eq!((refused.status, refused.code()), (403, Some("forbidden")), "{}", refused.body);
+        assert_eq!(shop.send(cancel().staff("sam")).await.status, 200);
+    }
+    assert_eq!(shop.stock("tea").await, 10);
+
+    // A pending order with an invoice never lapses.
+    let pending = at(&shop, "pending", "waiting").await;
+    assert!(pending["lapses_at"].is_string(), "{pending}");
+    let id = pending["id"].as_str().unwrap();
+    assert_eq!(shop.send(Call::new("POST /v1/orders/{id}/invoice").path("id", id).staff("sam")).await.status, 201);
+    let invoiced = shop.send(Call::new("GET /v1/orders/{id}").path("id", id).staff("sam")).await.body;
+    assert_eq!((&invoiced["status"], invoiced.get("lapses_at")), (&json!("pending"), None));
+    let due = key_schema::order::open::lapsing(key_schema::instant::Instant::MAX).unwrap();
+    assert!(shop.own().query(&due).await.unwrap().items.is_empty());
+    assert_eq!(shop.send(moved(&invoiced, "paid")).await.status, 200);
+}
+
+#[tokio::test]
 async fn a_step_needs_the_current_version() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
@@ -111,7 +155,7 @@ async fn a_step_needs_the_current_version() {
 }
 
 #[tokio::test]
-async fn only_one_of_a_concurrent_payment_and_cancellation_takes_effect() {
+async fn either_a_payment_or_a_concurrent_cancellation_takes_effect_but_not_both() {
     for round in 0..5 {
         let shop = Shop::open().await;
         shop.product("tea", 10).await;

@@ -102,7 +102,7 @@ impl Club {
         club
     }
 
-    /// Creates the club. Staff create it for `ann`, `bob` is a member, and `eve` is not.
+    /// Creates the club as staff. `ann` is its admin, `bob` is a member, and `eve` is no member.
     pub async fn open() -> Self {
         let club = Self::empty(&["ann", "bob", "eve"]).await;
         let body = json!({ "id": CLUB, "name": "Chess" });

@@ -43,7 +43,7 @@ async fn an_admin_without_a_profile_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_customer_without_a_profile_cannot_found_an_organization_or_become_a_member() {
+async fn a_customer_without_a_profile_cannot_create_an_organization_or_become_a_member() {
     let club = Club::open().await;
     assert_eq!(club.refusal(found("X").customer("stranger")).await, hidden());
     club.delete_profile("eve").await;

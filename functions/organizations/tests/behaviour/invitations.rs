@@ -35,12 +35,12 @@ pub async fn named(club: &Club, customer: &str) -> usize {
 async fn invite_until(club: &Club, seconds: i64) {
     let call = put_member(CLUB, "eve", "member", None).customer("ann");
     club.expect(202, call).await;
-    // Invitations of an earlier version have no inviter.
+    // Invitations of an earlier release have no inviter.
     club.invite("eve", None, Instant::now().plus_seconds(seconds)).await;
 }
 
 #[tokio::test]
-async fn an_admin_invites_and_the_customer_becomes_a_member_by_accepting() {
+async fn an_admin_invites_a_customer_who_becomes_a_member_by_accepting() {
     let club = Club::open().await;
     club.expect(201, add_team(CLUB, "t").customer("ann")).await;
     let body = club.expect(202, put_member(CLUB, "eve", "admin", Some("t")).customer("ann")).await;
@@ -87,7 +87,7 @@ async fn role_and_team_come_from_the_invitation_and_an_acceptance_with_other_val
         assert_eq!((answer.status, &answer.body["errors"][0]["pointer"]), (422, &json!(pointer)));
     }
     // Callers cannot accept for another customer. An admin's request renews the invitation, and the
-    // request of another member is refused.
+    // request of a member who is not an admin is refused.
     assert_eq!(club.refusal(put_member(CLUB, "eve", "member", None).customer("bob")).await, (403, "forbidden".into()));
     club.expect(202, put_member(CLUB, "eve", "member", Some("t")).customer("ann")).await;
     assert!(!club.roles().await.contains_key("eve"));
@@ -102,7 +102,7 @@ async fn role_and_team_come_from_the_invitation_and_an_acceptance_with_other_val
 }
 
 #[tokio::test]
-async fn an_invitation_is_declined_or_withdrawn_and_then_gives_no_membership() {
+async fn a_declined_or_withdrawn_invitation_gives_no_membership() {
     let club = Club::open().await;
     for end in [
         uninvite(CLUB, "eve").customer("eve"),
@@ -195,7 +195,7 @@ async fn an_invitation_of_a_former_admin_is_void_until_an_admin_renews_it() {
         assert_eq!(club.roles().await["eve"].0, role);
         club.expect(204, remove_member(CLUB, "eve").staff("s1")).await;
     }
-    // An invitation of an earlier version has no inviter and can be accepted.
+    // An invitation of an earlier release has no inviter and can be accepted.
     club.expect(200, put_member(CLUB, "ann", "admin", None).staff("s1")).await;
     invite_until(&club, 60).await;
     club.expect(201, accept(CLUB, "eve").customer("eve")).await;
@@ -272,7 +272,7 @@ async fn a_customer_has_at_most_100_open_invitations_and_at_most_10_by_one_invit
     let (listed, requests) = club.all(&invitations_of("eve").customer("eve"), 30).await;
     assert_eq!(listed.len(), MAX_OF_CUSTOMER);
     assert!(requests.iter().all(|count| *count == 1), "{requests:?}");
-    // Staff can add the customer at the limit. A declined invitation makes room for another
+    // Staff can add the customer even at the limit. A declined invitation makes room for another
     // invitation.
     club.expect(200, put_member(CLUB, "eve", "member", None).staff("s1")).await;
     club.expect(204, uninvite(&sent[0].0, "eve").customer("eve")).await;
@@ -291,24 +291,29 @@ async fn one_of_many_concurrent_acceptances_begins_the_membership_and_the_member
         statuses.sort_unstable();
         assert_eq!(statuses, [vec![200; CLIENTS - 1], vec![201]].concat());
         club.expect(204, remove_member(CLUB, "eve").customer("eve")).await;
-        // If the former admin was counted twice, ann could leave.
+        // If eve was counted as two admins, ann could leave.
         assert_eq!(club.refusal(remove_member(CLUB, "ann").customer("ann")).await.1, "last_admin");
     }
 }
 
-/// If the acceptance is first, the membership stays. Otherwise there is no membership.
+/// If the acceptance runs first, the membership stays. Otherwise there is no membership.
 #[tokio::test]
-async fn exactly_one_of_a_concurrent_acceptance_and_withdrawal_takes_effect() {
+async fn either_an_acceptance_or_a_concurrent_withdrawal_takes_effect_but_not_both() {
     let club = Club::open().await;
     let mut outcomes = [0, 0];
     for round in 0..CLIENTS {
         club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;
-        let accepts = async {
-            tokio::time::sleep(Duration::from_millis(u64::try_from(round % 3).unwrap())).await;
-            club.settled(accept(CLUB, "eve").customer("eve")).await.status
-        };
+        let accepts = async { club.settled(accept(CLUB, "eve").customer("eve")).await.status };
         let withdraws = club.settled(uninvite(CLUB, "eve").customer("ann"));
-        let (accepted, withdrawn) = futures::future::join(accepts, withdraws).await;
+        // In the first two rounds one request follows the other, so that each outcome happens.
+        let (accepted, withdrawn) = match round {
+            0 => (accepts.await, withdraws.await),
+            1 => {
+                let withdrawn = withdraws.await;
+                (accepts.await, withdrawn)
+            }
+            _ => futures::future::join(accepts, withdraws).await,
+        };
         assert_eq!(withdrawn.status, 204);
         let is_member = club.roles().await.contains_key("eve");
         assert_eq!((is_member, accepted), if is_member { (true, 201) } else { (false, 404) });
@@ -318,11 +323,11 @@ async fn exactly_one_of_a_concurrent_acceptance_and_withdrawal_takes_effect() {
             club.expect(204, remove_member(CLUB, "eve").customer("ann")).await;
         }
     }
-    assert!(outcomes.iter().sum::<i32>() > 0, "{outcomes:?}");
+    assert!(outcomes.iter().all(|rounds| *rounds > 0), "{outcomes:?}");
 }
 
 #[tokio::test]
-async fn invitations_and_additions_at_once_never_leave_a_member_with_an_invitation() {
+async fn after_concurrent_invitations_and_additions_no_member_has_an_invitation() {
     let club = Club::open().await;
     let calls = (0..CLIENTS).map(|n| {
         let club = &club;

@@ -25,7 +25,7 @@ fn id(n: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_thousand_members_are_listed_once_each_with_two_requests_a_page() {
+async fn each_of_a_thousand_members_is_listed_once_and_a_page_takes_two_requests() {
     let club = Club::open().await;
     club.put_all((0..COUNT).map(|n| member(CLUB, &id(n), Instant::now()))).await;
     let (found, requests) = club.all(&members(CLUB).customer("bob"), 100).await;

@@ -55,7 +55,8 @@ async fn the_last_admin_neither_leaves_nor_becomes_a_mere_member() {
     assert_eq!(club.roles().await.into_keys().collect::<Vec<_>>(), ["bob"]);
 }
 
-/// Only an acceptance may omit the role. The request of an existing member keeps the role.
+/// The role may be missing, because a customer who accepts an invitation sends no role. If an
+/// existing member omits the role, the member keeps it.
 #[tokio::test]
 async fn a_members_own_request_without_a_role_keeps_the_role() {
     let club = Club::open().await;

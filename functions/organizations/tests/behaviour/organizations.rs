@@ -75,6 +75,22 @@ async fn a_name_changes_only_at_the_current_version() {
     }
 }
 
+/// An invited stranger reads the name.
+#[tokio::test]
+async fn a_name_has_visible_characters_only() {
+    let club = Club::open().await;
+    // The right-to-left override would show the end of this name in reverse.
+    let body = club.expect(201, found("Che\u{202E}ss \u{200B}club").customer("ann")).await;
+    assert_eq!(body["name"], "Chess club");
+    assert_eq!(club.expect(200, rename(CLUB, "G\u{2066}o", 1).customer("ann")).await["name"], "Go");
+    for bad in ["\u{2028}", "a\u{E000}", "\u{200B}", " ", "\u{202E} "] {
+        for call in [found(bad), rename(CLUB, bad, 2)] {
+            let answer = club.send(call.customer("ann")).await;
+            assert_eq!((answer.status, answer.pointers()), (422, vec!["/name"]), "{bad:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_customer_founds_no_more_organizations_a_day_than_the_quota() {
     let club = Club::empty(&["ann"]).await;

@@ -1,4 +1,4 @@
-//! Tests of the room for further invitations of an organization.
+//! Tests of the limit on an organization's open invitations.
 
 use key_schema::instant::Instant;
 use key_schema::organization::invitation::MAX_OF_ORGANIZATION;
@@ -7,7 +7,7 @@ use crate::club::{CLUB, Club, accept, add_team, found, put_member, uninvite};
 use crate::invitations::{invited, named};
 
 #[tokio::test]
-async fn void_invitations_of_a_former_admin_leave_room_for_others() {
+async fn void_invitations_of_a_former_admin_do_not_count_for_the_limit() {
     let club = Club::open().await;
     club.expect(200, put_member(CLUB, "bob", "admin", None).customer("ann")).await;
     for n in 0..MAX_OF_ORGANIZATION {
@@ -17,7 +17,7 @@ async fn void_invitations_of_a_former_admin_leave_room_for_others() {
     }
     let invite = || put_member(CLUB, "eve", "member", None).customer("ann");
     assert_eq!(club.refusal(invite()).await, (409, "too_many_invitations".into()));
-    // An admin's other changes leave the invitations as they are.
+    // While bob is an admin, the invitations by bob stay valid, even if bob's team changes.
     club.expect(201, add_team(CLUB, "t").customer("ann")).await;
     club.expect(200, put_member(CLUB, "bob", "admin", Some("t")).customer("ann")).await;
     assert_eq!(club.refusal(invite()).await, (409, "too_many_invitations".into()));
@@ -27,7 +27,7 @@ async fn void_invitations_of_a_former_admin_leave_room_for_others() {
     club.sign_up("zoe").await;
     club.expect(202, put_member(CLUB, "zoe", "member", None).customer("ann")).await;
     assert_eq!(club.refusal(invite()).await, (409, "too_many_invitations".into()));
-    // The invitations by bob are void, even when bob is an admin again.
+    // The invitations by bob are void, and remain void when bob is an admin again.
     for role in ["member", "admin"] {
         club.expect(200, put_member(CLUB, "bob", role, None).customer("ann")).await;
         club.expect(202, invite()).await;
@@ -36,13 +36,13 @@ async fn void_invitations_of_a_former_admin_leave_room_for_others() {
 
 /// An admin who is about to leave can invite many customers.
 #[tokio::test]
-async fn an_invitation_withdraws_the_void_ones_that_it_finds_and_is_made() {
+async fn a_new_invitation_succeeds_and_withdraws_void_invitations() {
     let club = Club::open().await;
     club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;
     for n in 0..520 {
         club.invite(&format!("customer-{n:03}"), Some("gone"), Instant::now().plus_seconds(60)).await;
     }
-    // The customer's list names the invitation and another one.
+    // adam has two invitations: a void invitation by bob, and a valid one to another organization.
     club.sign_up("adam").await;
     let other = club.expect(201, found("Go").customer("ann")).await["id"].as_str().unwrap().to_owned();
     club.expect(202, put_member(&other, "adam", "member", None).customer("ann")).await;
@@ -66,7 +66,7 @@ async fn an_invitation_withdraws_the_void_ones_that_it_finds_and_is_made() {
 }
 
 #[tokio::test]
-async fn a_renewal_of_a_valid_invitation_needs_no_room_and_reads_no_other_invitation() {
+async fn a_valid_invitation_is_renewed_at_the_limit_without_a_read_of_other_invitations() {
     let club = Club::open().await;
     club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;
     for n in 0..MAX_OF_ORGANIZATION {
@@ -75,7 +75,7 @@ async fn a_renewal_of_a_valid_invitation_needs_no_room_and_reads_no_other_invita
     let _ = club.app.table.meter().take();
     club.expect(202, put_member(CLUB, "eve", "admin", None).customer("ann")).await;
     assert!(club.app.table.meter().take().iter().all(|cost| cost.pattern.id != "invitations.open"));
-    // A void invitation does not count, so its renewal needs room.
+    // A void invitation does not count, so the limit applies to its renewal.
     club.sign_up("bill").await;
     club.invite("bill", Some("gone"), Instant::now().plus_seconds(60)).await;
     let renewal = club.refusal(put_member(CLUB, "bill", "member", None).customer("ann")).await;

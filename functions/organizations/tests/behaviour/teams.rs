@@ -23,6 +23,15 @@ async fn a_team_is_added_once_and_renamed_at_the_current_version() {
 }
 
 #[tokio::test]
+async fn the_name_of_a_team_has_no_invisible_characters() {
+    let club = Club::open().await;
+    club.expect(201, add_team(CLUB, TEAM).customer("ann")).await;
+    let renamed = club.expect(200, rename_team(CLUB, TEAM, "safe\u{202e}txt\u{200b}", 1).customer("ann")).await;
+    assert_eq!(renamed["name"], "safetxt");
+    assert_eq!(club.refusal(rename_team(CLUB, TEAM, "\u{200b}", 2).customer("ann")).await.0, 422);
+}
+
+#[tokio::test]
 async fn a_team_with_members_cannot_be_removed() {
     let club = Club::open().await;
     club.expect(201, add_team(CLUB, TEAM).customer("ann")).await;

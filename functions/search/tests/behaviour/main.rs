@@ -6,3 +6,4 @@ mod orders;
 mod products;
 mod registry;
 mod shop;
+mod variants;

@@ -1,6 +1,7 @@
 //! Tests of `GET /v1/search/orders`.
 
 use http_api::sample::Call;
+use search_index::OrderDocument;
 use serde_json::json;
 
 use crate::shop::{Shop, ids, order};
@@ -35,6 +36,15 @@ async fn staff_finds_orders_newest_first() {
             "total": 1, "next_cursor": null,
         })
     );
+}
+
+#[tokio::test]
+async fn a_found_order_shows_the_country_and_the_city_to_which_it_is_sent() {
+    let (country, city) = (Some("CH".to_owned()), Some("Zürich".to_owned()));
+    let sent = OrderDocument { destination_country: country, destination_city: city, ..order("o1", "c1", "paid", 1) };
+    let shop = Shop::with(&[], &[sent]).await;
+    let answer = shop.send(call(&[]).staff("s1")).await;
+    assert_eq!(answer.body["items"][0]["destination"], json!({ "country": "CH", "city": "Zürich" }));
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ async fn punctuation_and_emoji_alone_find_nothing_and_do_not_affect_other_words(
             (200, &json!(0), &json!([])),
             "{nothing}"
         );
-        assert_eq!(answer.body["facets"], json!({"category": [], "brand": []}), "{nothing}");
+        assert_eq!(answer.body["facets"], json!({"category": [], "category_levels": [], "brand": []}), "{nothing}");
     }
     assert_eq!(shop.ids(&[("q", "& strawberry !"), ("sort", "name")]).await, ["p3"]);
     assert_eq!(shop.ids(&[("q", "the hose")]).await, ["p4"]);
@@ -48,6 +48,7 @@ async fn a_hit_is_a_product_with_its_score_and_its_marked_words() {
     ice.package_size = Some("22 LB".into());
     ice.summary = "Cold & <clear> ice".into();
     (ice.in_stock, ice.rating_sum, ice.rating_count) = (true, 13, 3);
+    ice.thumbnail = Some("m1".to_owned());
     let shop = Shop::with(&[ice], &[]).await;
     let answer = shop.products(&[("q", "ice")]).await;
     let mut item = answer.body["items"][0].clone();
@@ -59,7 +60,7 @@ async fn a_hit_is_a_product_with_its_score_and_its_marked_words() {
             "id": "p1", "name": "Crushed ice", "brand": "Private", "package_size": "22 LB",
             "category_path": ["GROCERY", "FRZN ICE"], "price": {"amount": 129, "currency": "USD"},
             "summary": "Cold & <clear> ice",
-            "in_stock": true, "rating": {"average": 4.33, "count": 3},
+            "thumbnail": "/v1/products/p1/pictures/m1", "in_stock": true, "rating": {"average": 4.33, "count": 3},
             "highlights": {"name": ["Crushed <em>ice</em>"], "summary": ["Cold &amp; &lt;clear&gt; <em>ice</em>"]},
         })
     );
@@ -73,6 +74,13 @@ async fn facets_count_all_hits_and_their_values_work_as_filters() {
     let facets = shop.products(&[("limit", "1")]).await.body["facets"].clone();
     assert_eq!(facets["brand"], json!([{"value": "National", "count": 2}, {"value": "Private", "count": 2}]));
     assert_eq!(facets["category"][0], json!({"value": "GROCERY", "count": 3}));
+    for (level, values) in (1..).zip(facets["category_levels"].as_array().unwrap()) {
+        assert_eq!(values["level"], level);
+        let all = facets["category"].as_array().unwrap().iter();
+        let of_level = all.filter(|facet| facet["value"].as_str().unwrap().split(" / ").count() == level);
+        assert_eq!(values["values"].as_array().unwrap().iter().collect::<Vec<_>>(), of_level.collect::<Vec<_>>());
+    }
+    assert_eq!(facets["category_levels"][0]["values"][0], facets["category"][0]);
     for facet in facets["category"].as_array().unwrap() {
         let followed = shop.ids(&[("category", facet["value"].as_str().unwrap())]).await;
         assert_eq!(followed.len() as u64, facet["count"].as_u64().unwrap());
@@ -107,10 +115,17 @@ async fn a_product_without_reviews_has_no_average() {
 }
 
 #[tokio::test]
-async fn filters_and_orders_select_and_sort_the_hits() {
-    let shop = Shop::with(&shelf(), &[]).await;
+async fn filters_select_the_hits_and_the_sort_parameter_sorts_them() {
+    let mut shelf = shelf();
+    shelf[2].in_stock = true;
+    let shop = Shop::with(&shelf, &[]).await;
     for (query, expected) in [
         (&[("category", "GROCERY~FRZN_20ICE"), ("sort", "name")][..], &["p1", "p2"][..]),
+        (&[("category", "GARDEN"), ("category", "GROCERY / DAIRY"), ("sort", "price")], &["p3", "p4"]),
+        (&[("brand", "National"), ("brand", "Private"), ("max_price", "200"), ("sort", "price")], &["p2", "p1"]),
+        (&[("brand", "National"), ("category", "GARDEN")], &[]),
+        (&[("in_stock", "true")], &["p3"]),
+        (&[("in_stock", "false"), ("sort", "price")], &["p2", "p1", "p4"]),
         (&[("category", "GROCERY"), ("sort", "-price")], &["p3", "p1", "p2"]),
         (&[("category", "GROCER")], &[]),
         (&[("brand", "Private"), ("sort", "price")], &["p1", "p4"]),
@@ -126,7 +141,7 @@ async fn filters_and_orders_select_and_sort_the_hits() {
 }
 
 #[tokio::test]
-async fn pages_in_every_order_leave_no_gap_and_repeat_no_product() {
+async fn pages_in_every_sort_order_leave_no_gap_and_repeat_no_product() {
     let many: Vec<_> =
         (0..23).map(|n| product(&format!("p{n:02}"), "Ice \"é\"", "Private", &["GROCERY"], n % 5)).collect();
     let shop = Shop::with(&many, &[]).await;
@@ -205,6 +220,7 @@ async fn a_cursor_is_valid_only_for_its_parameters() {
         &[("q", "ice"), ("sort", "price"), ("brand", "Private"), ("cursor", &cursor)],
         &[("q", "ice"), ("sort", "price"), ("min_price", "1"), ("cursor", &cursor)],
         &[("q", "ice"), ("sort", "price"), ("category", "GARDEN"), ("cursor", &cursor)],
+        &[("q", "ice"), ("sort", "price"), ("in_stock", "false"), ("cursor", &cursor)],
         &[("q", "ice"), ("sort", "price"), ("cursor", "AAAA")],
     ] {
         let answer = shop.products(other).await;
@@ -230,6 +246,9 @@ async fn a_bad_parameter_is_refused() {
         &[("category", "")],
         &[("category", "A\u{1}B")],
         &[("brand", "")],
+        &[("brand", "x"); 11],
+        &[("in_stock", "yes")],
+        &[("in_stock", "true"), ("in_stock", "true")],
         &[("q", &long)],
         &[("q", &wordy)],
         &[("q", "a"), ("q", "b")],
@@ -245,7 +264,7 @@ async fn a_search_in_a_shop_without_products_finds_no_product() {
     assert_eq!(answer.status, 200, "{}", answer.body);
     assert_eq!(
         answer.body,
-        json!({"items": [], "facets": {"category": [], "brand": []}, "total": 0, "next_cursor": null})
+        json!({"items": [], "facets": {"category": [], "category_levels": [], "brand": []}, "total": 0, "next_cursor": null})
     );
 }
 

@@ -19,7 +19,7 @@ async fn the_routes_read_only_the_revocation_of_the_callers_sign_in() {
     for (route, found) in [("GET /v1/search/products", "p1"), ("GET /v1/search/orders", "o1")] {
         assert_eq!(ids(&shop.send(Call::new(route).staff("s1")).await), [found]);
         assert_eq!(shop.app.table.meter().take(), [], "{route}");
-        // The function caches a sign-in, so each route gets a token of another sign-in.
+        // The function caches sign-ins, so the token for each route has a different sign-in.
         let claims = json!({ "sub": "s1", "cognito:groups": "[staff]", "sid": route });
         assert_eq!(ids(&shop.send(Call::new(route).claims(claims)).await), [found]);
         let used = shop.app.table.meter().take();

@@ -11,7 +11,8 @@ use key_schema::cursor::Cursors;
 use key_schema::product::CategoryPath;
 use search::{App, routes};
 use search_index::{
-    BulkOperation, BulkOutcome, Limits, OrderDocument, ProductDocument, SearchClient, SearchConfig, document_id,
+    BulkOperation, BulkOutcome, Collection, Limits, OrderDocument, ProductDocument, SearchClient, SearchConfig,
+    document_id,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -36,15 +37,14 @@ impl Shop {
         Self { app: app(server.url(), limits()), server: Some(server) }
     }
 
-    /// Returns a shop whose client stops waiting for a response before a timeout fault of the
-    /// engine ends.
+    /// Opens a shop whose client stops waiting before a timeout fault of the engine ends.
     pub async fn impatient() -> Self {
         let server = SearchServer::start(None).await.unwrap();
         let limits = Limits { attempt: Duration::from_secs(1), ..limits() };
         Self { app: app(server.url(), limits), server: Some(server) }
     }
 
-    /// Opens an engine that gives this response to every request.
+    /// Opens a shop whose engine gives this response to every request.
     pub async fn refusing(status: u16, body: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
@@ -73,6 +73,14 @@ impl Shop {
 
     pub async fn send(&self, call: Call) -> Answered {
         call.send(&routes(), &self.app).await
+    }
+
+    /// Removes a product's document.
+    pub async fn remove(&self, id: &str) {
+        let gone = BulkOperation::tombstone(Collection::Products, document_id(id, "P"), 2, "2017-01-02T00:00:00.000Z");
+        let outcomes = self.app.client.bulk(&[gone.unwrap()]).await.unwrap();
+        assert!(outcomes.iter().all(BulkOutcome::is_durable), "{outcomes:?}");
+        self.app.client.refresh().await.unwrap();
     }
 
     /// Searches products without a login.
@@ -129,10 +137,15 @@ pub fn product(id: &str, name: &str, brand: &str, path: &[&str], price: i64) -> 
         price_amount: price,
         price_currency: "USD".into(),
         summary: String::new(),
+        thumbnail: None,
         in_stock: false,
         rating_sum: 0,
         rating_count: 0,
         created_at: format!("2017-01-01T00:00:{:02}.000Z", price % 60),
+        parent: None,
+        options: Vec::new(),
+        group: id.into(),
+        has_variants: false,
         version: 1,
         deleted: false,
     }
@@ -144,6 +157,8 @@ pub fn order(id: &str, customer: &str, status: &str, second: u32) -> OrderDocume
         reference: Some(format!("R-{id}")),
         customer_id: customer.into(),
         store_id: None,
+        destination_country: None,
+        destination_city: None,
         status: status.into(),
         total_amount: 2580,
         total_currency: "USD".into(),

@@ -42,7 +42,7 @@ async fn cached_settings_cost_no_request_and_a_response_states_its_maximum_age()
 }
 
 #[tokio::test]
-async fn a_clock_that_was_set_back_prolongs_no_cached_settings() {
+async fn a_clock_that_is_set_back_does_not_prolong_the_life_of_cached_settings() {
     let shop = Shop::open().await;
     let (one, other) = (shop.function(), shop.function());
     assert_eq!(other.version().await, 0);

@@ -5,4 +5,6 @@
 mod cache;
 mod changes;
 mod copies;
+mod promotions;
+mod rules;
 mod shop;

@@ -4,10 +4,12 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use fixture::seed::stored;
 use fixture::{Harness, TestTable};
 use http_api::sample::{Answered, Call};
 use http_api::{Services, SettingsCache};
 use key_schema::instant::Instant;
+use key_schema::pricing::TaxRule;
 use serde_json::Value;
 
 pub struct Shop {
@@ -38,6 +40,21 @@ impl Shop {
     pub async fn open() -> Self {
         let millis = Arc::new(AtomicI64::new(1_795_176_000_000));
         Self { test: Arc::new(TestTable::create().await), millis }
+    }
+
+    /// Stores tax rules, each with a category of its own.
+    pub async fn store_tax_rules(&self, count: usize) {
+        for n in 0..count {
+            self.put(&stored(TaxRule {
+                id: format!("t{n}").parse().unwrap(),
+                country: "DE".parse().unwrap(),
+                region: None,
+                category: format!("c{n}").parse().unwrap(),
+                rate_millionths: 1,
+                included: true,
+            }))
+            .await;
+        }
     }
 
     /// Creates a function that has just started.
@@ -82,7 +99,7 @@ impl Function {
         answer
     }
 
-    /// Returns the public version.
+    /// Returns the version of the public settings.
     pub async fn version(&self) -> u64 {
         self.send(get()).await.version().unwrap()
     }

@@ -15,7 +15,7 @@ const ADDITIONS: u64 = 4;
 /// counter, the splitter doubles its shards, and half of the writes use the new shard. At any
 /// moment the sum contains all acknowledged additions, and no addition that has not begun.
 #[tokio::test]
-async fn a_counter_is_right_before_during_and_after_the_split_that_its_throttles_cause() {
+async fn throttles_split_a_counter_and_its_sum_is_always_right() {
     let watch = Watch::begin().await;
     assert!(watch.add("views").await);
     assert_eq!(watch.round(Instant::now()).await.split, 0);
@@ -41,14 +41,17 @@ async fn a_counter_is_right_before_during_and_after_the_split_that_its_throttles
             let after = begun.load(Ordering::SeqCst);
             // The table may throttle the read, too. Then there is nothing to compare.
             if let Ok((value, shards)) = read {
-                assert!((before..=after).contains(&value), "{value} is not from {before} to {after}, of {shards}");
+                assert!(
+                    (before..=after).contains(&value),
+                    "the sum of {shards} shards is {value}, but must be from {before} to {after}"
+                );
             }
             seen_split += watch.round(Instant::now()).await.split;
         }
         seen_split
     };
     let (_, splits) = join(join_all((0..WRITERS).map(writer)), reader).await;
-    assert!(splits >= 1, "the splitter split the counter, not a writer");
+    assert!(splits >= 1, "no round of the splitter split the counter");
     watch.test.faults().clear();
     let (value, shards) = watch.count("views").await;
     assert_eq!((value, shards), (1 + WRITERS * ADDITIONS, 1 << splits), "after");

@@ -30,7 +30,7 @@ async fn a_report_is_requested_again_while_cloudwatch_is_busy_or_broken() {
 }
 
 #[tokio::test]
-async fn without_a_report_the_round_fails_in_time_and_the_next_does_its_work() {
+async fn without_a_report_a_round_fails_in_time_and_the_next_round_does_its_work() {
     let watch = failing(FaultKind::Throttle, None).await;
     let began = time::Instant::now();
     let error = watch.round_at(minute(1)).await.unwrap_err();
@@ -64,7 +64,7 @@ async fn a_table_without_a_rule_is_reported_as_an_error() {
 }
 
 #[tokio::test]
-async fn a_missing_rule_is_refused_without_a_retry() {
+async fn a_request_for_a_missing_rule_fails_and_is_not_repeated() {
     let watch = Watch::begin().await;
     let cloudwatch = crate::watch::cloudwatch(watch.insights.url());
     let began = time::Instant::now();
@@ -77,7 +77,7 @@ async fn a_missing_rule_is_refused_without_a_retry() {
 }
 
 #[tokio::test]
-async fn a_counter_that_cannot_be_split_is_counted_and_split_the_next_minute() {
+async fn a_split_that_fails_is_counted_and_repeated_in_the_next_minute() {
     let watch = Watch::begin().await;
     for counter in ["views", "sales"] {
         watch.throttle(&partition(counter, false), minute(0), 50);

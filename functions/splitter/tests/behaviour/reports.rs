@@ -14,7 +14,7 @@ use crate::watch::{minute, name, partition};
 /// `aws cloudwatch get-insight-rule-report`. Times have the form of the JSON protocol.
 const DOCUMENTED: &str = include_str!("../documented/get-insight-rule-report.json");
 
-/// Returns the start of a minute of that response.
+/// Returns the start of a minute of the documented response.
 fn documented(number: i64) -> Instant {
     Instant::EPOCH.plus_seconds(1_795_129_200 + 60 * number)
 }
@@ -34,7 +34,7 @@ fn a_documented_report_gives_the_last_hot_minute_of_each_counter() {
     let expected = [(name("a#b"), documented(0)), (name("product:1082185"), documented(1))];
     assert_eq!(hot(&report, documented(2)), expected);
     assert_eq!(hot(&report, documented(1)), expected);
-    // Later the first minute is outside the window, and then both minutes are.
+    // At minute 6 only the first hot minute is outside the window. At minute 7 both are.
     assert_eq!(hot(&report, documented(6)), [(name("product:1082185"), documented(1))]);
     assert_eq!(hot(&report, documented(7)), []);
     // A point from the future is ignored.
@@ -85,7 +85,14 @@ fn an_invalid_entry_of_a_report_is_ignored_and_hides_no_other_entry() {
 }
 
 #[test]
-fn a_window_has_the_last_five_whole_minutes_and_the_current_one() {
+fn the_counter_of_invoices_is_never_split() {
+    let keys = json!([partition("invoices", false)]);
+    let report = json!({"Contributors": [contributor(&keys, &json!(minute(0).as_seconds()), &json!(10))]});
+    assert_eq!(hot(&report, minute(1)), []);
+}
+
+#[test]
+fn a_window_has_the_last_five_whole_minutes_and_the_current_minute() {
     let at = minute(9).as_seconds();
     assert_eq!(window(minute(9)), (at - 300, at));
     assert_eq!(window(minute(9).plus_seconds(59)), (at - 300, at + 59));
@@ -93,7 +100,7 @@ fn a_window_has_the_last_five_whole_minutes_and_the_current_one() {
 
 proptest! {
     #[test]
-    fn the_key_of_every_shard_gives_its_counter_back(text in "\\PC{1,40}") {
+    fn the_name_of_a_counter_can_be_read_from_the_key_of_every_shard(text in "\\PC{1,40}") {
         let Ok(name) = CounterName::new(text.as_str()) else { return Ok(()) };
         let keys = json!([partition(&text, false)]);
         let report = json!({"Contributors": [contributor(&keys, &json!(minute(0).as_seconds()), &json!(10))]});

@@ -31,7 +31,7 @@ async fn a_throttled_counter_is_split_and_other_throttled_keys_are_left_alone() 
 }
 
 #[tokio::test]
-async fn requests_of_all_shards_of_a_counter_count_together() {
+async fn the_throttles_of_a_counters_shards_are_added_up() {
     let watch = Watch::begin().await;
     watch.throttle(&partition("views", false), minute(0), 10);
     watch.round(minute(0).plus_seconds(30)).await;
@@ -41,7 +41,7 @@ async fn requests_of_all_shards_of_a_counter_count_together() {
     watch.throttle(&first, minute(1), 5);
     watch.throttle(&second, minute(1), 4);
     let now = minute(1).plus_seconds(30);
-    assert_eq!(watch.round(now).await.hot, 1, "the previous minute is reported");
+    assert_eq!(watch.round(now).await.hot, 1, "only the previous minute is hot");
     assert_eq!(watch.shards("views").await, 2);
     watch.throttle(&second, minute(1), 1);
     watch.round(now).await;
@@ -121,7 +121,7 @@ async fn a_round_uses_exactly_the_patterns_that_the_function_declares_and_costs_
     let used: BTreeSet<&str> = costs.iter().map(|cost| cost.pattern.id).collect();
     assert_eq!(used, splitter::PATTERNS.iter().map(|pattern| pattern.id).collect());
     assert!(costs.iter().all(|cost| cost.requests == 1), "{costs:?}");
-    // If the counter was split after the minute, the round only reads its head.
+    // If the counter was split after the throttled minute, the round only reads the counter's head.
     watch.round(minute(1)).await;
     let costs: Vec<_> = watch.splitter.costs().iter().map(|cost| (cost.pattern.id, cost.requests)).collect();
     assert_eq!(costs, [("counters.head", 1)]);

@@ -68,7 +68,7 @@ impl Watch {
         self.round_at(now).await.unwrap()
     }
 
-    /// Counts this many throttled requests of a partition in the minute that begins at `minute`.
+    /// Records this many throttled requests of a partition in the minute that begins at `minute`.
     pub fn throttle(&self, partition: &str, minute: Instant, requests: usize) {
         for _ in 0..requests {
             self.throttles.record_at(partition, minute.as_seconds());
@@ -81,7 +81,8 @@ impl Watch {
         self.test.faults().add_to_keys(fault, partition).unwrap();
     }
 
-    /// Adds 1 as the route of counters does, to each shard in turn. Returns false after a refusal.
+    /// Adds 1 to a counter, as the route of counters does. Each call uses the next shard. Returns
+    /// false after a refusal.
     pub async fn add(&self, counter: &str) -> bool {
         let name = name(counter);
         let Ok(head) = self.table.get(&counter::head(&name).unwrap()).await else { return false };
@@ -107,7 +108,7 @@ impl Watch {
         Ok((values.sum(), counter::shards(head.as_ref()).into()))
     }
 
-    /// Reads the value and the number of shards of a counter, which must succeed.
+    /// Reads the value and the number of shards of a counter. The read must succeed.
     pub async fn count(&self, counter: &str) -> (u64, u64) {
         self.try_count(counter).await.unwrap()
     }

@@ -1,5 +1,6 @@
-//! Sets the copies of stock and rating on a product, which its search document needs.
-//! [`key_schema::product::copies`] explains why they converge, and why most records need no copy.
+//! Copies stock and rating from their own items to the product's item, because the product's search
+//! document needs them. [`key_schema::product::copies`] explains why the copies converge, and why
+//! most stream records cause no copy.
 
 use key_schema::entity::AnyEntity;
 use key_schema::item::Stored;

@@ -1,8 +1,8 @@
 //! Copies of a product in the lists of further categories. [`key_schema::membership`] explains why
 //! they converge to the newest state.
 //!
-//! The memberships are read strongly after the record arrives. A membership that is created later
-//! already contains the record's version of the product, or a newer one.
+//! The memberships are read with strong consistency after the record arrives. A membership that is
+//! created later already contains the record's version of the product, or a newer version.
 
 use key_schema::entity::AnyEntity;
 use key_schema::item::Stored;

@@ -3,23 +3,25 @@
 //! - From an order the sink derives sales rows, counters of products and totals of places
 //!   ([`sales`]). They are exact, because one transaction writes each row and its effect on the
 //!   counters.
-//! - From a stock and review statistics it derives the copies on the product for the search
-//!   document ([`copies`]). They are exact, because a copy is replaced only by a copy with a higher
-//!   `rev` of its source.
+//! - From a product's stock and review statistics it derives the copies in the product's item, for
+//!   the search document ([`copies`]). They are exact, because a copy is replaced only by a copy
+//!   with a higher `rev` of its source.
 //! - From counts of sales, views and likes it derives the ranks of leaderboards ([`ranks`]). They
-//!   are exact for the same reason. The `rev` of a rank is the sum of the `rev` of its sources.
-//! - From a product it derives its entries in further categories ([`memberships`]), which are
-//!   copies, too.
+//!   are exact for the same reason as the copies. The `rev` of a rank is the sum of the `rev` of
+//!   its sources.
+//! - From a product it derives the product's entries in further categories ([`memberships`]), which
+//!   are copies, too. The same holds for a variant in the list of its parent ([`variants`]).
 //!
 //! Copies use the record's own image, because an image that is older than the copy changes nothing.
-//! Counters use the result of a read, because the sink adds the difference to the table's current
-//! state.
+//! Counters use the result of a read, because the sink adds only the difference between the new
+//! rows and the rows in the table.
 
 mod copies;
 mod memberships;
 mod ranks;
 mod sales;
 mod turns;
+mod variants;
 
 use std::sync::Arc;
 
@@ -61,11 +63,13 @@ impl<I: Items> Derived<I> {
             }
             Some(AnyEntity::Stock(stock)) => copies::stock(table, change, stock).await,
             Some(AnyEntity::ReviewStats(stats)) => copies::rating(table, change, stats).await,
-            Some(AnyEntity::Product(product)) => memberships::refresh(table, change, product).await,
-            Some(AnyEntity::ProductSales(sales)) => ranks::sales(table, sales).await,
+            Some(AnyEntity::Product(product)) => {
+                variants::refresh(table, change, product).await?;
+                memberships::refresh(table, change, product).await
+            }
             Some(AnyEntity::LikeCount(likes)) => ranks::likes(table, likes).await,
             Some(AnyEntity::Tally(tally)) => ranks::tally(table, tally).await,
-            // A removal by an operator derives nothing. The sales rows remain, because they are
+            // The sink derives nothing from a removal. The sales rows remain, because they are
             // accounting records.
             _ => Ok(()),
         }

@@ -1,24 +1,17 @@
-//! The ranks of products on leaderboards: sums of counts, whose order the boards show.
-//! [`key_schema::leaderboard`] explains why they converge.
+//! The ranks of products on leaderboards. A rank is a sum of counts, and a board sorts its products
+//! by rank. [`key_schema::leaderboard`] explains why the ranks converge.
 
 use key_schema::instant::Instant;
 use key_schema::item::{Meta, Stored};
 use key_schema::leaderboard::{self, Board, Period, Rank, Tally};
 use key_schema::like::{self, LikeCount};
-use key_schema::product::ProductSales;
 
 use super::{DeriveError, copy};
 use crate::ports::Items;
 
-/// The seconds before the tallies of a week expire in which the consumer no longer sums them. It
+/// The consumer stops summing a week's tallies this many seconds before they expire. The margin
 /// covers the difference between clocks, so that no sum misses a tally that DynamoDB has removed.
 const MARGIN_SECONDS: i64 = 24 * 60 * 60;
-
-/// Ranks a product by its sales of all time, which one item counts.
-pub(super) async fn sales<I: Items>(table: &I, sales: &Stored<ProductSales>) -> Result<(), DeriveError> {
-    let quantity = i64::try_from(sales.quantity).unwrap_or(i64::MAX);
-    place(table, Rank::sum(Board::Sales, &sales.product_id, Period::All, [(&sales.meta, quantity)])).await
-}
 
 /// Ranks a product by its likes of all time.
 pub(super) async fn likes<I: Items>(table: &I, changed: &LikeCount) -> Result<(), DeriveError> {
@@ -28,8 +21,8 @@ pub(super) async fn likes<I: Items>(table: &I, changed: &LikeCount) -> Result<()
     place(table, Rank::sum(Board::Likes, product, Period::All, counts)).await
 }
 
-/// Ranks a product by the tallies of a day, and of the day's week. The views of all time have one
-/// tally.
+/// Ranks a product by the tallies of a day and of the day's week, or by the only tally of all
+/// time.
 pub(super) async fn tally<I: Items>(table: &I, changed: &Stored<Tally>) -> Result<(), DeriveError> {
     let (board, product) = (changed.board, &changed.product_id);
     let Period::Day(day) = changed.period else {
@@ -51,7 +44,7 @@ fn counted(tally: &Stored<Tally>) -> (&Meta, i64) {
 async fn place<I: Items>(table: &I, rank: Option<Stored<Rank>>) -> Result<(), DeriveError> {
     match rank {
         Some(rank) => copy(table, &leaderboard::place(&rank)?).await,
-        // An operator has removed the counts since the record.
+        // An operator has removed the counts since the record was written.
         None => Ok(()),
     }
 }

@@ -3,30 +3,32 @@
 //! # Why the rows converge
 //!
 //! The rows of an order are a function of its head and its lines ([`key_schema::sales::derive`]).
-//! Lines never change. The consumer does not take the head from the record, but reads it strongly.
-//! So a record that arrives twice, late or out of order derives the order's *current* state.
+//! Lines never change. The consumer does not take the head from the record, but reads it with
+//! strong consistency. So a record that arrives twice, late or out of order derives the order's
+//! *current* state.
 //!
 //! A row has the head's `rev` and replaces only an older row. If two consumers read different
 //! heads, the newer head wins, whichever consumer writes last. Each relevant change of the head
-//! has a record, which Lambda delivers after the change. So the newest relevant head is derived at
-//! least once. Rows are never deleted. The rows of a cancelled order remain and are marked as
-//! reversed. Their `rev` refuses older rows.
+//! has a record, which Lambda delivers after the change. So rows are derived at least once from the
+//! newest relevant head. Rows are never deleted. The rows of a cancelled order remain and are
+//! marked as reversed. Because of their `rev`, no older row replaces them.
 //!
 //! The shop never removes an order before it expires. After its expiry, or its removal by an
 //! operator, there is no head. The rows remain, because they are accounting records.
 //!
 //! # Why nothing is counted twice
 //!
-//! The consumer reads an order's rows strongly. One transaction writes a row, on the condition that
-//! it is unchanged, and adds the difference to the counters ([`key_schema::sales::apply`]). If
-//! another consumer has changed the row, this consumer writes nothing and reads again. So a counter
-//! is the sum of its rows at any moment and after any crash. A large order takes several
-//! transactions.
+//! The consumer reads an order's rows with strong consistency. One transaction writes a row, on the
+//! condition that it is unchanged, and adds the difference to the counters
+//! ([`key_schema::sales::apply`]). If another consumer has changed the row, this consumer writes
+//! nothing and reads again. So a counter is the sum of its rows at any moment and after any crash.
+//! A large order takes several transactions.
 
 use std::time::Duration;
 
 use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
+use key_schema::instant::Instant as Timestamp;
 use key_schema::item::Stored;
 use key_schema::key::Key;
 use key_schema::order::{self, Order, OrderStatus};
@@ -49,11 +51,14 @@ const ATTEMPTS: usize = 8;
 /// and leaves enough of the function's 60 s to the later orders.
 const BUDGET: Duration = Duration::from_secs(30);
 
-/// Returns whether the change may have affected the order's sales. The order became visible, or
-/// began or ceased to count as sold.
+/// Returns whether the change may have affected the order's sales. A change affects them if the
+/// order became visible, or if it began or ceased to count as sold or as shipped.
 pub(super) fn affects_sales(old: Option<&AnyEntity>, new: &Order) -> bool {
     match old {
-        Some(AnyEntity::Order(old)) => old.status.is_sale() != new.status.is_sale(),
+        Some(AnyEntity::Order(old)) => {
+            old.status.is_sale() != new.status.is_sale() || old.status.is_shipped() != new.status.is_shipped()
+        }
+
         // The order is new, or its old image cannot be read.
         _ => new.status != OrderStatus::Placing,
     }
@@ -79,7 +84,7 @@ pub(super) async fn derive<I: Items>(table: &I, turns: &Turns, id: &OrderId) -> 
 
 #[derive(Debug, PartialEq, Eq)]
 enum Attempt {
-    /// The table holds all rows, at this state or a newer one.
+    /// The table holds all rows in the state of this head, or in a newer state.
     Done,
     /// Another consumer changed the rows after this consumer read them.
     Overtaken,
@@ -93,7 +98,7 @@ async fn attempt<I: Items>(table: &I, turns: &Turns, id: &OrderId) -> Result<Att
         Some(place) => place.data.clone(),
         None => counted_at(table, &head).await?,
     };
-    for transaction in sales::apply(&head, &lines, &seen, place)? {
+    for transaction in sales::apply(&head, &lines, &seen, place, Timestamp::now())? {
         let _turn = turns.take(counters(&transaction)).await;
         match table.transact(&transaction).await? {
             Ok(()) => telemetry::crash_point("stream.derived.applied"),
@@ -103,7 +108,7 @@ async fn attempt<I: Items>(table: &I, turns: &Turns, id: &OrderId) -> Result<Att
     Ok(Attempt::Done)
 }
 
-/// Returns the place in which a new order counts: the current place of its shop.
+/// Returns the place in which a new order is counted: the current place of its shop.
 async fn counted_at<I: Items>(table: &I, head: &Stored<Order>) -> Result<SalePlace, DeriveError> {
     let store_id = place::store_of(head);
     let store = table.get(&place::read_for_update(&store_id)?).await?;

@@ -11,8 +11,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use key_schema::key::Key;
 use tokio::sync::{Mutex, MutexGuard};
 
-/// The number of locks. A hash maps a counter to a lock. If two counters have one lock, their
-/// transactions only wait for each other.
+/// The number of locks. A hash maps each counter to a lock. If two counters share a lock, their
+/// transactions wait for each other without need, but nothing else changes.
 const SLOTS: usize = 64;
 
 /// The turns of one consumer.

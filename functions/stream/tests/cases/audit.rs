@@ -96,7 +96,7 @@ fn cart() -> Stored<Cart> {
     Stored { meta: meta(3), data }
 }
 
-/// Returns the record of a removal by DynamoDB, in Lambda's spelling.
+/// Returns the record of a removal by DynamoDB, whose identity is in Lambda's spelling.
 fn expire<T: Entity>(sequence: &str, old: &Stored<T>) -> Value {
     by(remove(sequence, old), json!({"type": "Service", "principalId": "dynamodb.amazonaws.com"}))
 }
@@ -107,7 +107,7 @@ fn by(mut record: Value, identity: Value) -> Value {
 }
 
 #[tokio::test]
-async fn case_32_an_expiry_that_is_delivered_again_is_one_object_and_one_entry() {
+async fn case_32_an_expiry_that_is_delivered_again_creates_one_object_and_one_entry() {
     let shop = Shop::open().await;
     let session = session("s1");
     for _ in 0..3 {
@@ -235,7 +235,7 @@ async fn an_audit_entry_names_no_customer() {
 }
 
 #[tokio::test]
-async fn a_retired_order_is_archived_item_by_item_and_recorded_by_its_head() {
+async fn every_item_of_a_retired_order_is_archived_but_only_its_head_is_recorded() {
     let shop = Shop::open().await;
     let gone = Some("2017-01-01T11:00:00.000Z".parse().unwrap());
     let mut head = order("o1", OrderStatus::Delivered, 6, 1);

@@ -1,4 +1,4 @@
-//! Tests of batches: the response, the attempted records and the unfinished ones.
+//! Tests of batches: the response, the attempted records and the unfinished records.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -51,7 +51,7 @@ async fn case_04_when_all_records_fail_the_answer_is_the_first_sequence_number_a
 }
 
 #[tokio::test]
-async fn case_05_the_answer_names_the_earlier_record_of_two_failing_sinks() {
+async fn case_05_when_two_sinks_fail_the_answer_names_the_earlier_failed_record() {
     let sinks = [Scripted::failing("one", &["4"]), Scripted::failing("two", &["2"])];
     let (consumer, _) = consumer(sinks.iter().map(Scripted::boxed));
     assert_eq!(earliest(&consumer, &five()).await.as_deref(), Some("2"));
@@ -182,7 +182,7 @@ async fn a_malformed_record_is_quarantined_even_while_a_sink_hangs() {
 }
 
 #[tokio::test]
-async fn items_are_processed_concurrently_up_to_the_bound_and_each_in_order() {
+async fn items_are_processed_concurrently_up_to_the_bound_but_an_items_records_one_after_the_other() {
     let records: Vec<Value> = (0..30)
         .map(|n| {
             let id = format!("p{}", n % 10);

@@ -29,7 +29,7 @@ struct Contended {
     table: Arc<Table>,
     under_way: Arc<Mutex<BTreeSet<Key>>>,
     conflicts: Arc<AtomicUsize>,
-    /// Transactions of another consumer, applied right before the first transaction.
+    /// Transactions of another consumer. They are applied right before the first `transact`.
     before: Mutex<Vec<Transaction<()>>>,
     /// If set, every transaction is in conflict for this long and then fails.
     stuck: Option<Duration>,
@@ -147,12 +147,14 @@ async fn four_consumers_that_change_the_same_counters_all_succeed() {
 }
 
 #[tokio::test]
-async fn a_consumer_reads_again_after_a_slow_consumer_with_an_older_head_has_written_first() {
+async fn a_consumer_reads_again_if_another_consumer_has_already_written_the_sales_of_an_older_head() {
     let shop = Shop::open().await;
     let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1, 1), order("o1", OrderStatus::Cancelled, 2, 1));
     shop.place(&cancelled).await;
     let counted_at = SalePlace::of(&pending, None, place::store_of(&pending));
-    let late = sales::apply(&pending, &[line("o1", 1)], &sales::Derived::default(), counted_at).unwrap();
+    let late =
+        sales::apply(&pending, &[line("o1", 1)], &sales::Derived::default(), counted_at, pending.meta.updated_at)
+            .unwrap();
     let (table, before) = (shop.table.clone(), Mutex::new(late));
     let table = Contended { table, under_way: Arc::default(), conflicts: Arc::default(), before, stuck: None };
     let consumer = consumer([Box::new(Derived::new(Arc::new(table), 8)) as Box<dyn Sink>]).0;
@@ -162,7 +164,7 @@ async fn a_consumer_reads_again_after_a_slow_consumer_with_an_older_head_has_wri
     assert!(shop.rows("o1").await.values().all(|(_, rev, reversed)| rev == "2" && *reversed));
 }
 
-/// The conflict lasts 13 s: the table's longest wait of 5 s, and its last call's 8 s.
+/// The conflict lasts 13 s: the table waits up to 5 s, and its last call takes up to 8 s.
 #[tokio::test]
 async fn an_order_that_always_conflicts_fails_before_the_functions_deadline() {
     let shop = Shop::open().await;

@@ -44,7 +44,7 @@ fn stocks() -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_new_product_has_its_own_stock_level_and_its_record_writes_no_copy() {
+async fn a_new_product_already_has_its_stock_level_so_the_first_stock_record_writes_no_copy() {
     for (available, in_stock) in [(0, false), (5, true)] {
         let shop = Shop::with_product(available).await;
         shop.deliver(&[&[insert("1", &stock(available, true, 1)), insert("2", &product("p1", 1))]]).await;
@@ -55,7 +55,7 @@ async fn a_new_product_has_its_own_stock_level_and_its_record_writes_no_copy() {
 }
 
 #[tokio::test]
-async fn only_a_changed_stock_level_is_copied_and_the_version_stays() {
+async fn only_a_changed_stock_level_is_copied_and_the_products_version_stays() {
     let shop = Shop::with_product(5).await;
     shop.deliver(&[&[modify("2", &stock(5, true, 1), &stock(4, true, 2))]]).await;
     assert!(shop.table.meter().take().is_empty());
@@ -85,7 +85,7 @@ async fn case_11_and_13_copies_end_at_the_newest_state_after_repetitions_and_reo
 }
 
 #[tokio::test]
-async fn case_12_old_records_that_are_replayed_later_change_no_copy() {
+async fn case_12_a_replay_of_old_records_changes_no_copy() {
     let shop = Shop::with_product(5).await;
     let records = stocks();
     shop.deliver(&[&records]).await;

@@ -87,7 +87,7 @@ async fn case_11_a_batch_that_is_delivered_twice_counts_once() {
 }
 
 #[tokio::test]
-async fn two_consumers_that_take_the_same_batch_at_once_count_it_once() {
+async fn three_consumers_that_take_the_same_batch_at_once_count_it_once() {
     for seed in 0..6 {
         let (orders, records) = history();
         let shop = Shop::open().await;
@@ -108,9 +108,10 @@ async fn each_line_of_an_order_of_161_lines_is_counted_once_despite_a_crash() {
     shop.place(&large).await;
     let lines: Vec<_> = (1..=161).map(|number| line("o1", number)).collect();
     let counted_at = SalePlace::of(&large, None, place::store_of(&large));
-    let transactions = sales::apply(&large, &lines, &sales::Derived::default(), counted_at).unwrap();
-    assert!(transactions.len() == 6 && transactions.iter().all(|transaction| transaction.check_size().is_ok()));
-    // A consumer crashed after the second of six transactions.
+    let transactions =
+        sales::apply(&large, &lines, &sales::Derived::default(), counted_at, large.meta.updated_at).unwrap();
+    assert!(transactions.len() == 7 && transactions.iter().all(|transaction| transaction.check_size().is_ok()));
+    // A consumer crashed after the second of seven transactions.
     for transaction in &transactions[..2] {
         shop.table.transact(transaction).await.unwrap().unwrap();
     }

@@ -35,7 +35,7 @@ impl Shop {
         Box::new(Derived::new(self.table.clone(), 4))
     }
 
-    /// Writes an item without the function's checks.
+    /// Writes an item without the checks that the functions make.
     pub async fn put<T: Entity>(&self, item: &Stored<T>) {
         self.test.put(item).await;
     }
@@ -80,7 +80,7 @@ impl Shop {
         self.table.query(&sales::of_product(&product.parse().unwrap(), 2017, from, to).unwrap()).await.unwrap().items
     }
 
-    /// Returns a customer's purchases in the order of the list, each as `<product> in <order>`.
+    /// Returns a customer's purchases as they are listed, each as `<product> in <order>`.
     pub async fn bought(&self, customer: &str) -> Vec<String> {
         let query = sales::bought(&customer.parse().unwrap()).unwrap();
         let found = self.table.query(&query).await.unwrap().items;

@@ -22,7 +22,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Starts the embedded engine, or connects to the one in the environment.
+    /// Starts the embedded engine, or connects to the engine in the environment.
     pub async fn start() -> Self {
         match std::env::var("SEARCH_ENDPOINT") {
             Ok(endpoint) => Self { client: client(&endpoint), server: None },

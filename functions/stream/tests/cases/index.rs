@@ -1,4 +1,4 @@
-//! Tests of the search index: no schedule loses, restores or falsifies a document.
+//! Tests of the search index: no schedule of deliveries loses, restores or falsifies a document.
 
 mod spoilt;
 
@@ -11,6 +11,7 @@ use key_schema::item::Stored;
 use key_schema::money::{Currency, Money};
 use key_schema::order::OrderStatus;
 use key_schema::product::Product;
+use key_schema::variant::Options;
 use search_index::{
     BulkOperation, BulkOutcome, OrderDocument, ProductDocument, SearchClient, SearchError, document_id,
 };
@@ -48,6 +49,33 @@ async fn a_product_is_found_with_the_fields_of_its_item() {
     assert_eq!((document.id.as_str(), document.price_amount, document.version), ("p1", 129, 1));
     assert_eq!(document.category, ["GROCERY", "GROCERY~FRZN_20ICE"]);
     assert_eq!(engine.products().await, [("p1".to_owned(), 1)]);
+}
+
+#[tokio::test]
+async fn a_variant_is_found_by_its_options_in_the_group_of_its_parent() {
+    let engine = Engine::start().await;
+    let mut variant = product("p1", 1);
+    let options = [("size", "M"), ("colour", "red")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    variant.data.parent = Some("shirt".parse().unwrap());
+    variant.data.options = Some(Options::new(options.into()).unwrap());
+    let mut parent = product("shirt", 1);
+    parent.data.variants = Some(1);
+    let mut childless = product("coat", 1);
+    childless.data.variants = Some(0);
+    deliver(&engine, &[&[insert("1", &variant), insert("2", &parent), insert("3", &childless)]]).await;
+    for (product, group, options, has_variants) in
+        [(&variant, "shirt", &["red", "M"][..], false), (&parent, "shirt", &[], true), (&childless, "coat", &[], true)]
+    {
+        let document = engine.document::<ProductDocument, _>(product).await.unwrap().document.unwrap();
+        assert_eq!((&*document.group, document.has_variants), (group, has_variants));
+        assert_eq!(
+            (document.options, document.parent),
+            (
+                options.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                product.parent.as_ref().map(ToString::to_string),
+            )
+        );
+    }
 }
 
 #[tokio::test]
@@ -105,7 +133,7 @@ async fn case_13_the_items_of_a_transaction_may_arrive_in_any_order() {
     ];
     for order_of_arrival in [[&a, &b, &c], [&a, &c, &b], [&b, &a, &c], [&b, &c, &a], [&c, &a, &b], [&c, &b, &a]] {
         let batch: Vec<Value> = order_of_arrival.into_iter().cloned().collect();
-        // All records arrive in one batch, and then in one batch each.
+        // All records arrive in one batch, and then each record in a separate batch.
         deliver(&engine, &[&batch]).await;
         deliver(&engine, &[&batch[..1], &batch[1..2], &batch[2..]]).await;
         assert_eq!(indexed(&engine, &product("a", 4)).await, (4, Some("a at rev 4".to_owned())));
@@ -136,7 +164,7 @@ impl Index for TakesAndDies {
 }
 
 #[tokio::test]
-async fn case_14_after_a_crash_that_follows_the_index_write_the_retry_leaves_the_document_unchanged() {
+async fn case_14_if_a_consumer_crashes_after_its_write_to_the_index_the_retry_changes_no_document() {
     let engine = Engine::start().await;
     let batch = [insert("1", &product("a", 1)), modify("2", &product("b", 1), &retired("b", 2))];
     let taken = Arc::new(Notify::new());
@@ -205,7 +233,7 @@ async fn case_17_the_highest_version_wins_regardless_of_the_writers_clock() {
 }
 
 #[tokio::test]
-async fn case_18_a_removal_that_arrives_before_its_insert_stays() {
+async fn case_18_a_product_stays_removed_when_its_insert_arrives_after_its_removal() {
     let engine = Engine::start().await;
     let (first, gone) = (product("a", 1), retired("a", 2));
     deliver(&engine, &[&[modify("2", &first, &gone)], &[insert("1", &first)]]).await;
@@ -224,7 +252,7 @@ async fn case_19_the_removal_of_a_document_that_is_not_there_succeeds() {
 }
 
 #[tokio::test]
-async fn case_20_a_mixed_bulk_response_repeats_429_quarantines_400_and_accepts_409() {
+async fn case_20_in_a_mixed_bulk_response_a_429_is_retried_a_400_is_quarantined_and_a_409_is_a_success() {
     let engine = ScriptedEngine::answering(&[&[201, 409, 429, 400], &[200]]);
     let (consumer, shelf) = consumer([engine.sink().await]);
     let batch: Vec<Value> = (1..=4).map(|n| insert(&n.to_string(), &product(&format!("p{n}"), n))).collect();
@@ -235,7 +263,7 @@ async fn case_20_a_mixed_bulk_response_repeats_429_quarantines_400_and_accepts_4
 }
 
 #[tokio::test]
-async fn lasting_throttling_fails_at_the_earliest_record_and_quarantines_no_record() {
+async fn under_lasting_throttling_the_earliest_throttled_record_fails_and_no_record_is_quarantined() {
     let engine = ScriptedEngine::answering(&[&[201, 429, 503], &[429, 503]]);
     let (consumer, shelf) = consumer([engine.sink().await]);
     let batch: Vec<Value> = (1..=3).map(|n| insert(&n.to_string(), &product(&format!("p{n}"), n))).collect();
@@ -244,7 +272,7 @@ async fn lasting_throttling_fails_at_the_earliest_record_and_quarantines_no_reco
 }
 
 #[tokio::test]
-async fn a_lost_index_quarantines_no_document() {
+async fn no_document_is_quarantined_because_its_index_is_missing() {
     let engine = ScriptedEngine::answering(&[&[404], &[403], &[201]]);
     let (consumer, shelf) = consumer([engine.sink().await]);
     let batch = [insert("1", &product("a", 1))];
@@ -258,7 +286,7 @@ async fn a_lost_index_quarantines_no_document() {
 }
 
 #[tokio::test]
-async fn a_batch_is_one_bulk_call_and_records_of_one_item_are_one_operation() {
+async fn a_batch_is_one_bulk_call_with_one_operation_for_each_item() {
     let engine = ScriptedEngine::answering(&[&[201, 201]]);
     let (consumer, _) = consumer([engine.sink().await]);
     let batch = [
@@ -319,7 +347,7 @@ async fn case_22_a_number_beyond_double_precision_is_indexed_exactly() {
 }
 
 #[tokio::test]
-async fn case_23_other_sinks_continue_during_an_outage_of_the_index_without_loss() {
+async fn case_23_during_an_outage_of_the_index_other_sinks_continue_and_no_record_is_lost() {
     let engine = Engine::embedded().await;
     let other = Scripted::failing("other", &[]);
     let (consumer, shelf) = consumer([engine.sink().await, other.boxed()]);
@@ -338,7 +366,7 @@ async fn case_23_other_sinks_continue_during_an_outage_of_the_index_without_loss
 }
 
 #[tokio::test]
-async fn a_consumer_that_starts_while_the_index_is_down_creates_it_later() {
+async fn a_consumer_that_starts_while_the_engine_is_down_creates_the_index_later() {
     let engine = Engine::embedded().await;
     let faults = engine.server.as_ref().unwrap().faults();
     faults.add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 0 }).unwrap();

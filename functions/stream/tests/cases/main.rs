@@ -1,5 +1,5 @@
-//! Tests of the consumer under bad schedules, with scripted sinks, the embedded table and the
-//! embedded search engine.
+//! Tests of the consumer under bad schedules of deliveries, with scripted sinks, the embedded table
+//! and the embedded search engine.
 //!
 //! The number in the name of a test stands for a guarantee of the consumer. Tests of one guarantee
 //! have the same number in all crates. Tests with the number 11, for instance, deliver a batch
@@ -25,3 +25,4 @@ mod sales;
 mod store;
 mod support;
 mod transitions;
+mod variants;

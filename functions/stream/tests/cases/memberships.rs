@@ -23,7 +23,7 @@ impl Shop {
         self.summer().await.into_iter().map(|listed| listed.name).collect()
     }
 
-    /// Adds the product in the table to the further category, if it equals `seen`.
+    /// Adds the product to the further category, if the product in the table equals `seen`.
     async fn join(&self, seen: &Stored<Product>) -> bool {
         let add = membership::add(seen, &summer(), None, &seen.meta.born, seen.meta.updated_at).unwrap();
         matches!(self.table.transact(&add).await, Ok(Ok(())))
@@ -31,7 +31,7 @@ impl Shop {
 }
 
 #[tokio::test]
-async fn a_further_category_lists_the_current_product_with_its_own_category() {
+async fn a_further_category_lists_the_newest_state_of_a_product_with_the_products_own_category() {
     let shop = Shop::open().await;
     let one = product("p1", 1);
     shop.put(&one).await;
@@ -77,6 +77,24 @@ async fn case_38_a_membership_created_before_an_old_record_arrives_keeps_the_new
 }
 
 #[tokio::test]
+async fn a_further_category_has_the_newest_first_picture() {
+    let shop = Shop::open().await;
+    let [seen, mut pictured] = [1, 1].map(|rev| product("p1", rev));
+    pictured.meta.rev = 2;
+    pictured.data.thumbnail = Some("m1".parse().unwrap());
+    shop.put(&pictured).await;
+    assert!(!shop.join(&seen).await, "the first picture has changed since the product was read");
+    assert!(shop.join(&pictured).await);
+    let thumbnail = async || shop.summer().await[0].thumbnail.clone();
+    assert_eq!(thumbnail().await, pictured.data.thumbnail);
+    let mut bare = pictured.clone();
+    bare.meta.rev = 3;
+    bare.data.thumbnail = None;
+    shop.deliver(&[&[modify("3", &pictured, &bare), modify("2", &seen, &pictured)]]).await;
+    assert_eq!(thumbnail().await, None);
+}
+
+#[tokio::test]
 async fn a_copied_stock_flag_does_not_block_a_membership_or_cause_a_write_to_it() {
     let shop = Shop::open().await;
     let seen = product("p1", 1);
@@ -115,7 +133,7 @@ async fn a_record_does_not_restore_a_removed_membership() {
     let lists = membership::lists([&one.data.id]).unwrap();
     let known = shop.table.batch_get(&lists).await.unwrap().remove(0).unwrap();
     shop.table.transact(&membership::remove(&known, &summer(), known.meta.updated_at).unwrap()).await.unwrap().unwrap();
-    // This consumer read the membership before its removal.
+    // This write is from a consumer that read the membership before its removal.
     let late = membership::refresh(&two, &summer()).unwrap();
     assert!(shop.table.write(&late).await.unwrap().is_err());
     shop.deliver(&[&[modify("2", &one, &two)]]).await;

@@ -25,7 +25,7 @@ fn store(id: &str, country: &str, city: &str) -> Stored<StoreLocation> {
 }
 
 #[tokio::test]
-async fn an_order_counts_at_its_shops_place_or_under_unknown_without_a_known_shop() {
+async fn an_order_is_counted_at_the_place_of_its_shop_and_as_unknown_if_the_place_is_unknown() {
     let shop = Shop::open().await;
     shop.put(&store("364", "CH", "Zürich")).await;
     shop.put(&store("a#b~!", "CH", "St. Gallen #1 ~ 聖加侖 %23")).await;
@@ -101,7 +101,7 @@ async fn counted(shop: &Shop) -> BTreeMap<u32, i64> {
 }
 
 #[tokio::test]
-async fn online_orders_are_counted_in_every_shard_and_cancelled_where_they_were_counted() {
+async fn online_orders_are_spread_over_all_shards_and_subtracted_where_they_were_counted() {
     let shop = Shop::open().await;
     let id = |number| format!("o{number}");
     let orders: Vec<_> = (0..100).map(|number| sold_in(&id(number), None, OrderStatus::Pending, 1)).collect();
@@ -153,7 +153,7 @@ async fn a_shard_below_zero_is_added_like_any_other() {
 }
 
 #[tokio::test]
-async fn orders_of_another_shop_are_counted_in_one_item() {
+async fn orders_of_a_shop_that_is_not_online_are_counted_in_one_item() {
     let shop = Shop::open().await;
     for number in 0..20 {
         let order = sold_in(&format!("o{number}"), Some("364"), OrderStatus::Pending, 1);
@@ -165,7 +165,7 @@ async fn orders_of_another_shop_are_counted_in_one_item() {
 
 /// Earlier releases counted all orders of a total in one item, and rows named no shard.
 #[tokio::test]
-async fn a_total_of_an_earlier_release_counts_and_a_cancellation_reduces_it() {
+async fn a_total_from_an_earlier_release_is_included_and_a_cancellation_reduces_it() {
     let shop = Shop::open().await;
     let old = sold_in("old", None, OrderStatus::Paid, 2);
     shop.place(&old).await;

@@ -14,10 +14,11 @@ use stream::ports::Publisher;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
-/// Returns the subject of an event, which distinguishes events in the tests.
+/// Returns the subject of an event: a text by which the tests distinguish events.
 pub fn subject(event: &Event) -> String {
     match &event.data {
         Data::OrderPlaced(data) => data.order_id.to_string(),
+        Data::OrderPlacedV2(data) => format!("{} v2", data.order_id),
         Data::OrderStatusChanged(data) => format!("{} {}", data.order_id, data.to),
         Data::StockLow(data) => data.product_id.to_string(),
         Data::ReviewPosted(data) => data.product_id.to_string(),
@@ -68,7 +69,7 @@ impl ScriptedBus {
         *self.0.hangs.lock().unwrap() = true;
     }
 
-    /// Waits until the bus has accepted events without a response.
+    /// Waits until the bus has accepted events to which it does not respond.
     pub async fn hanging(&self) {
         self.0.hanging.notified().await;
     }
@@ -128,7 +129,8 @@ pub struct ScriptedEndpoint {
 }
 
 impl ScriptedEndpoint {
-    /// Creates an endpoint that fails the entry with this number, from 1, of the first call.
+    /// Creates an endpoint that fails one entry of its first call. The `number` of the entry counts
+    /// from 1.
     pub fn failing(number: usize) -> Self {
         Self { fails: number, ..Self::default() }
     }

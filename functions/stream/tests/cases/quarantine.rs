@@ -41,7 +41,7 @@ async fn case_35_a_record_that_cannot_be_read_is_kept_whole_with_the_reason_and_
 }
 
 #[tokio::test]
-async fn case_11_a_poison_record_that_is_delivered_twice_is_one_object() {
+async fn case_11_a_poison_record_that_is_delivered_twice_is_stored_as_one_object() {
     let (bucket, consumer) = set_up().await;
     for _ in 0..3 {
         assert_eq!(earliest(&consumer, &[poison("1")]).await, None);
@@ -60,7 +60,7 @@ async fn a_record_of_any_size_is_kept_whole() {
 }
 
 #[tokio::test]
-async fn records_of_equal_event_id_from_two_consumers_are_two_objects() {
+async fn a_record_that_two_consumers_quarantine_is_stored_as_two_objects() {
     let (bucket, one) = set_up().await;
     let two = consumer(&bucket, "other");
     for consumer in [&one, &two] {
@@ -70,7 +70,7 @@ async fn records_of_equal_event_id_from_two_consumers_are_two_objects() {
 }
 
 #[tokio::test]
-async fn a_record_that_cannot_be_quarantined_is_delivered_again_and_blocks_no_other() {
+async fn a_record_that_cannot_be_quarantined_is_delivered_again_and_blocks_no_other_record() {
     let (bucket, consumer) = set_up().await;
     let throttled = Fault { kind: FaultKind::Throttle, rate: 1.0, count: None, seed: 0 };
     bucket.server.faults().add(throttled).unwrap();

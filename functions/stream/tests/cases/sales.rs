@@ -1,5 +1,6 @@
-//! Tests of derived sales: in every schedule the rows match the order's current state.
+//! Tests of derived sales: in every schedule of deliveries the rows match the order's state.
 
+use key_schema::instant::Instant;
 use key_schema::item::IMPORTED;
 use key_schema::order::OrderStatus;
 use key_schema::place::{self, SalePlace};
@@ -39,7 +40,7 @@ async fn the_lines_of_a_placed_order_are_purchases_of_its_customer_until_it_is_c
 }
 
 #[tokio::test]
-async fn a_row_of_the_first_release_gets_its_customer_at_its_next_write_and_counts_once() {
+async fn a_row_of_the_first_release_gets_its_customer_at_its_next_write_and_is_counted_once() {
     let shop = Shop::open().await;
     let pending = order("o1", OrderStatus::Pending, 1, 1);
     shop.place(&pending).await;
@@ -53,7 +54,7 @@ async fn a_row_of_the_first_release_gets_its_customer_at_its_next_write_and_coun
     assert_eq!((shop.bought("c1").await, shop.sold("p1").await), (vec!["p1 in o1".to_owned()], (1, 1)));
 }
 
-/// An export contains the sales as separate items. So the import must not derive them again.
+/// An export contains the sales as separate items, so the sink must not derive them again.
 #[tokio::test]
 async fn the_sales_of_an_imported_order_are_not_derived() {
     let shop = Shop::open().await;
@@ -68,7 +69,7 @@ async fn the_sales_of_an_imported_order_are_not_derived() {
 }
 
 #[tokio::test]
-async fn an_order_over_the_limit_of_one_transaction_is_derived_whole() {
+async fn the_sales_of_an_order_that_exceeds_one_transaction_are_all_derived() {
     let shop = Shop::open().await;
     let large = order("o1", OrderStatus::Pending, 1, 161);
     shop.place(&large).await;
@@ -77,7 +78,7 @@ async fn an_order_over_the_limit_of_one_transaction_is_derived_whole() {
 }
 
 #[tokio::test]
-async fn invisible_orders_and_steps_that_change_no_sale_derive_nothing() {
+async fn nothing_is_derived_from_invisible_orders_or_from_steps_that_change_no_sale() {
     let shop = Shop::open().await;
     let [placing, pending, paid] =
         [OrderStatus::Placing, OrderStatus::Pending, OrderStatus::Paid].map(|status| order("o1", status, 1, 1));
@@ -116,7 +117,7 @@ async fn case_03_a_retry_after_a_partial_failure_does_not_repeat_successful_writ
     let (consumer, _) = consumer([shop.sink(), other.boxed()]);
     let batch = [insert("1", &a), insert("2", &b)];
     assert_eq!(earliest(&consumer, &batch).await.as_deref(), Some("1"));
-    // This changes the row, so that a second write would be visible.
+    // The quantity in the row is changed, so that a second write of the row would be visible.
     let mut marked = sales::derive(&b, &line("b", 1).data);
     marked.data.quantity = 77;
     shop.put(&marked).await;
@@ -172,7 +173,9 @@ async fn a_slow_consumer_with_an_older_head_overwrites_no_newer_row() {
     shop.deliver(&[&[modify("2", &pending, &cancelled)]]).await;
     // An earlier consumer read the head before the cancellation and writes only now.
     let counted_at = SalePlace::of(&pending, None, place::store_of(&pending));
-    for late in sales::apply(&pending, &[line("o1", 1)], &sales::Derived::default(), counted_at).unwrap() {
+    for late in
+        sales::apply(&pending, &[line("o1", 1)], &sales::Derived::default(), counted_at, Instant::now()).unwrap()
+    {
         assert!(shop.table.transact(&late).await.unwrap().is_err());
     }
     assert_eq!(shop.listed("p1").await, []);
@@ -180,7 +183,7 @@ async fn a_slow_consumer_with_an_older_head_overwrites_no_newer_row() {
 }
 
 #[tokio::test]
-async fn current_and_outdated_rows_are_all_updated_to_the_head() {
+async fn outdated_and_missing_rows_get_the_state_of_the_head() {
     let shop = Shop::open().await;
     let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1, 3), order("o1", OrderStatus::Cancelled, 2, 3));
     shop.place(&cancelled).await;
@@ -193,13 +196,13 @@ async fn current_and_outdated_rows_are_all_updated_to_the_head() {
 }
 
 #[tokio::test]
-async fn the_sales_of_an_order_that_an_operator_removed_remain() {
+async fn the_sales_of_an_order_remain_after_an_operator_has_removed_the_order() {
     let shop = Shop::open().await;
     let pending = order("o1", OrderStatus::Pending, 1, 1);
     shop.place(&pending).await;
     shop.deliver(&[&[insert("1", &pending)], &[remove("2", &pending)]]).await;
     assert_eq!(shop.listed("p1").await.len(), 1);
-    // The order of this record does not exist, so the record derives nothing.
+    // The order of this record does not exist, so nothing is derived.
     shop.deliver(&[&[insert("3", &order("o2", OrderStatus::Pending, 1, 1))]]).await;
     assert!(shop.rows("o2").await.is_empty());
 }

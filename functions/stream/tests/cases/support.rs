@@ -32,7 +32,8 @@ pub async fn earliest(consumer: &Consumer, records: &[Value]) -> Option<String> 
     run(consumer, records).await.answer.earliest().map(ToString::to_string)
 }
 
-/// Returns a consumer of these sinks with one lane at a time, and its quarantine in memory.
+/// Returns a consumer that has these sinks and takes one lane at a time. Also returns its
+/// quarantine, which is in memory.
 pub fn consumer(sinks: impl IntoIterator<Item = Box<dyn Sink>>) -> (Consumer, Arc<MemoryQuarantine>) {
     let quarantine = Arc::new(MemoryQuarantine::default());
     let settings = Settings { concurrency: 1, ..Settings::default() };
@@ -122,7 +123,7 @@ pub struct QuarantinedRecord {
 struct SharedQuarantine(Arc<MemoryQuarantine>);
 
 impl MemoryQuarantine {
-    /// Makes every quarantine write fail from now on, or succeed again.
+    /// Makes every write to the quarantine fail from now on, or succeed again.
     pub fn set_broken(&self, broken: bool) {
         *self.broken.lock().unwrap() = broken;
     }

@@ -58,7 +58,7 @@ fn bus(world: &World) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that an event was published more than once only after a crash or a failure.
+/// Checks that each event was published at most once, plus once for each crash or failure.
 pub fn repeated(world: &World, spent: Spent) -> Result<(), String> {
     match world.times.iter().find(|(_, times)| **times > 1 + spent.crashes + spent.failures) {
         Some((id, times)) => Err(format!("an event was published {times} times: {id}")),

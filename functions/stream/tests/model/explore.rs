@@ -7,8 +7,9 @@
 //! The search goes depth first and remembers the states that it has visited. A state is everything
 //! that later moves can depend on. Futures cannot be copied. So the search enters a branch from the
 //! last state without a running delivery, and repeats the moves since then. If schedules differ
-//! only in the order of independent moves, the search takes one of them ([`crate::territory`]). If
-//! only one move is possible, the search makes it without a check of the state.
+//! only in the order of independent moves, the search takes only one of these schedules
+//! ([`crate::territory`]). If only one move is possible, the search makes it without a check of the
+//! state.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -29,7 +30,7 @@ pub struct Bounds {
     /// Whether the two shards deliver concurrently, call by call, while the shop writes. Otherwise
     /// a delivery ends or crashes before any other move.
     pub side_by_side: bool,
-    /// Whether the search skips schedules that are equivalent to another one.
+    /// Whether the search skips schedules that are equivalent to another schedule.
     pub reduced: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Two small worlds: the shop's writes, and the consumer that processes them.
+//! Two small worlds, each with the shop's writes, and the consumer for both worlds.
 
 use std::sync::Arc;
 
@@ -153,6 +153,10 @@ fn line() -> Stored<OrderLine> {
         quantity: 2,
         unit_price: Money::new(129, Currency::USD),
         total: Money::new(258, Currency::USD),
+        discount: 0,
+        discounts: Vec::new(),
+        tax: 0,
+        tax_rate: None,
         expires_at: None,
     })
 }
@@ -189,9 +193,9 @@ fn stats() -> Stored<ReviewStats> {
 }
 
 fn membership() -> Stored<Membership> {
-    let Product { id, category_path, retired, name, brand, package_size, price, .. } = product().data;
+    let Product { id, category_path, retired, thumbnail, name, brand, package_size, price, .. } = product().data;
     let path = category("PARTY");
-    stored(Membership { id, path, retired, source_rev: 1, category_path, name, brand, package_size, price })
+    stored(Membership { id, path, retired, source_rev: 1, thumbnail, category_path, name, brand, package_size, price })
 }
 
 /// The session's owner. The sink archives no session without an owner.

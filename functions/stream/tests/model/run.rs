@@ -26,7 +26,7 @@ struct Delivery {
     repeats: bool,
     process: Process,
     work: Pin<Box<dyn Future<Output = Answer>>>,
-    /// The response, after the delivery has ended and before the response arrives.
+    /// The response, if the delivery has ended. It arrives in the next step.
     answer: Option<Answer>,
     /// Whether its last step changed something, so that a crash now differs from an earlier crash.
     changed: bool,

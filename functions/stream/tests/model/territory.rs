@@ -5,16 +5,16 @@
 //! items that the deliveries of the shards and the shop *share*. Every other document, mark, row
 //! and object belongs to one actor alone. This gives four rules:
 //!
-//! - A call that touches nothing shared succeeds, fails or crashes before any other actor moves. A
-//!   move in between would have the same effect after the call. All deliveries share one limit of
+//! - If a call touches no shared data, it succeeds, fails or crashes before any other actor moves.
+//!   A move in between would have the same effect after the call. All deliveries share one limit of
 //!   crashes, but the rule still hides no schedule. If another delivery uses the last crash, this
 //!   call has already succeeded.
 //! - If no delivery touches an item, and only the shop adds records to its shard, the shop writes
-//!   the item at once. This hides no schedule, because a delivery can still have fewer records.
+//!   the item at once. This hides no schedule, because a delivery need not contain all records.
 //! - Shards that share nothing run one after the other.
-//! - A delivery crashes only directly after a call that changed something. A later crash, up to the
-//!   next such call or before the response arrives, leads to the same state. A crash before the
-//!   first such call equals a delivery that has not begun.
+//! - A delivery crashes only directly after a call that changed something. A later crash leads to
+//!   the same state, unless another such call or the response comes first. A crash before the first
+//!   such call leads to the same state as no delivery.
 //!
 //! Moves never lead back to an earlier state, so no move is postponed forever. The test checks the
 //! territories. Every call declares what it touches before it waits for its turn. A call that
@@ -92,7 +92,7 @@ pub enum Reach {
 pub struct Sharing {
     /// The items that more than one actor touches.
     pub items: Vec<Key>,
-    /// Whether an actor of one shard touches data of an actor of the other.
+    /// Whether an actor of one shard touches data of an actor of the other shard.
     pub across_shards: bool,
     /// The shard whose stream also has records of the consumer's own writes, if there is one.
     pub fed: Option<usize>,

@@ -79,7 +79,7 @@ impl World {
     }
 
     /// Applies an operation as the engine does: the highest external version stays, and an equal
-    /// one is written again.
+    /// version is written again.
     pub fn index(&mut self, operation: &BulkOperation) -> BulkOutcome {
         let id = operation.document_id();
         if self.index.get(id).is_some_and(|known| known.rev() > operation.rev()) {
@@ -142,7 +142,7 @@ const INCIDENTAL: [&str; 6] = ["at", "born", "created_at", "updated_at", "expire
 /// The entities that the shop writes. The consumer writes all others.
 const SOURCES: [&str; 7] = ["Order", "OrderLine", "Product", "Session", "Stock", "ReviewStats", "Membership"];
 
-/// Returns the shard of an entity's items. The filter drops the consumer's own items.
+/// Returns the shard of an entity's items, or `None` if the stream's filter drops their records.
 fn shard_of(entity: &str) -> Option<usize> {
     match entity {
         "Order" | "Stock" => Some(0),

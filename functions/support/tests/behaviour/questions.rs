@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::desk::{Desk, answer, ask, question, questions_of, support_of};
 
 #[tokio::test]
-async fn a_question_has_the_same_form_alone_in_the_list_and_with_the_profile() {
+async fn a_question_has_one_form_in_all_responses() {
     // The ids contain all characters with a meaning in keys or paths. One id has the maximum
     // length.
     for customer in ["ann", "a#b~2F+c d", "ä&蘇黎世", &"#".repeat(128)] {

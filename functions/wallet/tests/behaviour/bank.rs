@@ -31,7 +31,7 @@ pub fn euros(amount: i64) -> Value {
     json!({ "amount": amount, "currency": "EUR" })
 }
 
-/// Builds the request of staff that pays into a customer's wallet.
+/// Builds staff's request to pay into a customer's wallet.
 pub fn deposit(to: &str, body: &Value, key: &str) -> Call {
     let call = Call::new("POST /v1/customers/{id}/wallet/deposits").path("id", to);
     call.header("idempotency-key", key).json(body).staff("s1")
@@ -98,7 +98,7 @@ impl Bank {
         self.all(&entries_of(customer).staff("s1"), limit).await.0
     }
 
-    /// Opens a wallet in another currency, as earlier versions did.
+    /// Opens a wallet in this currency, as earlier releases did.
     pub async fn open_in(&self, customer: &str, currency: &str, amount: i64) {
         let money = json!({ "amount": amount, "currency": currency });
         self.pay_in(customer, &money).await;

@@ -30,7 +30,7 @@ fn between(n: usize) -> (usize, usize) {
 }
 
 #[tokio::test]
-async fn fifty_concurrent_transfers_between_four_wallets_lose_and_create_no_money() {
+async fn fifty_concurrent_transfers_between_four_wallets_neither_lose_nor_create_money() {
     let bank = bank().await;
     // The amounts add up to over twice the money in the wallets, so some transfers are refused.
     let amount = |n: usize| i64::try_from(n % 7 * 5 + 5).unwrap();
@@ -49,7 +49,7 @@ async fn fifty_concurrent_transfers_between_four_wallets_lose_and_create_no_mone
             expected[to] += amount(n);
         }
     }
-    // Requests are refused only if money is missing, or too many of them change one wallet.
+    // A request is refused if the balance is too low, or if too many requests change one wallet.
     let known = [(201, None), (409, Some("insufficient_funds")), (503, Some("throttled"))];
     assert!(outcomes.keys().all(|outcome| known.contains(outcome)), "{outcomes:?}");
     assert!(outcomes[&(201, None)] > 20, "{outcomes:?}");
@@ -88,7 +88,7 @@ async fn a_transfer_sent_many_times_at_once_moves_money_once_and_has_one_respons
 }
 
 #[tokio::test]
-async fn one_of_two_concurrent_bodies_with_one_key_takes_effect() {
+async fn concurrent_requests_with_one_key_and_two_different_bodies_move_the_money_of_only_one_body() {
     let bank = bank().await;
     for round in 0..5 {
         let key = format!("round {round}");

@@ -1,4 +1,4 @@
-//! Tests of wallets with several currencies, and of wallets that earlier versions stored.
+//! Tests of wallets with several currencies, and of wallets that earlier releases stored.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::join_all;
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::bank::{Bank, balance_of, deposit, euros, transfer, usd};
 
 #[tokio::test]
-async fn a_received_amount_in_another_currency_changes_no_deposit_or_transfer_in_the_shops_currency() {
+async fn a_balance_in_another_currency_does_not_affect_deposits_and_transfers_in_the_shops_currency() {
     let bank = Bank::open(&["victim", "rich", "stranger"]).await;
     bank.pay_in("stranger", &euros(2)).await;
     let unopened = bank.send(balance_of("victim").customer("victim")).await;
@@ -49,10 +49,10 @@ async fn money_leaves_only_the_balance_in_its_currency() {
     assert_eq!((bank.balance("a").await, bank.balance_in("b", "EUR").await), (100, 3));
 }
 
-/// Two currencies of one wallet move at once in both directions. The sum in each currency stays the
-/// same.
+/// Transfers in two currencies run concurrently, in both directions between two wallets. The sum in
+/// each currency stays the same.
 #[tokio::test]
-async fn concurrent_transfers_in_two_currencies_lose_and_create_no_money_in_either() {
+async fn concurrent_transfers_neither_lose_nor_create_money_in_either_of_two_currencies() {
     let bank = Bank::open(&["a", "b"]).await;
     for customer in ["a", "b"] {
         bank.pay_in(customer, &usd(40)).await;
@@ -94,7 +94,7 @@ async fn a_wallet_with_money_in_every_currency_can_still_pay() {
 }
 
 #[tokio::test]
-async fn a_wallet_that_an_earlier_version_opened_in_another_currency_is_read_and_converted() {
+async fn a_wallet_that_an_earlier_release_opened_in_another_currency_is_read_and_converted() {
     for (movement, left) in [
         ("deposit", (10, 100)),
         ("deposit euros", (0, 110)),
@@ -131,10 +131,10 @@ async fn a_wallet_that_an_earlier_version_opened_in_another_currency_is_read_and
     }
 }
 
-/// Earlier versions accepted currency codes that ISO 4217 does not list. Clients can no longer send
+/// Earlier releases accepted currency codes that ISO 4217 does not list. Clients can no longer send
 /// such a code, but the wallet keeps the money.
 #[tokio::test]
-async fn money_in_an_unlisted_currency_of_an_earlier_version_does_not_disable_its_wallet() {
+async fn money_that_an_earlier_release_stored_in_an_unlisted_currency_does_not_disable_the_wallet() {
     let bank = Bank::open(&["a", "b"]).await;
     bank.open_in("a", "EUR", 1).await;
     bank.set("WALLET#a", "WALLET", "currency", AttributeValue::S("AAA".into())).await;
@@ -146,7 +146,7 @@ async fn money_in_an_unlisted_currency_of_an_earlier_version_does_not_disable_it
 }
 
 #[tokio::test]
-async fn two_wallets_of_an_earlier_version_are_converted_during_many_concurrent_transfers() {
+async fn two_wallets_of_an_earlier_release_are_converted_during_many_concurrent_transfers() {
     let bank = Bank::open(&["a", "b"]).await;
     for customer in ["a", "b"] {
         bank.open_in(customer, "EUR", 100).await;

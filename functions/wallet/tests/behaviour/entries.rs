@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::bank::{Bank, balance_of, entries_of, transfer, usd};
 
 #[tokio::test]
-async fn a_customer_without_a_wallet_has_zero_and_a_missing_customer_gets_404() {
+async fn a_customer_without_a_wallet_has_a_balance_of_zero_and_a_missing_customer_gets_404() {
     let bank = Bank::open(&["a"]).await;
     let nothing = bank.send(balance_of("a").customer("a")).await;
     let wallet = json!({ "customer_id": "a", "balance": usd(0), "balances": [], "version": 0 });
@@ -21,7 +21,7 @@ async fn a_customer_without_a_wallet_has_zero_and_a_missing_customer_gets_404() 
 }
 
 #[tokio::test]
-async fn the_pages_of_a_wallet_list_each_movement_once_newest_first() {
+async fn each_movement_of_a_wallet_is_on_exactly_one_page_and_the_newest_is_first() {
     let bank = Bank::open(&["a", "b"]).await;
     for n in 1..=7 {
         bank.pay_in("a", &usd(n)).await;

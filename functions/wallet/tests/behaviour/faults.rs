@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::bank::{Bank, deposit, transfer, usd};
 
 #[tokio::test]
-async fn conflicts_throttling_failures_and_resets_neither_lose_a_movement_nor_double_it() {
+async fn faults_of_the_table_neither_lose_nor_double_a_movement() {
     let kinds = [FaultKind::Conflict, FaultKind::Throttle, FaultKind::Error, FaultKind::Reset];
     for (seed, kind) in (0..).zip(kinds) {
         let bank = Bank::open(&["a", "b"]).await;
@@ -35,7 +35,7 @@ async fn conflicts_throttling_failures_and_resets_neither_lose_a_movement_nor_do
 /// The table executes the transaction, but its response is lost. The SDK sends the transaction
 /// again. DynamoDB recognises it by the client request token.
 #[tokio::test]
-async fn a_lost_response_of_the_table_repeats_no_effect() {
+async fn a_transfer_takes_effect_once_although_the_tables_response_is_lost() {
     let bank = Bank::open(&["a", "b"]).await;
     bank.pay_in("a", &usd(100)).await;
     bank.break_with(FaultKind::Timeout, 1.0, Some(1), 0);

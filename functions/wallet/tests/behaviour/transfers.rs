@@ -2,6 +2,8 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use http_api::sample::Call;
+use key_schema::id::CustomerId;
+use key_schema::quota::Quota;
 use key_schema::wallet::MAX_BALANCE;
 use serde_json::{Value, json};
 
@@ -146,4 +148,28 @@ async fn a_repetition_gets_the_first_response_byte_for_byte_and_moves_no_money()
     bank.delete_profile("b").await;
     assert_eq!(bank.raw(&call).await.body, first.body, "a repetition is replayed after the erasure of the payee");
     assert_eq!(bank.balance("a").await, 500);
+}
+
+#[tokio::test]
+async fn a_customer_makes_only_so_many_transfers_a_day() {
+    let bank = Bank::open(&["a", "b"]).await;
+    bank.pay_in("a", &usd(500)).await;
+    bank.use_up(&CustomerId::new("a").unwrap(), Quota::Transfers, 1).await;
+    assert_eq!(bank.send(transfer("a", "b", &usd(1), "k1")).await.status, 201);
+    let refused = bank.send(transfer("a", "b", &usd(1), "k2")).await;
+    assert_eq!((refused.status, refused.code()), (429, Some("quota_exceeded")), "{}", refused.body);
+    assert_eq!(bank.send(transfer("a", "b", &usd(1), "k1")).await.status, 201, "a repeated request");
+    assert_eq!((bank.balance("a").await, bank.balance("b").await), (499, 1));
+    let staffs = json!({ "from": "a", "to": "b", "amount": usd(1) });
+    let staffs = Call::new("POST /v1/transfers").header("idempotency-key", "k3").json(&staffs).staff("s1");
+    assert_eq!(bank.send(staffs).await.status, 201, "staff have no quota");
+}
+
+#[tokio::test]
+async fn a_note_has_no_invisible_characters() {
+    let bank = Bank::open(&["a", "b"]).await;
+    bank.pay_in("a", &usd(500)).await;
+    let call = json!({ "from": "a", "to": "b", "amount": usd(1), "note": "\u{202E}for\u{200B} ice" });
+    let call = Call::new("POST /v1/transfers").header("idempotency-key", "k").json(&call).customer("a");
+    assert_eq!(bank.send(call).await.body["note"], "for ice");
 }

@@ -2,8 +2,8 @@
 //!
 //! The session token of a function's credentials (`x-amz-security-token`) is the function's name.
 //! So every call names the calling function. An endpoint with an [`Access`] checks the permission
-//! first, before any fault, as AWS does. It does not check calls of unknown functions. Each grant
-//! counts the calls that needed it, so that a test can find unused grants.
+//! first, as AWS does, and then injects faults. It does not check calls of unknown functions.
+//! Each grant counts the calls that needed it, so that a test can find unused grants.
 //!
 //! Only a function's own policies are evaluated. A call needs an allowing statement, and a denying
 //! statement takes precedence. There are no resource policies, boundaries or conditions.
@@ -72,7 +72,7 @@ pub struct Refused {
     /// The action and the resource.
     #[serde(flatten)]
     pub need: Need,
-    /// Number of calls that were denied because of this need.
+    /// Number of calls that were denied because this permission was missing.
     pub count: u64,
 }
 
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn uses_are_counted_by_the_needed_grant_and_denials_by_the_denied_action() {
+    fn each_grant_has_a_count_of_its_uses_and_each_denied_action_a_count_of_its_denials() {
         let (guard, access) = guard(vec![rule(true, "s:Get", "*"), rule(true, "s:*", "x"), rule(false, "s:Put", "x")]);
         let ask = |actions: &[&'static str]| {
             let needs = actions.iter().map(|action| Need::new(*action, "x".to_owned())).collect();
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_for_a_function_are_counted_and_permission_checks_are_not() {
+    fn calls_for_a_function_are_counted_but_checks_without_a_call_are_not() {
         let (_, access) = guard(vec![rule(true, "s:Get", "x")]);
         assert!(access.may("F", "s:Get", "x").is_ok() && access.check_call("F", "s:Get", "x").is_ok());
         let refused = access.may("F", "s:Put", "x").unwrap_err();
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_different_denials_are_kept() {
+    fn at_most_a_hundred_different_denials_are_kept() {
         let (guard, access) = guard(Vec::new());
         for n in 0..=KEPT {
             assert!(guard.check(Some("F"), |_| vec![Need::new("s:Get", format!("{n}"))]).is_err());

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-/// One action and one resource of a statement. A statement with several of them becomes several
-/// rules.
+/// One action and one resource of a statement. A statement with several actions or resources
+/// becomes several rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     /// Name of the statement, if it has one.

@@ -85,7 +85,7 @@ impl Service for Insights {
         if asked.period != 60 || !(1..=MAX_CONTRIBUTORS).contains(&most) || asked.start_time >= asked.end_time {
             return invalid("Period must be 60, MaxContributorCount from 1 to 100, and EndTime after StartTime");
         }
-        // Any table name is valid, because the counting proxy serves only one table.
+        // Any table name is valid, because the counted requests are all for one table.
         let table = asked.rule_name.strip_prefix(RULES).and_then(|rest| rest.rsplit_once('-')).map(|(table, _)| table);
         if table.is_none_or(|table| self.0.rule(table) != asked.rule_name) {
             return error(StatusCode::NOT_FOUND, "ResourceNotFoundException", "There is no such rule.");

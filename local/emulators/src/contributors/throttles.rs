@@ -11,11 +11,12 @@ const KEPT_MINUTES: i64 = 180;
 const KEPT_KEYS: usize = 500;
 const MINUTE: i64 = 60;
 
-/// The counts. Clones share them: the counting proxy writes them, and the report reads them.
+/// The counts. Clones share them: the table's proxy writes them, and the report reads them.
 #[derive(Debug, Clone)]
 pub struct Throttles {
     minutes: Arc<Mutex<BTreeMap<i64, BTreeMap<String, u64>>>>,
-    /// Time at which the counting began, in milliseconds. It is a part of the rule's name.
+    /// Time at which the counting began, in milliseconds. It is a part of the name from
+    /// [`Throttles::rule`].
     began: i128,
 }
 
@@ -51,7 +52,7 @@ impl Throttles {
         self.record_at(key, OffsetDateTime::now_utc().unix_timestamp());
     }
 
-    /// Counts a request that was throttled at another time, in seconds since 1970.
+    /// Counts a request that was throttled at this time, in seconds since 1970.
     pub fn record_at(&self, key: &str, at: i64) {
         let minute = at.div_euclid(MINUTE) * MINUTE;
         let mut minutes = self.minutes();

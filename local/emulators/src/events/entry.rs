@@ -13,7 +13,7 @@ const DEFAULT_BUS: &str = "default";
 /// An event that the bus has accepted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Published {
-    /// Id that the bus assigns. Each put gets a new id.
+    /// Id that the bus assigns. An event that is sent again gets a new id.
     pub event_id: String,
     /// The publisher's time, or the time of the call if the publisher sent none. RFC 3339, in whole
     /// seconds.
@@ -78,7 +78,7 @@ pub(super) struct Entry {
     trace_header: Option<String>,
 }
 
-/// The reason why one entry is rejected while others are accepted.
+/// The reason why an entry is rejected. Other entries of its request may be accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub(super) code: &'static str,

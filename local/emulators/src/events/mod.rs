@@ -16,12 +16,12 @@
 //! - `error` returns 500 `InternalException`.
 //! - `reset` closes the connection.
 //!
-//! After these faults the events are accepted:
+//! Despite these faults the events are accepted:
 //! - `slow` delays the response.
 //! - `timeout` never responds.
 //! - `truncate` closes the connection in the middle of the response.
 //!
-//! `partial` fails some entries of a request with `ThrottlingException` and accepts the others.
+//! `partial` rejects some entries of a request with `ThrottlingException` and accepts the others.
 //! `conflict` has no effect.
 
 mod entry;

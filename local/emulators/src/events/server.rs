@@ -25,8 +25,8 @@ const KEPT: usize = 200_000;
 const MAX_ENTRIES: usize = 10;
 const MAX_BYTES: usize = 256 * 1024;
 
-/// Stores an event for its subscribers before the publisher gets a success response. If the
-/// function fails, the event is rejected.
+/// A function that stores an event for the subscribers, before the publisher gets a success
+/// response. If the function fails, the event is rejected.
 pub type Accept = Box<dyn Fn(&Published) -> io::Result<()> + Send + Sync>;
 
 /// An in-process event bus that responds as EventBridge does. Dropping the value ends the server.
@@ -137,7 +137,7 @@ struct PutEvents {
     entries: Vec<Entry>,
 }
 
-/// The part of a request that determines its permissions: the buses.
+/// The part of a request that determines which permissions it needs: the buses.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Buses {

@@ -132,15 +132,15 @@ impl Text {
     fn data(self) -> Result<String, String> {
         let ascii = self.charset.is_none_or(|charset| charset.eq_ignore_ascii_case("us-ascii"));
         if ascii && !self.data.is_ascii() {
-            // SES would replace these characters with question marks. An error makes the mistake
-            // visible.
+            // SES would replace the non-ASCII characters with question marks. An error makes the
+            // mistake visible.
             return Err("Data has characters that its Charset, by default 7-bit ASCII, does not have.".to_owned());
         }
         Ok(self.data)
     }
 }
 
-/// Validates `name@domain` or `Display name <name@domain>`, in ASCII.
+/// Validates `name@domain` or `Display name <name@domain>`. Name and domain must be ASCII.
 fn address(text: &str) -> Result<(), String> {
     let bare = match text.split_once('<') {
         Some((_, bare)) => bare.strip_suffix('>').unwrap_or_default(),

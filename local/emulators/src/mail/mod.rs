@@ -1,9 +1,9 @@
 //! Emulates SES v2's `SendEmail`.
 //!
 //! [`MailServer`] accepts simple messages (a subject, a text, optionally HTML) as SES does. It
-//! rejects messages that SES rejects, and features that it does not support. It sends nothing, and
-//! keeps accepted messages for inspection. The crate `winterbaume-sesv2` supports all of SES, but
-//! cannot inject faults.
+//! rejects messages that SES rejects, and features that this emulator does not support. It sends
+//! nothing, and keeps accepted messages for inspection. The crate `winterbaume-sesv2` supports all
+//! of SES, but cannot inject faults.
 //!
 //! # Bounces and complaints
 //!
@@ -21,7 +21,7 @@
 //! - `error` returns 500 `InternalServiceException`.
 //! - `reset` closes the connection.
 //!
-//! After these faults the message is accepted:
+//! Despite these faults the message is accepted:
 //! - `slow` delays the response.
 //! - `timeout` never responds.
 //! - `truncate` closes the connection in the middle of the response.

@@ -95,7 +95,7 @@ struct Outbox {
     bus: OnceLock<ServiceEvents>,
 }
 
-/// The part of a request that determines its permission: the sender.
+/// The part of a request that determines which permissions it needs.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Sender {
@@ -138,7 +138,7 @@ impl Service for Outbox {
         }
     }
 
-    /// The permission is for the sender's domain, because the emulator does not verify single
+    /// The permission names the sender's domain, because the emulator does not verify single
     /// addresses.
     fn needs(&self, request: &Request<Bytes>, access: &Access) -> Vec<Need> {
         let read = serde_json::from_slice::<Sender>(request.body()).ok();

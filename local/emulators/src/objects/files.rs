@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::store::Properties;
 
-/// Maximum length in bytes of a file's first line: an escaped name of 1,024 bytes, and the
-/// properties.
+/// Maximum length in bytes of a file's first line. The line has a name of up to 1,024 bytes,
+/// escaped, and the properties.
 const MAX_HEADER: u64 = 64 * 1024;
 const OBJECT: &str = "object";
 const UNFINISHED: &str = "unfinished";
 
-/// The folder of a bucket. The name of a file is the hash of the object's name. So no object's name
-/// is a path out of the folder, or too long for the file system. Names that differ only in case do
-/// not collide. The first line of a file is JSON with the name and the properties. The rest of the
-/// file is the body.
+/// The folder of a bucket. The name of a file is the hash of the object's name. So an object's
+/// name can neither lead out of the folder nor be too long for the file system. Names that differ
+/// only in case do not collide. The first line of a file is JSON with the name and the properties.
+/// The rest of the file is the body.
 #[derive(Debug)]
 pub(super) struct Folder(PathBuf);
 
@@ -57,7 +57,7 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes an object atomically: writes another file, then renames it.
+    /// Writes an object atomically: writes a temporary file, then renames it.
     pub(super) fn write(&self, name: &str, properties: &Properties, body: &[u8]) -> Result<(), Error> {
         let path = self.path(name);
         let unfinished = path.with_extension(UNFINISHED);

@@ -3,10 +3,10 @@
 //! [`ObjectServer`] serves path-style requests: `PUT` (with `If-None-Match: *`, storage class,
 //! CRC-32, SHA-256), copy, `GET`, `HEAD` and `DELETE` of an object, `HEAD` of a bucket and
 //! `ListObjectsV2`. It rejects unsupported features (versions, ranges, parts, delimiters, trailers,
-//! …) with `NotImplemented`, so that S3 understands every accepted request in the same way.
+//! …) with `NotImplemented`, so that every accepted request means the same here and in S3.
 //!
 //! Requests must be signed. The store verifies a signature in the query (`presigned.rs`). It does
-//! not verify a signature in the headers, because only functions send such requests. As in S3, a
+//! not verify a signature in the headers, because only functions sign in the headers. As in S3, a
 //! caller without the permission to list a bucket gets 403 for a missing object.
 //!
 //! Existing crates do not fit. `s3s-fs` 0.14 (139 crates) checks whether a name is taken before it
@@ -26,7 +26,7 @@
 //! - `reset` closes the connection.
 //! - `conflict` returns 409 `ConditionalRequestConflict` to a conditional `PUT`.
 //!
-//! After these faults the request has been processed:
+//! Despite these faults the request is processed:
 //! - `slow` delays the response.
 //! - `timeout` never responds.
 //! - `truncate` closes the connection in the middle of the response.

@@ -57,7 +57,7 @@ impl Asked {
         let (bucket, name) = path.split_once('/').unwrap_or((path, ""));
         let (bucket, name) = (decoded(bucket)?, decoded(name)?);
         let mut parameters = parameters(request.uri().query().unwrap_or_default())?;
-        // The parameter is the name of the SDK's operation, which S3 ignores.
+        // S3 ignores this parameter. It names the SDK's operation.
         parameters.remove("x-id");
         match Presigned::take(&mut parameters) {
             Some(presigned) => presigned.check(request, SystemTime::now())?,
@@ -99,8 +99,8 @@ impl Asked {
     }
 }
 
-/// Returns the session that signed a request's query, or `None` if the signature is missing or
-/// invalid.
+/// Returns the session token in the signed query of a request, or `None` if the signature is
+/// missing or invalid.
 pub(super) fn signer(request: &Request<Bytes>) -> Option<String> {
     let presigned = Presigned::take(&mut parameters(request.uri().query()?).ok()?)?;
     presigned.check(request, SystemTime::now()).ok()?;
@@ -146,7 +146,7 @@ fn bucket_call(method: &Method, mut parameters: BTreeMap<String, String>) -> Res
     match *method {
         Method::HEAD if parameters.is_empty() => Ok(Call::HeadBucket),
         Method::GET if parameters.remove("list-type").as_deref() == Some("2") => list(parameters).map(Call::List),
-        _ => Err(Problem::unknown("of a bucket, only HEAD and ListObjectsV2 are supported")),
+        _ => Err(Problem::unknown("only HEAD and ListObjectsV2 are supported for a bucket")),
     }
 }
 
@@ -195,7 +195,7 @@ fn source(headers: &HeaderMap) -> Result<Option<Source>, Problem> {
 fn copy(name: String, from: Source, headers: &HeaderMap) -> Result<Call, Problem> {
     let known = |name: &str| !name.starts_with("x-amz-copy-source-") && name != "x-amz-metadata-directive";
     if !headers.keys().all(|name| known(name.as_str())) {
-        return Err(Problem::unknown("a copy under conditions or with other metadata is not supported"));
+        return Err(Problem::unknown("a copy with conditions or with new metadata is not supported"));
     }
     refuse(headers, &["if-match", "if-none-match", "x-amz-storage-class", "x-amz-tagging"])?;
     Ok(Call::Copy { name, from })
@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_needs_its_action_on_the_object_or_the_bucket() {
+    fn a_request_needs_the_permission_for_its_action_on_the_object_or_the_bucket() {
         for (method, uri, action, resource) in [
             ("PUT", "/b/expired/a%20b.json?x-id=PutObject", "s3:PutObject", "b/expired/a b.json"),
             ("GET", "/b/x", "s3:GetObject", "b/x"),

@@ -41,7 +41,7 @@ impl ObjectServer {
     /// Opens a loopback port and serves the buckets with these names. Each bucket keeps its objects
     /// in a subfolder of `data`. Without a folder the objects are in memory.
     ///
-    /// Needs a Tokio runtime. Reading the folder blocks.
+    /// Needs a Tokio runtime. Blocks while it reads the folder.
     ///
     /// # Errors
     /// [`Error::File`] or [`Error::Damaged`] if the folder cannot be used, [`Error::BucketName`]
@@ -77,7 +77,7 @@ impl ObjectServer {
         let _ = self.cors.set(rules);
     }
 
-    /// Returns at most `limit` objects of a bucket with names after `after`.
+    /// Returns at most `limit` of the bucket's objects whose names come after `after`.
     ///
     /// # Errors
     /// [`Error::NoBucket`] if the bucket does not exist.
@@ -94,7 +94,8 @@ impl ObjectServer {
         Ok(self.store.get(bucket, name)?.map(|(_, body)| body))
     }
 
-    /// Writes a JSON object, and replaces an existing object. Writes a file if there is a folder.
+    /// Writes a JSON text as an object, and replaces an existing object of this name. Writes a file
+    /// if there is a folder.
     ///
     /// # Errors
     /// [`Error::NoBucket`], [`Error::Name`], [`Error::File`].
@@ -125,7 +126,7 @@ impl Service for Handler {
         }
         let shared = cors::share(rules, &request);
         let store = Arc::clone(&self.store);
-        // File access blocks, so it runs on a separate thread.
+        // File access would block the runtime, so it runs on a separate thread.
         let answer =
             spawn_blocking(move || Asked::of(&request).and_then(|asked| done(&store, asked, request.body()))).await;
         let mut answer = answer.unwrap_or_else(|_| Err(Problem::internal())).unwrap_or_else(Problem::answer);

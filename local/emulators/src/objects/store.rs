@@ -46,7 +46,7 @@ pub(super) struct Properties {
     pub(super) content_type: String,
     pub(super) etag: String,
     pub(super) crc32: u32,
-    /// The checksum that the writer sent, in the form of the header.
+    /// The checksum that the writer sent, as it was in the header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) sha256: Option<String>,
 }
@@ -217,8 +217,8 @@ fn is_bucket_name(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-'))
 }
 
-/// Returns whether S3 accepts the name. It has 1 to 1,024 bytes, and no `..` leads to a path above
-/// the bucket.
+/// Returns whether S3 accepts the name: whether it has 1 to 1,024 bytes, and no `..` leads to a
+/// path above the bucket.
 pub(super) fn is_name(name: &str) -> bool {
     let mut depth = 0_i64;
     let inside = name.split('/').all(|segment| {

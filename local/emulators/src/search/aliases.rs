@@ -56,7 +56,8 @@ impl Aliases {
     }
 }
 
-/// Also reads files of an earlier version, in which an alias had one index as a plain name.
+/// Also reads files of an earlier release, which stored the name of an alias's only index, not
+/// a list.
 impl<'de> Deserialize<'de> for Aliases {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]

@@ -53,7 +53,7 @@ pub(super) fn run(
     let mut items = Vec::with_capacity(operations.len());
     let mut errors = false;
     // Consecutive operations usually name the same index. So the index is looked up and locked only
-    // once for each such group.
+    // once for each group of them.
     for group in operations.chunk_by(|a, b| a.index == b.index && a.require_alias == b.require_alias) {
         let Some(first) = group.first() else { continue };
         let target = first.target(cluster);

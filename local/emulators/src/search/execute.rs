@@ -15,10 +15,10 @@ use super::mapping::{Kind, Values};
 use super::multi_match::Mark;
 use super::problem::Problem;
 use super::query::compile;
-use super::request::{SearchRequest, SortValue, SourceFilter, TermsAggregation, compare, compare_hit};
+use super::request::{Aggregation, AggregationKind, SearchRequest, SortValue, SourceFilter, compare, compare_hit};
 use super::strict::Strict;
 
-/// `hits.total` is exact up to this number, unless the request requires an exact total.
+/// `hits.total` counts up to this number, unless the request requires an exact total.
 const COUNTED_HITS: usize = 10_000;
 
 /// Executes `_search`. The index must have been refreshed.
@@ -32,7 +32,7 @@ pub(super) fn search(name: &str, index: &Index, body: &Value) -> Result<Vec<u8>,
     let aggregations: BTreeMap<_, _> = request
         .aggregations
         .iter()
-        .map(|aggregation| (aggregation.name.as_str(), count_terms(index, &found, aggregation)))
+        .map(|aggregation| (aggregation.name.as_str(), aggregate(index, &found, aggregation)))
         .collect();
     let max_score = request.needs_scores().then(|| found.iter().map(|found| found.score).reduce(f32::max)).flatten();
     let (total, relation) = match found.len() {
@@ -121,13 +121,47 @@ struct Ranked<'a> {
 }
 
 /// Returns the documents of the page, in order. It first compares each hit with the worst document
-/// that it has kept, which rules out most hits.
+/// that it has kept. This comparison rules out most hits.
 fn page<'a>(index: &'a Index, found: &[Found], request: &SearchRequest<'_>) -> Vec<Ranked<'a>> {
+    let mut ranked = match request.collapse {
+        Some(field) => collapsed(index, found, request, field),
+        None => ranked(index, found, request),
+    };
+    ranked.truncate(request.from.saturating_add(request.size));
+    ranked.drain(..request.from.min(ranked.len()));
+    ranked
+}
+
+/// Returns the first document of each group, in order. Documents without a value are one group, as
+/// in OpenSearch.
+fn collapsed<'a>(index: &'a Index, found: &[Found], request: &SearchRequest<'_>, field: usize) -> Vec<Ranked<'a>> {
+    let mut groups: HashMap<Option<&str>, Ranked<'a>> = HashMap::new();
+    for Found { slot, score } in found {
+        let Some(document) = index.document(*slot) else { continue };
+        let group = match document.row.get(field) {
+            Some(Values::Keywords(keywords)) => keywords.first().map(|keyword| &**keyword),
+            _ => None,
+        };
+        let is_first = groups
+            .get(&group)
+            .is_none_or(|known| compare_hit(&request.sort, *score, &document.row, &known.sort).is_lt());
+        if is_first {
+            let sort = request.sort.iter().map(|key| key.value(*score, &document.row)).collect();
+            groups.insert(group, Ranked { document, score: *score, sort });
+        }
+    }
+    let mut first: Vec<_> = groups.into_values().collect();
+    first.sort_by(|a, b| compare(&request.sort, &a.sort, &b.sort));
+    first
+}
+
+fn ranked<'a>(index: &'a Index, found: &[Found], request: &SearchRequest<'_>) -> Vec<Ranked<'a>> {
+    let kept = request.from.saturating_add(request.size);
     let mut best: Vec<Ranked<'a>> = Vec::new();
     let mut worst: Option<Vec<SortValue<'a>>> = None;
     let keep_best = |best: &mut Vec<Ranked<'a>>| {
         best.sort_by(|a, b| compare(&request.sort, &a.sort, &b.sort));
-        best.truncate(request.size);
+        best.truncate(kept);
     };
     for Found { slot, score } in found {
         let Some(document) = index.document(*slot) else { continue };
@@ -139,7 +173,7 @@ fn page<'a>(index: &'a Index, found: &[Found], request: &SearchRequest<'_>) -> V
         }
         let sort = request.sort.iter().map(|key| key.value(*score, &document.row)).collect();
         best.push(Ranked { document, score: *score, sort });
-        if best.len() >= request.size.saturating_mul(2) {
+        if best.len() >= kept.saturating_mul(2) {
             keep_best(&mut best);
             worst = best.last().map(|last| last.sort.clone());
         }
@@ -206,8 +240,9 @@ fn parse_source(document: &Document) -> Result<Map<String, Value>, Problem> {
     serde_json::from_str(document.source.get()).map_err(Problem::internal)
 }
 
-/// Returns the most frequent values of a field. Values of equal frequency are in ascending order.
-fn count_terms(index: &Index, found: &[Found], aggregation: &TermsAggregation) -> Value {
+/// Returns the most frequent values of a field, or their number. Values of equal frequency are in
+/// ascending order.
+fn aggregate(index: &Index, found: &[Found], aggregation: &Aggregation) -> Value {
     let mut counts: HashMap<&str, u64> = HashMap::new();
     for document in found.iter().filter_map(|found| index.document(found.slot)) {
         if let Some(Values::Keywords(keywords)) = document.row.get(aggregation.field) {
@@ -216,11 +251,12 @@ fn count_terms(index: &Index, found: &[Found], aggregation: &TermsAggregation) -
             }
         }
     }
+    let AggregationKind::Terms(size) = aggregation.kind else { return json!({"value": counts.len()}) };
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-    let others: u64 = counts.iter().skip(aggregation.size).map(|(_, count)| count).sum();
+    let others: u64 = counts.iter().skip(size).map(|(_, count)| count).sum();
     let buckets: Vec<_> =
-        counts.iter().take(aggregation.size).map(|(key, count)| json!({"key": key, "doc_count": count})).collect();
+        counts.iter().take(size).map(|(key, count)| json!({"key": key, "doc_count": count})).collect();
     json!({"doc_count_error_upper_bound": 0, "sum_other_doc_count": others, "buckets": buckets})
 }
 

@@ -23,13 +23,13 @@ use crate::faults::{FaultKind, Faults};
 const MAX_ANSWER: usize = 100 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A port to a search engine for one function, which checks that function's permissions. Dropping
-/// the value closes the port.
+/// A port to a search engine for one function. It refuses calls for which the function lacks the
+/// permission. Dropping the value closes the port.
 pub struct SearchGate(Endpoint);
 
 impl SearchGate {
     /// Opens a loopback port in front of the engine at `upstream`, in the form `http://host:port`.
-    /// `arn` is the engine's ARN in permissions.
+    /// `arn` is the ARN by which permissions name the engine.
     ///
     /// # Errors
     /// If `upstream` is not a plain HTTP address, or no port can be opened.
@@ -70,7 +70,8 @@ impl Service for Gate {
         let (head, body) = request.into_parts();
         match tokio::time::timeout(PATIENCE, self.passed_on(head, body)).await {
             Ok(Some(answer)) => answer,
-            // The engine closed the connection, so the gate does too.
+            // The engine closed its connection or did not respond in time. The gate then closes the
+            // function's connection.
             _ => {
                 let mut answer = plain(StatusCode::BAD_GATEWAY);
                 answer.extensions_mut().insert(HangUp);

@@ -13,8 +13,7 @@ use serde_json::value::RawValue;
 
 use super::Error;
 
-/// The maximum number of lines for each document. At the start, a file with more lines is
-/// rewritten.
+/// The maximum ratio of lines to documents. At the start, a file with a higher ratio is rewritten.
 const LINES_PER_DOCUMENT: usize = 2;
 
 /// A write of a document. Without a source it is a deletion.
@@ -73,7 +72,7 @@ impl Journal {
         self.file.flush()
     }
 
-    /// Rewrites the file with only these entries if the file has many more lines.
+    /// If the file has many more lines than these entries, rewrites it with only these entries.
     pub(super) fn compact(&mut self, entries: &[Entry<'_>]) -> Result<(), Error> {
         if self.lines <= entries.len().saturating_mul(LINES_PER_DOCUMENT) {
             return Ok(());

@@ -21,7 +21,7 @@ pub(super) struct Mapping {
     pub id: Handle,
     /// The document's slot in the table of documents.
     pub slot: Handle,
-    /// The names of the fields in which the document has a value, for `exists`.
+    /// The names of the fields in which the document has a value, for the query `exists`.
     pub present: Handle,
     pub tokenizers: TokenizerManager,
 }
@@ -68,7 +68,7 @@ pub(super) enum Values {
 
 impl Mapping {
     /// Reads `settings` and `mappings` of an index. The mapping must be strict and flat. A field
-    /// may have additional `fields`.
+    /// may have subfields (`fields`).
     pub(super) fn parse(definition: &Value) -> Result<Self, Problem> {
         let mut object = Strict::new("index", definition)?;
         let analysis = parse_settings(object.value("settings"))?;

@@ -3,7 +3,7 @@
 //! [`SearchServer`] serves a loopback port: index templates, indices, mappings and aliases, `_bulk`
 //! with external versions, `_search`, `_count`, `_refresh`, `GET _doc` and `_mget`. It supports the
 //! few query types, analyzers and options that `search-index` sends. It refuses every other request
-//! with 400, so that OpenSearch understands every accepted query in the same way. Scores are BM25,
+//! with 400, so that every accepted request means the same here and in OpenSearch. Scores are BM25,
 //! but their numbers differ from OpenSearch's.
 //!
 //! It differs from OpenSearch on purpose:
@@ -21,7 +21,7 @@
 //! - `error` returns 503.
 //! - `reset` closes the connection.
 //!
-//! After these faults the request has been processed:
+//! Despite these faults the request is processed:
 //! - `slow` delays the response.
 //! - `timeout` sends no response, and closes the connection after ten seconds.
 //! - `truncate` closes the connection in the middle of the response.

@@ -1,4 +1,4 @@
-//! `multi_match`: searches words in several fields and tolerates typing errors. The best field
+//! `multi_match`: searches for words in several fields and tolerates typing errors. The best field
 //! determines the score.
 //!
 //! OpenSearch scores a misspelt word by the statistics of the similar terms. In this emulator an
@@ -79,8 +79,8 @@ struct Options<'a> {
     occur: Occur,
     fuzzy: bool,
     expansions: usize,
-    /// Whether every document matches if the analyzer removes all words of the text. If false, no
-    /// document matches then.
+    /// Whether a text matches every document if the analyzer removes all words of the text.
+    /// Otherwise such a text matches no document.
     all_without_words: bool,
 }
 
@@ -131,7 +131,7 @@ fn parse_boost(field: &str) -> Result<(&str, f32), Problem> {
     }
 }
 
-/// Returns the number of edits that fuzziness `AUTO` allows: longer words may have more.
+/// Returns the number of edits that fuzziness `AUTO` allows: longer words may have more edits.
 fn allowed_edits(word: &str) -> usize {
     match word.chars().count() {
         0..=2 => 0,
@@ -151,7 +151,7 @@ fn word_query(
     if edits == 0 {
         return Ok(Box::new(exact));
     }
-    // An exact word scores 1 in addition to its own score. A word at distance d scores at most
+    // An exact word scores 1 in addition to its BM25 score. A word at distance d scores at most
     // 1/(d+1).
     let mut clauses: Vec<(Occur, Box<dyn Query>)> = vec![
         (Occur::Should, Box::new(ConstScoreQuery::new(Box::new(exact.clone()), 1.0))),

@@ -16,7 +16,11 @@ pub(super) struct SearchRequest<'a> {
     pub sort: Vec<SortKey>,
     pub after: Option<Vec<SortValue<'a>>>,
     pub size: usize,
-    pub aggregations: Vec<TermsAggregation>,
+    /// The number of hits before the page.
+    pub from: usize,
+    /// The keyword field by which hits are grouped. Only the first hit of each group counts.
+    pub collapse: Option<usize>,
+    pub aggregations: Vec<Aggregation>,
     /// The fields that the response returns with highlights.
     pub highlight: Vec<usize>,
     pub source: SourceFilter,
@@ -48,11 +52,18 @@ pub(super) enum SortValue<'a> {
     Missing,
 }
 
-/// The most frequent values of a keyword field among all hits.
-pub(super) struct TermsAggregation {
+/// An aggregation of the values of a keyword field among all hits.
+pub(super) struct Aggregation {
     pub name: String,
     pub field: usize,
-    pub size: usize,
+    pub kind: AggregationKind,
+}
+
+pub(super) enum AggregationKind {
+    /// The most frequent values, at most this many.
+    Terms(usize),
+    /// The number of different values.
+    Cardinality,
 }
 
 pub(super) enum SourceFilter {
@@ -65,12 +76,21 @@ impl<'a> SearchRequest<'a> {
     pub(super) fn parse(body: &'a Value, mapping: &Mapping) -> Result<Self, Problem> {
         let mut object = Strict::new("search", body)?;
         let size = object.number("size")?.unwrap_or(10);
-        if size > MAX_SIZE {
-            return Err(Problem::illegal(format!("Result window is too large, size must be at most [{MAX_SIZE}]")));
+        let from = object.number("from")?.unwrap_or(0);
+        if from.saturating_add(size) > MAX_SIZE {
+            let most = format!("Result window is too large, from + size must be less than or equal to: [{MAX_SIZE}]");
+            return Err(Problem::illegal(most));
         }
         let sort = parse_sort(object.value("sort"), mapping)?;
         let after = object.list("search_after")?.map(|values| parse_after(values, &sort, mapping)).transpose()?;
+        let collapse = object.value("collapse").map(|value| parse_collapse(value, mapping)).transpose()?;
+        if after.is_some() && (collapse.is_some() || from > 0) {
+            let what = if from > 0 { "`from` must be 0" } else { "cannot use `collapse`" };
+            return Err(Problem::illegal(format!("{what} in conjunction with `search_after`")));
+        }
         let request = Self {
+            collapse,
+            from: from.try_into().map_err(Problem::internal)?,
             query: object.value("query"),
             sort,
             after,
@@ -207,28 +227,43 @@ fn parse_after<'a>(values: &'a [Value], sort: &[SortKey], mapping: &Mapping) -> 
         .collect()
 }
 
-fn parse_aggregations(aggregations: Option<&Value>, mapping: &Mapping) -> Result<Vec<TermsAggregation>, Problem> {
+fn parse_aggregations(aggregations: Option<&Value>, mapping: &Mapping) -> Result<Vec<Aggregation>, Problem> {
     let aggregations = aggregations.and_then(Value::as_object).into_iter().flatten();
     aggregations
         .map(|(name, definition)| {
             let (kind, terms) = only_entry("aggregation", definition)?;
-            if kind != "terms" {
-                return Err(Problem::parsing(format!("Unknown aggregation type [{kind}]")));
-            }
-            let mut object = Strict::new("terms", terms)?;
+            let mut object = Strict::new(kind, terms)?;
             let field = object.required_text("field")?;
-            let size = object.number("size")?.unwrap_or(10).try_into().map_err(Problem::internal)?;
+            let kind = match kind {
+                "terms" => {
+                    let size = object.number("size")?.unwrap_or(10);
+                    AggregationKind::Terms(size.try_into().map_err(Problem::internal)?)
+                }
+                "cardinality" => {
+                    // This count is exact for any threshold.
+                    object.number("precision_threshold")?;
+                    AggregationKind::Cardinality
+                }
+                _ => return Err(Problem::parsing(format!("Unknown aggregation type [{kind}]"))),
+            };
             object.finish()?;
-            match mapping.field(field) {
-                Some((field, definition)) if matches!(definition.kind, Kind::Keyword { .. }) => {
-                    Ok(TermsAggregation { name: name.clone(), field, size })
-                }
-                _ => {
-                    Err(Problem::illegal(format!("[{field}] is not a keyword field, so its values cannot be counted")))
-                }
-            }
+            Ok(Aggregation { name: name.clone(), field: keyword(field, mapping)?, kind })
         })
         .collect()
+}
+
+fn parse_collapse(collapse: &Value, mapping: &Mapping) -> Result<usize, Problem> {
+    let mut object = Strict::new("collapse", collapse)?;
+    let field = object.required_text("field")?;
+    object.finish()?;
+    keyword(field, mapping)
+}
+
+fn keyword(name: &str, mapping: &Mapping) -> Result<usize, Problem> {
+    match mapping.field(name) {
+        Some((field, definition)) if matches!(definition.kind, Kind::Keyword { .. }) => Ok(field),
+        _ => Err(Problem::illegal(format!("[{name}] is not a keyword field, so its values cannot be counted"))),
+    }
 }
 
 /// Parses the request for highlights. The emulator supports only whole fields, in HTML, with the
@@ -277,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_several_values_in_sort_order_counts() {
+    fn a_document_sorts_by_the_first_of_its_values_in_sort_direction() {
         let row = [Values::Longs([1, 5].into())];
         let key = |descending| SortKey { by: SortBy::Field(0), descending };
         assert_eq!(key(false).value(0.0, &row), SortValue::Long(1));
@@ -285,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_key_that_differs_decides() {
+    fn the_first_sort_key_in_which_hits_differ_decides_their_order() {
         let sort =
             [SortKey { by: SortBy::Score, descending: true }, SortKey { by: SortBy::Field(0), descending: false }];
         let hit = |score, id: &'static str| [SortValue::Score(score), SortValue::Keyword(id)];

@@ -44,7 +44,8 @@ impl SearchServer {
     /// Opens a loopback port and serves there. Documents are in the folder, or in memory without a
     /// folder.
     ///
-    /// Needs a Tokio runtime. Reading the folder blocks: 100,000 documents take some seconds.
+    /// Needs a Tokio runtime. Blocks while it reads the folder: 100,000 documents take some
+    /// seconds.
     ///
     /// # Errors
     /// [`Error::File`] or [`Error::Damaged`] if the folder cannot be used, [`Error::Serve`] if no

@@ -12,7 +12,7 @@ const REMEMBERED: Duration = Duration::from_secs(60);
 /// requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteVersion {
-    /// The next version of the document. It never conflicts.
+    /// The next version of the document. Such a write never conflicts.
     Internal,
     /// `external`: the version must be higher than the document's version.
     External(u64),

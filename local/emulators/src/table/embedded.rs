@@ -37,9 +37,10 @@ impl EmbeddedTable {
     /// function returns. Blocks for some milliseconds.
     ///
     /// # Errors
-    /// [`Error::Folder`] or [`Error::InUse`] for the data folder. [`Error::Engine`] if the database
-    /// cannot be opened. [`Error::UnknownSchema`] if this crate does not know the schema of the
-    /// engine's version. [`Error::Serve`] if no port can be opened or no thread started.
+    /// [`Error::Folder`] or [`Error::InUse`] if the data folder cannot be used. [`Error::Engine`]
+    /// if the database cannot be opened. [`Error::UnknownSchema`] if this crate does not know the
+    /// schema of the engine's version. [`Error::Serve`] if no port can be opened, or no thread can
+    /// be started.
     pub fn start(data_dir: Option<&Path>) -> Result<Self, Error> {
         let files = match data_dir {
             Some(folder) => Files::kept(folder)?,
@@ -48,7 +49,7 @@ impl EmbeddedTable {
         let path = files.database();
         let engine = Database::new(&path.to_string_lossy())?;
         // These are the engine's names for settings of SQLite. `enable_bulk_loading` stops syncing,
-        // which is enough for temporary data. `disable_bulk_loading` syncs at checkpoints, which
+        // because temporary data needs none. `disable_bulk_loading` syncs at checkpoints, which
         // keeps the file valid.
         if files.is_kept() {
             engine.disable_bulk_loading()?;
@@ -69,7 +70,7 @@ impl EmbeddedTable {
     }
 
     /// Deletes the stream records of `table` up to and including `up_to_sequence_number`. Call it
-    /// only with records that no reader needs any more. Returns the number of deleted records.
+    /// only when no reader needs these records any more. Returns the number of deleted records.
     ///
     /// It never deletes the newest record of a table, because the engine derives the next number
     /// from it. Blocks for about a millisecond per 500 records.
@@ -97,8 +98,9 @@ impl EmbeddedTable {
     /// Deletes the expired items of every table with TTL, and returns their number. The engine
     /// deletes expired items only by this call.
     ///
-    /// The sweep reads whole tables, in steps that let other requests run in between, and blocks
-    /// until it is done. When it returns, all items that had expired at the call are deleted.
+    /// The call blocks until the sweep is done. The sweep reads whole tables, in steps that let
+    /// other requests run in between. When the call returns, all items that had expired at its
+    /// beginning are deleted.
     ///
     /// # Errors
     /// [`Error::Engine`] if the engine fails, [`Error::Unswept`] if writes outside the server kept
@@ -109,8 +111,8 @@ impl EmbeddedTable {
         if !self.expiry.is_left(began)? {
             return Ok(beside_requests);
         }
-        // Concurrent writes made the sweep miss items (see `expiry`). During the second sweep the
-        // requests wait.
+        // Concurrent writes made the sweep miss items (see `expiry`). So it runs a second time,
+        // and the requests wait meanwhile.
         let alone = self.server.between_requests(|engine| engine.sweep_ttl()).ok_or(Error::Unswept)??;
         if self.expiry.is_left(began)? { Err(Error::Unswept) } else { Ok(beside_requests + alone) }
     }

@@ -15,7 +15,7 @@ pub enum Error {
     /// Another process uses this data folder.
     #[error("the data folder {} is in use by another running system", .0.display())]
     InUse(PathBuf),
-    /// The DynamoDB engine failed to open or to sweep.
+    /// The DynamoDB engine failed to open the database, to import items or to sweep.
     #[error("the embedded table failed: {0}")]
     Engine(#[from] dynoxide::DynoxideError),
     /// An imported value is not DynamoDB's JSON.
@@ -39,7 +39,7 @@ pub enum Error {
     /// The text is not a sequence number of this table's stream.
     #[error("`{0}` is no sequence number of this stream")]
     SequenceNumber(String),
-    /// No port could be opened on the loopback interface, or no thread started.
+    /// No port could be opened on the loopback interface, or no thread could be started.
     #[error("cannot serve: {0}")]
     Serve(#[from] io::Error),
     /// The address of the table behind the proxy is not an `http://` URL.

@@ -88,8 +88,8 @@ fn roomy_memory_folder() -> bool {
     fs::read_to_string("/proc/self/mounts").is_ok_and(|mounts| mounts.lines().any(is_roomy_memory_mount))
 }
 
-/// Returns whether a line of `mounts(5)` is a large enough memory file system. A line has device,
-/// mount point, type, options and two numbers.
+/// Returns whether a line of `mounts(5)` describes a large enough memory file system. A line has
+/// device, mount point, type, options and two numbers.
 fn is_roomy_memory_mount(line: &str) -> bool {
     let mut fields = line.split(' ');
     let (Some(_), Some(MEMORY_FOLDER), Some("tmpfs"), Some(options)) =
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_small_or_foreign_memory_mount_is_not_used() {
+    fn only_a_large_and_writable_memory_mount_at_dev_shm_is_used() {
         for (line, roomy) in [
             ("tmpfs /dev/shm tmpfs rw,relatime,size=24684100k 0 0", true),
             ("tmpfs /dev/shm tmpfs rw,nosuid,nodev 0 0", true),
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_temporary_folder_is_deleted_with_its_value() {
+    fn dropping_the_value_deletes_a_temporary_folder() {
         let files = Files::scratch().unwrap();
         let folder = files.folder.clone();
         assert!(folder.is_dir());

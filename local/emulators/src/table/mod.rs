@@ -15,7 +15,7 @@
 //! - `conflict` returns `TransactionCanceledException` with one reason `TransactionConflict` to a
 //!   transaction, and `TransactionConflictException` to a single write.
 //!
-//! After these faults the request has been processed:
+//! Despite these faults the request is processed:
 //! - `slow` delays the response.
 //! - `timeout` never responds.
 //! - `truncate` closes the connection in the middle of the response.

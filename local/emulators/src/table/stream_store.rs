@@ -20,9 +20,9 @@ use rusqlite::{Connection, ErrorCode, params};
 use super::Error;
 
 const COLUMNS: [&str; 4] = ["id", "table_name", "sequence_number", "shard_id"];
-/// SQLite uses an index on an expression only for exactly the same expression. So this expression
-/// must equal the engine's expression in every character. With `shard_id`, the index alone answers
-/// queries for a shard's range.
+/// SQLite uses an index on an expression only if the query contains exactly this expression. So the
+/// index's expression must equal the engine's expression in every character. The index
+/// includes `shard_id`, so a query for a shard's range reads only the index.
 const INDEX: &str = "CREATE INDEX IF NOT EXISTS bodega_stream_order ON _stream_records \
                      (table_name, CAST(sequence_number AS INTEGER), shard_id)";
 /// The statement keeps the newest record, because the engine derives the next number from it.
@@ -32,8 +32,8 @@ const TRIM: &str = "DELETE FROM _stream_records WHERE id IN (
       AND CAST(sequence_number AS INTEGER) <
           (SELECT MAX(CAST(sequence_number AS INTEGER)) FROM _stream_records WHERE table_name = ?1)
     ORDER BY CAST(sequence_number AS INTEGER) LIMIT ?3)";
-/// Number of rows that one transaction deletes. A concurrent write waits about a millisecond for
-/// this transaction. The engine's own connection would wait up to five seconds.
+/// Number of rows that one transaction deletes. A concurrent write of the engine waits about a
+/// millisecond for this transaction. The engine's connection allows waits of up to five seconds.
 const TRIM_AT_ONCE: i64 = 500;
 const BUSY: Duration = Duration::from_secs(5);
 /// The engine adds this to a stored number, so that the number has 21 digits as in AWS.

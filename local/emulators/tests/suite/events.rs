@@ -33,7 +33,7 @@ fn entry(n: usize) -> Value {
     json!({"EventBusName": "bodega", "Source": "bodega", "DetailType": "OrderPlaced", "Detail": detail})
 }
 
-/// Returns entry `n` with another value of a member.
+/// Returns entry `n` with this value for the member.
 fn with(n: usize, member: &str, value: Value) -> Value {
     let mut entry = entry(n);
     entry[member] = value;
@@ -145,8 +145,8 @@ async fn an_invalid_entry_fails_alone() {
 #[tokio::test]
 async fn a_request_over_a_limit_is_refused_as_a_whole() {
     let (server, url) = start().await;
-    // The size also counts source and type. An entry that is exactly as large as the limit is
-    // refused.
+    // The size of an entry includes its source and its type. An entry that is exactly as large as
+    // the limit is refused.
     let filler = 256 * 1024 - "bodega".len() - "OrderPlaced".len() - r#"{"n":1,"filler":""}"#.len();
     let large = |filler: usize| with(1, "Detail", json!(format!(r#"{{"n":1,"filler":"{}"}}"#, "x".repeat(filler))));
     assert_eq!(put(&url, (0..11).map(entry)).await.unwrap_err(), "ValidationException");
@@ -175,7 +175,7 @@ async fn an_unsupported_operation_and_invalid_json_are_refused() {
 }
 
 #[tokio::test]
-async fn a_publisher_waits_for_a_full_subscriber_and_no_event_is_lost() {
+async fn a_publisher_waits_for_a_subscriber_whose_queue_is_full_and_no_event_is_lost() {
     let (server, url) = start().await;
     let mut subscriber = server.subscribe(1);
     let putting = tokio::spawn(async move { put(&url, (0..3).map(entry)).await });
@@ -188,7 +188,7 @@ async fn a_publisher_waits_for_a_full_subscriber_and_no_event_is_lost() {
 }
 
 #[tokio::test]
-async fn only_received_events_of_a_disconnected_publisher_count_as_published() {
+async fn after_a_publisher_disconnects_only_events_that_the_subscriber_received_are_published() {
     let (server, url) = start().await;
     let mut subscriber = server.subscribe(1);
     let putting = tokio::spawn(async move { put(&url, (0..3).map(entry)).await });
@@ -215,7 +215,7 @@ async fn a_dropped_subscriber_does_not_block_the_others() {
 }
 
 #[tokio::test]
-async fn a_partial_failure_throttles_some_entries_and_takes_the_others() {
+async fn a_partial_failure_throttles_some_entries_and_accepts_the_others() {
     for (seed, entries) in (0..20).flat_map(|seed| [(seed, 10), (seed, 2)]) {
         let (server, url) = start().await;
         fail(&server, FaultKind::Partial, Some(1), seed);
@@ -258,5 +258,5 @@ async fn each_kind_of_fault_has_its_documented_effect() {
     fail(&server, FaultKind::Timeout, None, 0);
     let hasty = tokio::time::timeout(std::time::Duration::from_millis(300), put(&url, [entry(0)])).await;
     assert!(hasty.is_err());
-    assert_eq!(server.published(0, 10).next, 1, "the request must be executed without a response");
+    assert_eq!(server.published(0, 10).next, 1, "the request must be executed although no response comes");
 }

@@ -50,7 +50,7 @@ async fn send(server: &MailServer, mail: Value) -> Result<String, String> {
 }
 
 #[tokio::test]
-async fn the_mailbox_simulators_addresses_bounce_and_complain_on_the_default_bus() {
+async fn mail_to_the_mailbox_simulator_causes_bounce_and_complaint_events_on_the_default_bus() {
     let (server, bus) = (MailServer::start().await.unwrap(), EventBusServer::start(&[]).await.unwrap());
     server.report_to(bus.service_events());
     let mut ids = Vec::new();
@@ -161,5 +161,5 @@ async fn each_kind_of_fault_has_its_documented_effect() {
     server.faults().add(Fault { kind: FaultKind::Timeout, rate: 1.0, count: None, seed: 0 }).unwrap();
     let hasty = tokio::time::timeout(Duration::from_millis(300), send(&server, mail())).await;
     assert!(hasty.is_err());
-    assert_eq!(server.sent(0, 10).next, 1, "the request must be executed without a response");
+    assert_eq!(server.sent(0, 10).next, 1, "the request must be executed although no response comes");
 }

@@ -37,7 +37,7 @@ fn names(server: &ObjectServer, bucket: &str) -> Vec<String> {
     server.list(bucket, None, 1000).unwrap().items.into_iter().map(|item| item.name).collect()
 }
 
-/// A folder that is removed when it is dropped.
+/// A folder. Dropping the value removes it.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -207,7 +207,7 @@ async fn the_error_names_a_file_that_the_store_did_not_write() {
 }
 
 #[tokio::test]
-async fn in_process_calls_list_objects_in_pages_and_replace_them() {
+async fn the_in_process_interface_replaces_objects_and_lists_them_in_pages() {
     let server = start(None).await;
     for name in ["b", "a", "c", "a"] {
         server.put(BUCKET, name, Bytes::from(name.to_owned())).unwrap();
@@ -224,7 +224,7 @@ async fn in_process_calls_list_objects_in_pages_and_replace_them() {
 }
 
 #[tokio::test]
-async fn a_dropped_store_answers_no_more() {
+async fn a_dropped_store_no_longer_answers() {
     let server = start(None).await;
     let (client, url) = (Client::new(), format!("{}/archive", server.url()));
     assert!(client.head(&url).send().await.is_ok());
@@ -237,7 +237,7 @@ async fn a_dropped_store_answers_no_more() {
 
 const SHOP: &str = "https://shop.example";
 
-/// Starts a store with CORS rules for the shop's web pages on the first bucket.
+/// Starts a store whose first bucket has CORS rules for the shop's web pages.
 async fn with_pages() -> ObjectServer {
     let server = start(None).await;
     let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
@@ -261,7 +261,7 @@ async fn shared(request: RequestBuilder) -> (u16, BTreeMap<String, String>) {
 }
 
 #[tokio::test]
-async fn a_preflight_request_returns_the_rules_of_the_bucket() {
+async fn the_response_to_a_preflight_request_has_the_rules_of_the_bucket() {
     let server = with_pages().await;
     // Browsers do not sign preflight requests.
     let asked = |path: &str, origin: &str, method: &str, headers: &str| {

@@ -160,7 +160,7 @@ fn unsettled_events_are_restored_in_order_and_unreadable_lines_are_skipped() {
 }
 
 #[test]
-fn the_file_is_bounded_by_the_unsettled_events() {
+fn settled_events_do_not_make_the_file_grow_without_bound() {
     let folder = Folder::new();
     let journal = folder.journal();
     journal.accept(accepted("first")).unwrap();
@@ -178,7 +178,7 @@ fn the_file_is_bounded_by_the_unsettled_events() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restart_repeats_deliveries_in_progress_and_no_finished_deliveries() {
+async fn a_restart_repeats_deliveries_in_progress_but_no_finished_deliveries() {
     let folder = Folder::new();
     let first = Bus::start(&folder, &willing(), &willing()).await;
     first.put("done").await;
@@ -186,7 +186,7 @@ async fn a_restart_repeats_deliveries_in_progress_and_no_finished_deliveries() {
     assert!(ids(&first.journal).is_empty());
     end(first).await;
 
-    // In each round at least one target never finishes the second event.
+    // In each round at least one target never finishes the event `open`.
     for (function, worker) in [(hanging(), willing()), (willing(), hanging()), (hanging(), hanging())] {
         let system = Bus::start(&folder, &function, &worker).await;
         if ids(&system.journal).is_empty() {

@@ -17,7 +17,7 @@ use crate::{Start, StreamCall, reader};
 /// children begins at once.
 const LOOK: Duration = Duration::from_secs(10);
 
-/// Follows the shards. The caller subscribes to `attention` first, so that no request is missed.
+/// Follows the shards. The caller subscribes to `attention` first, so that no nudge is missed.
 pub(crate) async fn run(
     source: Arc<SharedSource>,
     mapping: Arc<MappingState>,
@@ -39,7 +39,8 @@ pub(crate) async fn run(
                 Ok(shard) => ended = Some(shard),
                 Err(error) => tracing::error!(%error, "a reader of the stream panicked"),
             },
-            // A caller waits for the poller, so the list of shards must be renewed.
+            // After a change, a caller may want all records to be read now. Some records can be in
+            // shards that are not in the list yet, so the list is renewed at once.
             Ok(()) = attention.changed() => {}
             () = sleep(LOOK) => {}
         }
@@ -77,7 +78,7 @@ async fn refresh_shards(source: &SharedSource, mapping: &MappingState) -> Result
     Ok(())
 }
 
-/// Returns the shards that can be read now. No task reads them yet, and their parent is finished or
+/// Returns the shards that can be read now: no task reads them yet, and their parent is finished or
 /// no longer exists.
 fn ready(mapping: &MappingState) -> Vec<Arc<ShardState>> {
     let shards = mapping.shards();

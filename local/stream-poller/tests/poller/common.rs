@@ -217,7 +217,7 @@ impl Invoke for Function {
     }
 }
 
-/// A destination that stores batches after it has refused a number of them.
+/// A destination that refuses the first batches, and stores all later batches.
 #[derive(Clone, Default)]
 pub struct Bin {
     pub batches: Arc<Mutex<Vec<DiscardedBatch>>>,
@@ -266,7 +266,7 @@ pub async fn start(stream: &MemoryStream, mappings: Vec<Mapping>) -> Poller {
     Poller::start(stream.clone(), mappings, Pace::default()).await.unwrap()
 }
 
-/// Waits until the poller has settled all records, in simulated time.
+/// Waits in simulated time until the poller has settled all records.
 pub async fn drain(poller: &Poller) {
     tokio::time::timeout(Duration::from_secs(7200), poller.drained()).await.unwrap();
 }

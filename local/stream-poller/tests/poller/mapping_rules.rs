@@ -13,7 +13,7 @@ fn ends(position: Option<&stream_poller::SequenceNumber>) -> Option<&str> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn batches_hold_at_most_their_size_and_keep_the_order() {
+async fn no_batch_is_larger_than_the_batch_size_and_the_order_is_kept() {
     let stream = MemoryStream::new();
     stream.insert(1..=20);
     let function = Function::willing();
@@ -259,7 +259,7 @@ async fn parents_are_settled_before_their_children_are_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failing_mapping_delays_no_other_and_keeps_the_stream_from_being_trimmed() {
+async fn a_failing_mapping_delays_no_other_mapping_and_prevents_trimming_of_the_stream() {
     let stream = MemoryStream::new();
     stream.insert(1..=30);
     let (stuck, free) = (Function::failing_on(12), Function::willing());
@@ -320,8 +320,8 @@ async fn draining_ends_although_the_stream_never_pauses() {
     let function = Function::willing();
     let poller = start(&stream, vec![mapping(settings(), &function)]).await;
     stream.insert([1]);
-    // The timestamps of these records are newer than the call. They simulate a stream that never
-    // pauses.
+    // The timestamps of these records are later than the call of `drain`. The records simulate a
+    // stream that never pauses.
     for number in 2..200 {
         stream.push("s1", insert(number, "later", age(0) + 5));
     }

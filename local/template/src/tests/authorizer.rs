@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn an_authorizer_has_an_issuer_and_its_audiences() {
+fn an_authorizer_must_have_an_issuer_and_audiences() {
     let jwt = |audience: &[&str]| Authorizer {
         name: "Jwt".to_owned(),
         issuer: "https://issuer.example".to_owned(),
@@ -42,10 +42,10 @@ fn a_list_parameter_is_a_list_in_every_reference() {
     }
 }
 
-/// Functions that verify tokens on public routes trust the same issuer and audience as the gateway,
-/// either the stack's user pool or another issuer.
+/// Some functions verify the tokens on public routes. They must trust the same issuer and audience
+/// as the gateway. The issuer is the stack's user pool, or the value of the parameter `JwtIssuer`.
 #[test]
-fn the_real_functions_that_verify_tokens_trust_the_issuer_of_the_gateway() {
+fn functions_that_verify_tokens_themselves_trust_the_issuer_of_the_gateway() {
     let other = local().parameter("JwtIssuer", "https://issuer.example").parameter("JwtAudience", "shop, office");
     let own = local().name("UserPool", "eu-west-1_A1").name("UserPoolClient", "client");
     let expected = [

@@ -46,7 +46,7 @@ fn with_bus(from: &str, to: &str) -> Result<Template, TemplateError> {
 }
 
 #[test]
-fn the_bus_its_rules_and_queues_are_read_with_the_services_defaults() {
+fn a_bus_and_rules_and_queues_are_read_with_the_defaults_of_aws() {
     let template = with_bus("things", "things").unwrap();
     assert_eq!(template.buses, [Bus { logical_id: "Bus".to_owned(), name: "shop".to_owned() }]);
     let rule = &template.rules[0];
@@ -106,7 +106,7 @@ fn unknown_settings_of_the_bus_are_refused_with_their_place() {
             "EventSourceArn: !GetAtt Jobs.Arn\n      BatchSize: 11",
             "needs a MaximumBatchingWindowInSeconds",
         ),
-        ("EventSourceArn: !GetAtt Jobs.Arn", "EventSourceArn: y", "y is no queue and not the table's stream"),
+        ("EventSourceArn: !GetAtt Jobs.Arn", "EventSourceArn: y", "y is neither a queue nor the table's stream"),
         (
             "EventSourceArn: !GetAtt Jobs.Arn",
             "EventSourceArn: !GetAtt Jobs.Arn\n      StartingPosition: LATEST",
@@ -131,7 +131,7 @@ fn notifier_variable<'a>(template: &'a Template, name: &str) -> &'a str {
 }
 
 #[test]
-fn the_real_rules_reach_the_notifier_and_the_warehouse() {
+fn the_real_rules_match_only_the_events_for_the_notifier_and_the_warehouse() {
     let template = Template::read_for(&real_path(), &local()).unwrap();
     let taken_by = |event: &serde_json::Value| -> Vec<&str> {
         let takes = |rule: &&Rule| {
@@ -164,8 +164,8 @@ fn the_real_rules_reach_the_notifier_and_the_warehouse() {
     assert!(taken_by(&json!({"source": "other", "detail-type": "OrderPlaced"})).is_empty());
     let requested = json!({"source": "bodega", "detail-type": "EmailVerificationRequested", "detail": {"data": {}}});
     assert_eq!(taken_by(&requested), ["NotifierRule"]);
-    // SES sends the events of all stacks of an account to one bus, so the rule must select its own
-    // stack's mails.
+    // SES sends the events of all stacks of an account to one bus, so the rule must select the
+    // events of its own stack's mails.
     let reported = |kind: &str, set: &str| {
         json!({
             "source": "aws.ses", "detail-type": kind, "detail": {"mail": {"tags": {"ses:configuration-set": [set]}}},

@@ -48,7 +48,7 @@ fn unusable_and_unsupported_cors_settings_are_refused_with_their_line() {
         ("AllowOrigins: ['https://*']", "https://* is no origin"),
         ("AllowOrigins: ['https://a.example', '*']", "* is no origin"),
         ("AllowMethods: [GET]", "AllowOrigins is missing"),
-        ("AllowOrigins: ['*'], AllowHeaders: ['*']", "*: name each one"),
+        ("AllowOrigins: ['*'], AllowHeaders: ['*']", "*: list each name"),
         ("AllowOrigins: ['*'], AllowCredentials: true", "AllowCredentials: this property is not supported"),
         ("AllowOrigins: ['*'], MaxAge: 86401", "a number from 0 to 86400"),
     ] {
@@ -59,7 +59,7 @@ fn unusable_and_unsupported_cors_settings_are_refused_with_their_line() {
 }
 
 #[test]
-fn the_real_api_allows_the_origins_of_its_parameter_and_no_deployed_site_by_default() {
+fn the_real_api_allows_the_origins_in_its_parameter_and_only_localhost_by_default() {
     assert_eq!(real().cors.unwrap().origins, Origins::These(vec!["https://localhost".to_owned()]));
     let deployment = local().parameter("CorsOrigins", "https://shop.example,https://admin.example");
     let cors = Template::read_for(&real_path(), &deployment).unwrap().cors.unwrap();

@@ -7,8 +7,8 @@ fn the_real_stream_mappings_report_failures_and_keep_discarded_batches() {
     let template = real();
     let functions: Vec<&str> = template.streams.iter().map(|mapping| mapping.function.as_str()).collect();
     assert_eq!(functions, ["StreamSearch", "StreamEvents"]);
-    // SAM creates these ids for stream and queue events of functions. A stack that was deployed
-    // with such events therefore keeps its mappings.
+    // If the functions had stream and queue events, SAM would give these ids to the mappings. So a
+    // stack that was deployed with such events keeps its mappings in an update.
     let ids: Vec<&str> = template.streams.iter().map(|mapping| mapping.logical_id.as_str()).collect();
     assert_eq!(
         (ids, template.queue_mappings[0].logical_id.as_str()),
@@ -26,7 +26,7 @@ fn the_real_stream_mappings_report_failures_and_keep_discarded_batches() {
     }
     let images = |index: usize| &template.streams[index].filters[0]["dynamodb"]["NewImage"]["entity"]["S"];
     assert_eq!(images(0), &json!(["Product", "Order", "Heartbeat"]));
-    assert_eq!(images(1).as_array().unwrap().len(), 11);
+    assert_eq!(images(1).as_array().unwrap().len(), 10);
 }
 
 /// Returns the small template with the resources in `more` and a mapping with these settings.
@@ -85,8 +85,8 @@ fn a_stream_mapping_is_checked_against_lambdas_limits() {
 #[test]
 fn a_mapping_of_a_resource_outside_the_template_is_refused() {
     for (source, expected) in [
-        ("'arn:aws:kinesis:r:a:stream/x'", "arn:aws:kinesis:r:a:stream/x is no queue and not the table's stream"),
-        ("!GetAtt Table.Arn", "table/Table is no queue and not the table's stream"),
+        ("'arn:aws:kinesis:r:a:stream/x'", "arn:aws:kinesis:r:a:stream/x is neither a queue nor the table's stream"),
+        ("!GetAtt Table.Arn", "table/Table is neither a queue nor the table's stream"),
         ("!GetAtt Nobody.Arn", "there is no resource Nobody"),
     ] {
         let message = mapped(source, "", "").unwrap_err().to_string();
@@ -117,10 +117,10 @@ fn stream_and_queue_events_of_functions_are_refused() {
     }
 }
 
-/// Lambda's poller uses the role of the function that it feeds, so only these functions may read
-/// the stream or receive the jobs.
+/// Lambda reads a stream or queue with the role of the function that it invokes. So only functions
+/// with a mapping may read the stream or receive the jobs of picking.
 #[test]
-fn only_the_consumers_may_read_the_stream_and_only_fulfilment_takes_its_jobs() {
+fn only_the_consumers_may_read_the_stream_and_only_fulfilment_may_receive_jobs() {
     let template = real();
     let holders = |service: &str| -> BTreeSet<&str> {
         let holds = |function: &&Function| {

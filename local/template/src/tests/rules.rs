@@ -43,7 +43,7 @@ fn a_parameter_without_the_parameters_that_it_needs_is_refused() {
 }
 
 #[test]
-fn a_template_rule_needs_assertions_and_refuses_violations() {
+fn a_rule_of_a_template_must_have_assertions_and_its_violation_is_refused() {
     let with = |rule: &str| Template::parse_for(&format!("Rules: {{R: {rule}}}\n{SMALL}"), &Deployment::new("r", "a"));
     assert!(with("{Assertions: [{Assert: !Equals [a, a]}]}").is_ok());
     assert!(with("{RuleCondition: !Equals [a, b], Assertions: [{Assert: !Equals [a, b]}]}").is_ok());
@@ -52,9 +52,9 @@ fn a_template_rule_needs_assertions_and_refuses_violations() {
     assert!(with("{Assertions: [{Assert: !Contains [[a], a]}]}").is_err());
 }
 
-/// Without search there is no domain, no consumer and no permission that names a domain.
+/// Without search there is no domain, no search consumer and no permission for a search domain.
 #[test]
-fn a_deployment_without_search_has_neither_its_consumer_nor_its_permissions() {
+fn a_deployment_without_search_has_no_search_consumer_and_no_search_permissions() {
     for folded in ["true", "false"] {
         let template = read(&[("SearchService", "none"), ("FoldStreamConsumers", folded)]).unwrap();
         assert!(template.function("StreamSearch").is_none());

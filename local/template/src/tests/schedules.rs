@@ -8,7 +8,7 @@ fn with_schedule(settings: &str) -> Result<Schedule, TemplateError> {
 }
 
 #[test]
-fn a_schedule_is_enabled_and_sends_eventbridges_event_by_default() {
+fn without_further_settings_a_schedule_is_enabled_and_sends_no_input_of_its_own() {
     let schedule = with_schedule("Schedule: rate(5 minutes)").unwrap();
     assert_eq!((schedule.function.as_str(), schedule.event.as_str()), ("One", "Tidy"));
     assert_eq!((schedule.every, schedule.enabled, &schedule.input), (Duration::from_secs(300), true, &None));
@@ -24,13 +24,13 @@ fn a_schedule_is_enabled_and_sends_eventbridges_event_by_default() {
 }
 
 #[test]
-fn an_invalid_or_unsupported_schedule_is_refused_with_its_place() {
+fn the_error_of_an_invalid_or_unsupported_schedule_names_its_line() {
     for (settings, expected) in [
         ("Schedule: rate(1 minutes)", ", not rate(1 minutes)"),
         ("Schedule: rate(2 minute)", ", not rate(2 minute)"),
         ("Schedule: rate(0 minutes)", ", not rate(0 minutes)"),
         ("Schedule: rate(+2 minutes)", ", not rate(+2 minutes)"),
-        ("Schedule: rate(30 seconds)", "must be rate(<n> minutes), hours or days"),
+        ("Schedule: rate(30 seconds)", "must be rate(<n> <unit>) with minutes, hours or days"),
         ("Schedule: rate(99999 days)", ", not rate(99999 days)"),
         ("Schedule: 'cron(0 12 * * ? *)'", "cron expressions are not supported"),
         ("Schedule: every minute", ", not every minute"),

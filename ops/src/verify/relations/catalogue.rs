@@ -1,10 +1,11 @@
-//! Products, their copies and further categories, and reviews in the list of the newest reviews.
+//! Products, their copies, their further categories, and the list of the newest reviews.
 
 use key_schema::category::CategoryNode;
 use key_schema::entity::AnyEntity;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::key::Key;
 use key_schema::membership::{Membership, ProductCategories};
+use key_schema::picture::ProductPictures;
 use key_schema::product::{self, CategoryPath, Copied, Product, ReviewStats, Stock};
 use key_schema::review::recent::{self, Month, RecentReview, ReviewMonth};
 use key_schema::review::{self, Review};
@@ -15,15 +16,26 @@ use crate::items::{Check, Repair, sets};
 use crate::verify::report::Kind;
 
 /// The attributes of a membership that are copied from its product.
-const SHOWN: [&str; 10] =
-    ["brand", "category_path", "name", "package_size", "price", "retired", "source_rev", "version", "GSI2PK", "GSI2SK"];
+const SHOWN: [&str; 11] = [
+    "brand",
+    "category_path",
+    "name",
+    "package_size",
+    "price",
+    "reference",
+    "retired",
+    "source_rev",
+    "version",
+    "GSI2PK",
+    "GSI2SK",
+];
 /// The attributes of a product that are copied from its stock and its statistics.
 const COPIED: [&str; 5] = ["in_stock", "stock_rev", "rating_count", "rating_sum", "rating_rev"];
 
 pub(super) fn needs(entity: &AnyEntity, keys: &mut Vec<Key>) -> Result<(), OpsError> {
     match entity {
         AnyEntity::Product(item) => {
-            keys.extend([product::stock(&item.id)?.key().clone(), stats_key(item)?]);
+            keys.extend([product::stock(&item.id)?.key().clone(), stats_key(item)?, pictures_key(item)?]);
         }
         AnyEntity::Membership(item) => {
             keys.extend([product::read_for_update(&item.id)?.key().clone(), list_key(&item.id, Vec::new())?]);
@@ -51,13 +63,18 @@ pub(super) fn needs(entity: &AnyEntity, keys: &mut Vec<Key>) -> Result<(), OpsEr
 
 pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     match entity {
-        AnyEntity::Product(item) => copies(item, seen),
+        AnyEntity::Product(item) => {
+            let mut problems = copies(item, seen)?;
+            problems.extend(thumbnail(item, seen)?);
+            Ok(problems)
+        }
         AnyEntity::Membership(item) => membership(item, seen),
         AnyEntity::ProductCategories(item) => {
             let mut problems = Vec::new();
             for path in &item.paths {
                 if seen.find::<Membership>(&member(item, path).key()?)?.is_none() {
-                    problems.push(Problem::new(Kind::Link, "the list names a category without an entry"));
+                    problems
+                        .push(Problem::new(Kind::Link, "the list names a category in which the product has no entry"));
                 }
             }
             Ok(problems)
@@ -77,8 +94,8 @@ pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Result<Vec<Problem>,
             if seen.find::<CategoryNode>(&parent.key()?)?.is_some() {
                 return Ok(Vec::new());
             }
-            // The difference may be temporary. A move removes categories from the leaves up, and
-            // may create this parent again.
+            // The difference may be temporary. A request may create a category below one that a
+            // category move has removed. The move later adds the missing parent.
             Ok(vec![
                 Problem::new(Kind::Link, "the category above is missing").lagging().repaired_by(seen.put(&parent)?),
             ])
@@ -89,6 +106,10 @@ pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Result<Vec<Problem>,
 
 fn stats_key(product: &Product) -> Result<Key, key_schema::key::KeyError> {
     ReviewStats { product_id: product.id.clone(), rating_count: 0, rating_sum: 0 }.key()
+}
+
+fn pictures_key(product: &Product) -> Result<Key, key_schema::key::KeyError> {
+    ProductPictures { product_id: product.id.clone(), pictures: Vec::new() }.key()
 }
 
 fn list_key(id: &key_schema::id::ProductId, paths: Vec<CategoryPath>) -> Result<Key, key_schema::key::KeyError> {
@@ -102,6 +123,7 @@ fn member(list: &ProductCategories, path: &CategoryPath) -> Membership {
         path: path.clone(),
         retired: false,
         source_rev: 0,
+        thumbnail: None,
         category_path: path.clone(),
         name: String::new(),
         brand: String::new(),
@@ -111,7 +133,7 @@ fn member(list: &ProductCategories, path: &CategoryPath) -> Membership {
 }
 
 /// Checks that the copies on a product equal its stock and its statistics. The stream copies only
-/// changes that the product shows. So the `rev` of a source may be higher than the copied one.
+/// changes that the product shows. So the `rev` of a source may be higher than the copied `rev`.
 fn copies(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     let Some(stock) = seen.find::<Stock>(product::stock(&item.id)?.key())? else {
         return Ok(vec![Problem::new(Kind::Link, "the stock is missing")]);
@@ -140,6 +162,20 @@ fn copies(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip>
     Ok(vec![Problem::new(Kind::Behind, what).lagging().repaired_by(Repair { checks, change })])
 }
 
+/// Checks that a product names its first picture. A product of an earlier release does not name it.
+fn thumbnail(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Option<Problem>, Skip> {
+    let key = pictures_key(item)?;
+    let pictures = seen.find::<ProductPictures>(&key)?;
+    let mut right = item.clone();
+    right.data.thumbnail = pictures.and_then(|list| list.pictures.first().map(|picture| picture.object.id.clone()));
+    if right.thumbnail == item.thumbnail {
+        return Ok(None);
+    }
+    let change = sets(seen.item, &right.to_item()?, ["reference"], true);
+    let repair = Repair { checks: vec![Check::of(&key, seen.others.get(&key))], change };
+    Ok(Some(Problem::new(Kind::Behind, "the thumbnail is not the first picture").repaired_by(repair)))
+}
+
 /// Checks that a membership is in its product's list and equals the product.
 fn membership(item: &Stored<Membership>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     let list = seen.find::<ProductCategories>(&list_key(&item.id, Vec::new())?)?;
@@ -148,9 +184,8 @@ fn membership(item: &Stored<Membership>, seen: &Seen<'_>) -> Result<Vec<Problem>
     }
     let key = product::read_for_update(&item.id)?.key().clone();
     let Some(source) = seen.find::<Product>(&key)? else { return Ok(Vec::new()) };
-    let Product { id: _, category_path, retired, copied: _, name, brand, package_size, price, summary: _ } =
-        source.data.clone();
-    let right = Membership { category_path, retired, name, brand, package_size, price, ..item.data.clone() };
+    let Product { category_path, retired, thumbnail, name, brand, package_size, price, .. } = source.data.clone();
+    let right = Membership { category_path, retired, thumbnail, name, brand, package_size, price, ..item.data.clone() };
     if right == item.data {
         return Ok(Vec::new());
     }

@@ -1,4 +1,4 @@
-//! Invitations and the lists of invited customers, and shards of counters.
+//! Invitations, the list of each invited customer's invitations, and shards of counters.
 
 use key_schema::counter::{self, Counter};
 use key_schema::entity::AnyEntity;
@@ -27,7 +27,7 @@ pub(super) fn needs(entity: &AnyEntity, keys: &mut Vec<Key>) -> Result<(), OpsEr
 pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     let link = |what: &str| Ok(vec![Problem::new(Kind::Link, what)]);
     match entity {
-        // Invitations of an earlier version have no inviter and are in no list, so they are not
+        // Invitations of an earlier release have no inviter and are in no list, so they are not
         // checked.
         AnyEntity::Invitation(item) if item.inviter.is_some() && item.expires_at > seen.now => {
             let list = seen.find::<Invitations>(invitation::roster(&item.customer_id)?.key())?;
@@ -42,7 +42,7 @@ pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Result<Vec<Problem>,
             if item.shard < counter::shards(head.as_deref()) {
                 return Ok(Vec::new());
             }
-            link("the head of the counter has fewer shards")
+            link("the shard is beyond the number of shards in the head of its counter")
         }
         _ => Ok(Vec::new()),
     }

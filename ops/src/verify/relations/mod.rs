@@ -6,9 +6,12 @@
 
 mod catalogue;
 mod community;
+pub(super) mod leaderboards;
 mod orders;
 mod people;
 mod picking;
+mod promotions;
+mod variants;
 
 use std::collections::HashMap;
 
@@ -16,6 +19,7 @@ use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, FromItem as _, Item, Stored};
 use key_schema::key::Key;
+use key_schema::request::MAX_TRANSACTION_ACTIONS;
 
 use super::{Problem, Skip};
 use crate::error::OpsError;
@@ -33,18 +37,17 @@ pub(super) struct Seen<'a> {
 impl Seen<'_> {
     /// Returns another item, or [`None`] if it does not exist or has expired.
     fn find<T: Entity>(&self, key: &Key) -> Result<Option<Stored<T>>, Skip> {
-        let Some(item) = self.others.get(key) else { return Ok(None) };
-        let stored = Stored::<T>::from_item(item.clone()).map_err(|_| Skip)?;
-        Ok((!stored.is_expired(self.now)).then_some(stored))
+        find(self.others, key, self.now)
     }
 
-    /// Returns the repair that writes a missing item, on the condition that this item is unchanged.
+    /// Returns the repair that writes a missing item, on the condition that `self.item` is
+    /// unchanged.
     fn put<T: Entity>(&self, item: &Stored<T>) -> Result<Repair, Skip> {
         Ok(Repair { checks: vec![self.unchanged()], change: Change::Put(item.to_item().map_err(|_| Skip)?) })
     }
 
-    /// Returns the repair that sets these attributes of another item to those of `right`, on the
-    /// condition that this item is unchanged.
+    /// Returns the repair that sets these attributes of another item to their values in `right`, on
+    /// the condition that `self.item` is unchanged.
     fn correct<'n, T: Entity>(
         &self,
         right: &Stored<T>,
@@ -56,16 +59,45 @@ impl Seen<'_> {
         Ok(Repair { checks: vec![self.unchanged()], change })
     }
 
-    /// Returns the repair that deletes this item, on the condition that the other item is missing
-    /// or unchanged.
+    /// Returns the repair that deletes `self.item`, on the condition that the other item is still
+    /// missing, or is unchanged since it was read.
     fn delete(&self, other: &Key) -> Repair {
         let checks = vec![Check::of(other, self.others.get(other))];
         Repair { checks, change: Change::Delete(self.item.clone()) }
     }
 
+    /// Returns the repairs that remove entries of this item, on the condition that the items to
+    /// which the entries lead are still missing or unchanged. Each repair is one transaction, and
+    /// follows the one before it.
+    fn without<T: Entity + Clone, E>(
+        &self,
+        item: &Stored<T>,
+        name: &str,
+        entries: &[(E, Key)],
+        remove: impl Fn(&mut T, &E),
+    ) -> Result<Vec<Repair>, Skip> {
+        let (mut right, mut old, mut repairs) = (item.clone(), self.item.clone(), Vec::new());
+        for entries in entries.chunks(MAX_TRANSACTION_ACTIONS - 1) {
+            entries.iter().for_each(|(entry, _)| remove(&mut right.data, entry));
+            let checks = entries.iter().map(|(_, key)| Check::of(key, self.others.get(key))).collect();
+            let change = sets(&old, &right.to_item()?, [name], true);
+            if let Change::Rewrite { new, .. } = &change {
+                old = new.clone();
+            }
+            repairs.push(Repair { checks, change });
+        }
+        Ok(repairs)
+    }
+
     fn unchanged(&self) -> Check {
         Check::of(self.key, Some(self.item))
     }
+}
+
+fn find<T: Entity>(others: &HashMap<Key, Item>, key: &Key, now: Instant) -> Result<Option<Stored<T>>, Skip> {
+    let Some(item) = others.get(key) else { return Ok(None) };
+    let stored = Stored::<T>::from_item(item.clone()).map_err(|_| Skip)?;
+    Ok((!stored.is_expired(now)).then_some(stored))
 }
 
 /// Returns the keys of the items to which an item has a relation.
@@ -76,6 +108,9 @@ pub(super) fn needs(entity: &AnyEntity) -> Result<Vec<Key>, OpsError> {
     community::needs(entity, &mut keys)?;
     orders::needs(entity, &mut keys)?;
     picking::needs(entity, &mut keys)?;
+    promotions::needs(entity, &mut keys)?;
+    variants::needs(entity, &mut keys)?;
+    leaderboards::needs(entity, &mut keys)?;
     Ok(keys)
 }
 
@@ -83,7 +118,17 @@ pub(super) fn needs(entity: &AnyEntity) -> Result<Vec<Key>, OpsError> {
 /// because those items are findings themselves.
 pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
-    for check in [people::check, catalogue::check, community::check, orders::check, picking::check] {
+    let checks = [
+        people::check,
+        catalogue::check,
+        community::check,
+        orders::check,
+        picking::check,
+        promotions::check,
+        variants::check,
+        leaderboards::check,
+    ];
+    for check in checks {
         problems.extend(check(entity, seen).unwrap_or_else(Vec::from));
     }
     problems

@@ -4,7 +4,7 @@
 use key_schema::customer::{self, Customer};
 use key_schema::entity::AnyEntity;
 use key_schema::invoice::{self, Invoice};
-use key_schema::item::{Entity as _, Item, Stored};
+use key_schema::item::{Entity as _, Stored};
 use key_schema::key::{Key, KeyError};
 use key_schema::order::open::{self, OpenOrders};
 use key_schema::order::{self, CustomerOrder, Order, OrderLine, OrderStatus, ReferenceClaim};
@@ -13,14 +13,13 @@ use key_schema::sales::Sale;
 
 use super::{Problem, Seen, Skip};
 use crate::error::OpsError;
-use crate::items::sets;
-use crate::items::{Check, Repair};
 use crate::verify::report::Kind;
 
-/// The time between the last due date of a customer's open orders and the expiry of their item.
+/// The time between the last due date of a customer's open orders and the expiry of the item that
+/// lists them.
 const KEPT_SECONDS: i64 = 7 * 24 * 60 * 60;
 /// The attributes of the customer's copy that are copied from the order.
-const COPIED: [&str; 5] = ["line_count", "placed_at", "reference", "status", "total"];
+const COPIED: [&str; 6] = ["destination", "line_count", "placed_at", "reference", "status", "total"];
 
 pub(super) fn needs(entity: &AnyEntity, keys: &mut Vec<Key>) -> Result<(), OpsError> {
     match entity {
@@ -31,6 +30,7 @@ pub(super) fn needs(entity: &AnyEntity, keys: &mut Vec<Key>) -> Result<(), OpsEr
             keys.extend(item.invoice_number.map(invoice_key).transpose()?);
         }
         AnyEntity::CustomerOrder(item) => keys.push(order::head(&item.id)?.key().clone()),
+        AnyEntity::OrderAddresses(item) => keys.push(order::head(&item.order_id)?.key().clone()),
         AnyEntity::OrderLine(item) => keys.extend([order::head(&item.order_id)?.key().clone(), sale_of(item).key()?]),
         AnyEntity::ReferenceClaim(item) => keys.push(order::head(&item.order_id)?.key().clone()),
         AnyEntity::Invoice(item) => keys.push(order::head(&item.order_id)?.key().clone()),
@@ -62,6 +62,15 @@ pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Result<Vec<Problem>,
                 _ => vec![Problem::new(Kind::Orphan, "the order of the copy is missing")],
             })
         }
+        AnyEntity::OrderAddresses(item) if !item.is_expired(seen.now) => {
+            let destination = Some(item.shipping_address.destination());
+            let head = seen.find::<Order>(order::head(&item.order_id)?.key())?;
+            Ok(match head {
+                Some(head) if head.customer_id == item.customer_id && head.destination == destination => Vec::new(),
+                Some(_) => vec![Problem::new(Kind::Copy, "the order has another country or city than its addresses")],
+                None => vec![Problem::new(Kind::Orphan, "the order of the addresses is missing")],
+            })
+        }
         AnyEntity::OrderLine(item) if !item.is_expired(seen.now) => sold(item, seen),
         // The claim outlives its order, because a reference is unique for ever.
         AnyEntity::ReferenceClaim(item) => {
@@ -88,7 +97,7 @@ fn invoice_key(number: u64) -> Result<Key, KeyError> {
     Ok(invoice::get(number)?.key().clone())
 }
 
-/// Returns the row that the stream derives from a line. The instant, shop, customer and reversal
+/// Returns the row that the stream derives from a line. The instants, shop, customer and reversal
 /// come from the order. They have placeholders here, because the check does not compare them.
 fn sale_of(line: &OrderLine) -> Sale {
     Sale {
@@ -101,6 +110,7 @@ fn sale_of(line: &OrderLine) -> Sale {
         store_id: None,
         customer_id: None,
         reversed: false,
+        ranked_at: None,
     }
 }
 
@@ -115,13 +125,14 @@ fn copy(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     let Some(copy) = seen.find::<CustomerOrder>(&key)? else {
         let was_sent = matches!(item.status, OrderStatus::Shipped | OrderStatus::Delivered | OrderStatus::Returned);
         let has_profile = seen.find::<Customer>(customer::get(&item.customer_id)?.key())?.is_some();
-        // DynamoDB may remove an expired copy before its order.
+        // A customer without a profile needs no copy. DynamoDB may remove an expired copy before
+        // the order.
         if !has_profile || item.expires_at.is_some() {
             return Ok(Vec::new());
         }
         let right = Stored { meta: item.meta.clone(), data: right };
         let problem = Problem::of(&right, Kind::Copy, "the customer's copy of the order is missing");
-        // Only the copy had the carrier of a shipped order, so a repair cannot restore it.
+        // Only the copy had the carrier of a shipped order, so a repair cannot restore the copy.
         return Ok(vec![if was_sent { problem } else { problem.repaired_by(seen.put(&right)?) }]);
     };
     let right = CustomerOrder {
@@ -185,7 +196,7 @@ fn sold(item: &Stored<OrderLine>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip>
     let Some(row) = seen.find::<Sale>(&key)? else { return Ok(vec![problem().derived(&item.order_id)]) };
     let values = |sale: &Sale| (sale.product_id.clone(), sale.quantity, sale.total);
     if values(&row) == values(&right) {
-        // The check of the order compares whether the sale is reversed.
+        // `counted` checks whether the sales of the order are reversed.
         return Ok(Vec::new());
     }
     let right = Stored {
@@ -210,26 +221,21 @@ fn pending(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> 
     Ok(vec![Problem::new(Kind::Link, "the customer's open orders do not name this order")])
 }
 
-/// Checks that each of a customer's open orders is open. The repair removes the others.
+/// Checks that each entry in a customer's list of open orders has an open order. The repair removes
+/// entries without an open order.
 fn entries(item: &Stored<OpenOrders>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
-    let (mut right, mut checks) = (item.clone(), Vec::new());
+    let mut stale = Vec::new();
     for id in item.entries.keys() {
         let key = order::head(id)?.key().clone();
         let is_open = |head: &Order| matches!(head.status, OrderStatus::Placing | OrderStatus::Pending);
         if seen.find::<Order>(&key)?.is_none_or(|head| !is_open(&head)) {
-            right.data.entries.remove(id);
-            checks.push(Check::of(&key, seen.others.get(&key)));
+            stale.push((id, key));
         }
     }
-    if checks.is_empty() {
+    if stale.is_empty() {
         return Ok(Vec::new());
     }
-    let what = format!("{} entries lead to no open order", checks.len());
-    let entries: Item = right.to_item()?;
-    // A transaction takes 100 actions. More entries have no repair, and are only reported.
-    let problem = Problem::new(Kind::Link, what);
-    if checks.len() >= key_schema::request::MAX_TRANSACTION_ACTIONS {
-        return Ok(vec![problem]);
-    }
-    Ok(vec![problem.repaired_by(Repair { checks, change: sets(seen.item, &entries, ["entries"], true) })])
+    let problem = Problem::new(Kind::Link, format!("{} entries lead to no open order", stale.len()));
+    let repairs = seen.without(item, "entries", &stale, |open, id| _ = open.entries.remove(*id))?;
+    Ok(vec![problem.repaired_in_steps(repairs)])
 }

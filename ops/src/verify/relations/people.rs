@@ -139,7 +139,7 @@ fn role(head: &Document, customer: &CustomerId, tie: Tie) -> CustomerDocument {
 }
 
 /// Checks that the owner and the editors of a document have their role items. A customer without a
-/// profile needs no role item, because only an erasure uses it.
+/// profile needs no role item, because only the erasure of a profile uses role items.
 fn roles(head: &Stored<Document>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     let mut problems = Vec::new();
     for (customer, tie) in holders(head) {

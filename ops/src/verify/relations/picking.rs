@@ -1,5 +1,5 @@
-//! The queue of picking jobs: the waiting orders and the orders at stations, with their orders. A
-//! message changes the queue some time after the order, so differences may pass.
+//! Relations between orders and the picking queue: its waiting jobs and its stations. A message
+//! changes the queue some time after the order changes, so a difference may disappear by itself.
 
 use key_schema::entity::AnyEntity;
 use key_schema::item::{Entity as _, Stored};
@@ -9,7 +9,6 @@ use key_schema::picking::{self, PickingStations, WaitingJob};
 
 use super::{Problem, Seen, Skip};
 use crate::error::OpsError;
-use crate::items::{Check, Repair, sets};
 use crate::verify::report::Kind;
 
 pub(super) fn needs(entity: &AnyEntity, keys: &mut Vec<Key>) -> Result<(), OpsError> {
@@ -60,24 +59,20 @@ fn waiting(order: &Order) -> WaitingJob {
     WaitingJob { order_id: order.id.clone() }
 }
 
-/// Checks that each order at a station is to be picked. The repair frees the other stations.
+/// Checks that each order at a station is to be picked. The repair frees a station whose order is
+/// not to be picked.
 fn jobs(item: &Stored<PickingStations>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
-    let (mut right, mut checks) = (item.clone(), Vec::new());
+    let mut stale = Vec::new();
     for id in &item.jobs {
         let key = order::head(id)?.key().clone();
         if seen.find::<Order>(&key)?.is_none_or(|head| !is_to_be_picked(&head)) {
-            right.data.jobs.remove(id);
-            checks.push(Check::of(&key, seen.others.get(&key)));
+            stale.push((id, key));
         }
     }
-    if checks.is_empty() {
+    if stale.is_empty() {
         return Ok(Vec::new());
     }
-    let what = format!("{} orders at stations are not to be picked", checks.len());
-    let problem = Problem::new(Kind::Link, what).lagging();
-    // A transaction takes 100 actions. More orders have no repair, and are only reported.
-    if checks.len() >= key_schema::request::MAX_TRANSACTION_ACTIONS {
-        return Ok(vec![problem]);
-    }
-    Ok(vec![problem.repaired_by(Repair { checks, change: sets(seen.item, &right.to_item()?, ["jobs"], true) })])
+    let problem = Problem::new(Kind::Link, format!("{} orders at stations are not to be picked", stale.len()));
+    let repairs = seen.without(item, "jobs", &stale, |stations, id| _ = stations.jobs.remove(*id))?;
+    Ok(vec![problem.lagging().repaired_in_steps(repairs)])
 }

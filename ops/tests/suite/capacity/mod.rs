@@ -16,7 +16,7 @@ use service::Service;
 const DOCUMENTED: &str = include_str!("get-metric-data.json");
 const START: i64 = 1_795_564_800;
 
-/// Returns a series that begins at midnight, with these units a second in each minute.
+/// Returns a series that begins at midnight, with this number of units per second in each minute.
 fn series(kind: Kind, units_a_second: impl IntoIterator<Item = u64>) -> Series {
     let minutes = (0..).zip(units_a_second).map(|(minute, units)| (START + 60 * minute, units * 120));
     Series { place: "table".to_owned(), kind, minutes: minutes.collect() }
@@ -28,18 +28,19 @@ fn simulated(units: &[u64], min: u64, max: u64) -> Simulated {
     simulate(&series, (START, end), Bounds { min, max }, 70)
 }
 
-/// Returns minutes with the same load.
+/// Returns a constant load for this number of minutes.
 fn load(minutes: usize, units: u64) -> Vec<u64> {
     vec![units; minutes]
 }
 
-/// The example of AWS: with 100 units and a target of 70 percent, the capacity grows above 70 units
-/// and falls below 50.
+/// The example of AWS has 100 units and a target of 70 percent. The capacity rises when the load
+/// exceeds 70 units, and falls when the load is below 50 units.
 #[test]
 fn the_capacity_follows_the_thresholds_of_the_documentation() {
     let hours = |units: u64| simulated(&load(240, units), 100, 1_000).unit_hours;
     assert_eq!((hours(70), hours(50)), (400, 400));
-    // 71 units need 102. The first hour is billed at its highest capacity, too.
+    // A load of 71 units needs a capacity of 102. The first hour begins with 100, but an hour is
+    // billed at its highest capacity.
     assert_eq!(hours(71), 4 * 102);
     let falls = |units: u64| simulated(&[load(60, 140), load(240, units)].concat(), 100, 1_000).unit_hours;
     // The first minutes of the next hour still have the capacity of 200 units.
@@ -48,7 +49,7 @@ fn the_capacity_follows_the_thresholds_of_the_documentation() {
 }
 
 #[test]
-fn one_busy_minute_changes_nothing_and_is_served_by_unused_capacity() {
+fn one_busy_minute_does_not_raise_the_capacity_and_is_served_by_unused_capacity() {
     let spike = [load(30, 10), load(1, 400), load(29, 10)].concat();
     // The spike exceeds the capacity by 300 units a second for a minute. The unused capacity of the
     // last 5 minutes covers that.
@@ -61,14 +62,14 @@ fn one_busy_minute_changes_nothing_and_is_served_by_unused_capacity() {
 #[test]
 fn a_rise_is_throttled_until_the_capacity_has_grown() {
     let throttled = simulated(&[load(5, 10), load(55, 500)].concat(), 20, 1_000);
-    // The alarm needs two minutes. The new capacity begins three minutes after the second of them.
+    // The alarm needs two minutes. The new capacity begins three minutes after the second minute.
     assert_eq!((throttled.throttled_minutes, throttled.unit_hours), (4, 715));
     let bounded = simulated(&[load(5, 10), load(55, 500)].concat(), 20, 400);
     assert_eq!((bounded.throttled_minutes, bounded.unit_hours), (55, 400));
 }
 
-/// `UpdateTable` permits four decreases a day at any time, and each further decrease an hour after
-/// the last one. Each of these five peaks leads to a decrease after 15 quiet minutes.
+/// `UpdateTable` permits four decreases a day at any time. Each further decrease must be an hour
+/// after the last decrease. Each of these five peaks leads to a decrease after 15 quiet minutes.
 #[test]
 fn the_fifth_decrease_of_a_day_waits_for_an_hour() {
     let peaks = [load(5, 700), load(15, 70)].concat().repeat(5);
@@ -86,7 +87,7 @@ fn report(minutes: &[u64]) -> Report {
 }
 
 #[test]
-fn even_traffic_is_cheaper_provisioned_and_uneven_traffic_on_demand() {
+fn steady_traffic_is_cheaper_provisioned_and_bursts_are_cheaper_on_demand() {
     let even = report(&load(8 * 1_440, 70));
     assert_eq!((even.recommended, even.hours), (Mode::Provisioned, 192), "{even}");
     // 70 units a second for 730 hours: reads at 0.125 and writes at 0.625 dollars a million.
@@ -110,7 +111,10 @@ fn even_traffic_is_cheaper_provisioned_and_uneven_traffic_on_demand() {
     assert!(report(&load(120, 70)).to_string().contains("WEAK: the data cover 2 hours"));
     // Provisioned capacity would be cheaper, but it would throttle requests.
     let steep = report(&[load(720, 10), load(720, 200)].concat().repeat(8));
-    assert!(steep.recommended == Mode::OnDemand && steep.to_string().contains("would have throttled"), "{steep}");
+    assert!(
+        steep.recommended == Mode::OnDemand && steep.to_string().contains("requests would have been throttled"),
+        "{steep}"
+    );
 }
 
 #[test]
@@ -175,7 +179,7 @@ fn page(id: &str, minutes: std::ops::Range<i64>, next: Option<&str>) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_pages_are_read_from_cloudwatch_and_the_stack_is_updated() {
+async fn both_pages_of_metrics_are_read_from_cloudwatch_and_the_stack_is_updated() {
     let updated =
         "<UpdateStackResponse><UpdateStackResult><StackId>x</StackId></UpdateStackResult></UpdateStackResponse>";
     let answers = [
@@ -211,7 +215,7 @@ async fn both_pages_are_read_from_cloudwatch_and_the_stack_is_updated() {
     assert_eq!((given("CapacityMode"), given("CapacityTarget")), (Some("provisioned"), Some("70")));
     // GSI1 to GSI3 consumed nothing.
     assert_eq!(given("WriteCapacity"), Some("100,100,1,1,1,1,1,1"));
-    // Other parameters keep their values.
+    // Parameters that do not concern the capacity keep their values.
     assert_eq!(given("CursorKeys"), None);
     assert_eq!(
         form.values().filter(|value| *value == "true").count(),

@@ -20,7 +20,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Serves these responses, one after the other. Then it closes each connection.
+    /// Serves these responses, one after the other. Afterwards it closes each new connection.
     pub async fn start(answers: impl IntoIterator<Item = (u16, String)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

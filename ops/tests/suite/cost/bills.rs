@@ -29,7 +29,7 @@ dollars = { us-east-1 = "1.25" }
 "#;
 
 /// A thousand orders an hour, each with five items of 500 bytes in one transaction. For each write
-/// there are five reads of a strongly consistent unit.
+/// there are five strongly consistent reads of one unit.
 const WORKED: &str = r#"
 stack = false
 hours_per_month = 720
@@ -46,6 +46,18 @@ strong = true
 "#;
 
 #[test]
+fn past_months_of_metrics_cost_less_in_tables_of_their_own() {
+    let of = |parameters: &str| {
+        let profile = format!("region = 'us-east-1'\n[storage]\nmetrics_mb = 102_400\n{parameters}");
+        let bill = bill_of(&profile);
+        ["GB of storage", "GB of recovery", "GB in infrequent access"]
+            .map(|item| bill.sum(|line| line.item == item).to_string())
+    };
+    assert_eq!(of(""), ["25.00", "20.00", "0.00"]);
+    assert_eq!(of("[parameters]\nMetricsTables = 'monthly'\n"), ["0.00", "0.00", "10.00"]);
+}
+
+#[test]
 fn a_thousand_orders_an_hour_cost_nine_dollars_of_writes_and_four_and_a_half_of_reads() {
     let profile = Profile::parse(WORKED).unwrap();
     let prices = Prices::parse(OLDER, "us-east-1").unwrap();
@@ -59,7 +71,7 @@ fn a_thousand_orders_an_hour_cost_nine_dollars_of_writes_and_four_and_a_half_of_
 }
 
 #[test]
-fn a_route_costs_its_measured_units_and_those_of_its_consequences() {
+fn a_route_costs_its_measured_units_and_the_units_of_its_consequences() {
     let bill = bill_of("[routes]\n\"POST /v1/orders\" = 1_000_000\n");
     let route = Measured::get().unwrap().route("POST /v1/orders").unwrap();
     let (mut halves, mut writes) = (0, 0);
@@ -76,7 +88,17 @@ fn a_route_costs_its_measured_units_and_those_of_its_consequences() {
     assert_eq!(of("requests"), 1_000_000_000);
 }
 
-/// The idle bill of docs/operations.md counts the same resources.
+#[test]
+fn a_read_of_a_product_costs_a_64th_of_the_writes_of_a_view_and_its_ranks() {
+    let bill = bill_of("[routes]\n\"GET /v1/products/{id}\" = 64_000_000\n");
+    let written =
+        |pattern| -> u64 { Measured::get().unwrap().costs(pattern).next().unwrap().write_units.values().sum() };
+    let view = written("leaderboards.view") + 3 * written("leaderboards.place");
+    let writes = bill.sum(|line| line.route == "GET /v1/products/{id}" && line.item == "write units").0;
+    assert_eq!((view, writes), (13, 13 * 625_000_000));
+}
+
+/// The idle bill of docs/operations.md counts the same resources as the bill of `ops cost`.
 #[test]
 fn the_idle_bill_agrees_with_the_page_of_operations() {
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operations.md")).unwrap();
@@ -93,7 +115,7 @@ fn the_idle_bill_agrees_with_the_page_of_operations() {
         let of = |bill: &ops::cost::bill::Bill| bill.sum(|line| line.item == item).to_string();
         assert_eq!([of(&with), of(&without)], [cells[3].to_owned(), cells[5].to_owned()], "{row}");
     }
-    assert!(with.lines.iter().all(|line| line.idle), "nothing else costs without traffic");
+    assert!(with.lines.iter().all(|line| line.idle), "a bill without traffic has only idle lines");
 }
 
 #[test]
@@ -123,7 +145,8 @@ fn provisioned_capacity_is_cheaper_above_the_break_even_and_dearer_below() {
             (break_even.reads, "dynamodb.reads", "dynamodb.read-capacity"),
             (break_even.writes, "dynamodb.writes", "dynamodb.write-capacity"),
         ] {
-            // The units that a million provisioned units serve in an hour at this utilization.
+            // `served` returns the units of requests that a million provisioned units serve in an
+            // hour at this utilization.
             let capacity = 1_000_000_u128;
             let provisioned = prices.amount(hour, capacity, 1).unwrap();
             let served = |hundredths: u64| capacity * 3_600 * u128::from(hundredths) / 10_000;
@@ -137,7 +160,7 @@ fn provisioned_capacity_is_cheaper_above_the_break_even_and_dearer_below() {
 }
 
 #[test]
-fn the_provisioned_units_serve_the_month_at_the_utilization() {
+fn the_provisioned_capacity_serves_the_units_of_a_month_at_the_target_utilization() {
     assert_eq!([0, 1].map(|units| provision(units, 730, 70)), [1, 1]);
     // 100 units a second in each second of 730 hours.
     assert_eq!(provision(262_800_000, 730, 100), 100);
@@ -210,7 +233,7 @@ proptest! {
     }
 }
 
-/// The table of the report has the same amounts as the bill of a shop that chose the mode.
+/// The table of the report has the same amounts as the bill of a shop with provisioned capacity.
 #[test]
 fn the_comparison_of_modes_has_the_amounts_of_a_bill_with_provisioned_capacity() {
     let routes = "[routes]\n\"GET /v1/products/{id}\" = { per_hour = 400_000 }\n";

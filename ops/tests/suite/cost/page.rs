@@ -119,7 +119,7 @@ fn bills() -> String {
 fn routes() -> String {
     let mut text =
         "\n## The cost of each route\n\nDollars for a million requests, with the default durations and sizes. \
-                    \"Afterwards\" counts the write units\nof the functions that a request causes to run.\n\n\
+                    \"Afterwards\" counts the\nwrite units of the functions that a request causes to run.\n\n\
                     | route | read units | write units | afterwards | DynamoDB | in all |\n\
                     | --- | ---: | ---: | ---: | ---: | ---: |\n"
             .to_owned();

@@ -1,4 +1,5 @@
-//! Tests of a migration while requests of both versions change the same items.
+//! Tests of a migration while requests of this release and of an earlier release change the same
+//! items.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +16,7 @@ use ops::migrate::WALLET_BALANCES;
 use super::{foreign, id, run};
 use crate::shop::Shop;
 
-/// Adds money to a wallet in euros, as the code of this version does.
+/// Adds euros to a wallet, as the code of this release does.
 async fn deposit(shop: &Shop, customer: &CustomerId, amount: i64, number: u8) {
     let euros = Money::new(amount, "EUR".parse().unwrap());
     loop {
@@ -39,7 +40,7 @@ async fn deposit(shop: &Shop, customer: &CustomerId, amount: i64, number: u8) {
     }
 }
 
-/// Adds money to a wallet as the code of the earlier version does: to the only balance.
+/// Adds money to a wallet as the code of the earlier release does: to the only balance.
 async fn earlier_deposit(shop: &Shop, customer: &CustomerId, amount: i64) -> bool {
     let key = foreign(0).key().unwrap();
     let pk = key.pk.as_str().replace("c0", customer.as_str());

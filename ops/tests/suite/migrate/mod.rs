@@ -1,4 +1,4 @@
-//! Tests of `ops migrate` with items that earlier versions stored.
+//! Tests of `ops migrate` with items that earlier releases stored.
 
 mod live;
 
@@ -70,7 +70,7 @@ fn order(number: usize) -> Stored<Order> {
     order
 }
 
-/// Returns the row of the first release for the only line of an order.
+/// Returns the sales row that the first release wrote for the only line of an order.
 fn sale(number: usize) -> Stored<Sale> {
     let line = seed::line(&order(number).id, 1, "p1".parse().unwrap());
     let mut row = sales::derive(&order(number), &line);
@@ -78,7 +78,7 @@ fn sale(number: usize) -> Stored<Sale> {
     row
 }
 
-/// Returns a log line for an even number, and a category for an odd one.
+/// Returns a log line for an even number, and a category for an odd number.
 fn entry(number: usize) -> AnyEntity {
     if number.is_multiple_of(2) {
         let mut line = released::<OrderLog>("OrderLog");
@@ -92,7 +92,7 @@ fn entry(number: usize) -> AnyEntity {
     }
 }
 
-/// Returns the entry as an earlier version stored it, without the index key of its list.
+/// Returns the entry as an earlier release stored it, without the index key of its list.
 fn unlisted(number: usize) -> Item {
     let mut item = entry(number).to_item().unwrap();
     for name in ["GSI2PK", "GSI2SK", "GSI3PK", "GSI3SK"] {
@@ -101,7 +101,7 @@ fn unlisted(number: usize) -> Item {
     item
 }
 
-/// Fills a shop with items of earlier versions.
+/// Fills a shop with items of earlier releases.
 async fn old(shop: &Shop, items: usize) {
     for number in 0..items / 4 {
         shop.table.put_item(unlisted(number)).await;
@@ -174,7 +174,7 @@ async fn old_items_get_their_present_form_and_a_second_run_writes_nothing() {
         assert!((1..=2).contains(&dry.sample.len()), "each kind of change is shown once: {dry}");
         assert!(
             !dry.to_string().contains("household") && !dry.to_string().contains("c1"),
-            "the report shows values: {dry}"
+            "the report shows no values: {dry}"
         );
     }
     assert!(all(&shop).await == before, "a dry run writes nothing");
@@ -217,7 +217,7 @@ async fn a_migrated_wallet_equals_one_that_a_request_converted() {
 }
 
 /// The consumer upgrades the rows of an order whose record it takes, and the scan upgrades the
-/// others. Both write the same row, and neither changes what the other has written.
+/// other rows. Both give a row the same form, and neither changes a row that the other has written.
 #[tokio::test]
 async fn a_migration_by_the_stream_and_one_by_a_scan_give_the_same_rows() {
     let shop = Shop::open().await;
@@ -285,7 +285,7 @@ async fn a_run_completes_while_the_table_throttles() {
 
 /// The SDK gives up after a few attempts of a call. The tool continues.
 #[tokio::test]
-async fn a_read_of_other_items_outlasts_the_attempts_of_the_sdk() {
+async fn a_read_of_related_items_continues_after_the_sdk_has_given_up() {
     let shop = Shop::open().await;
     let old = review(1);
     shop.table.put(&old).await;
@@ -305,9 +305,9 @@ async fn the_limit_of_write_units_holds() {
     assert!(started.elapsed() >= Duration::from_millis(1_500), "{:?}", started.elapsed());
 }
 
-/// A review that is removed between the read and the write keeps no entry.
+/// If a review is removed or changes between the read and the write, no entry is written for it.
 #[tokio::test]
-async fn a_review_that_changes_meanwhile_gets_no_old_entry() {
+async fn no_entry_is_written_for_a_review_that_changed_after_it_was_read() {
     let shop = Shop::open().await;
     let (old, key) = (review(1), review(1).key().unwrap());
     let item = old.to_item().unwrap();
@@ -377,7 +377,7 @@ async fn a_migration_is_silent_in_the_stream() {
         }
         written.push(record);
     }
-    assert_eq!(written.len(), 5 + 5 + 1 + 10, "wallets, entries and a month, roles");
+    assert_eq!(written.len(), 5 + 5 + 1 + 10, "wallets, entries, a month, roles");
     let (consumer, published) = crate::events::deriving(&shop);
     crate::shop::deliver_to(&consumer, &written).await;
     assert_eq!(*published.lock().unwrap(), Vec::<String>::new());

@@ -1,4 +1,5 @@
-//! Tests of `ops shards` while functions read and write the list, and while operators stop it.
+//! Tests of `ops shards` while functions read and write the list, and while operators stop the
+//! command.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -14,7 +15,7 @@ use key_schema::order::{OrderStatus, Step as Advance};
 use key_schema::shard::{Layout, Shards};
 use ops::shards::{ShardsOptions, change};
 
-use super::{assert_clean, items, layout, order, paid, partitions, to};
+use super::{assert_clean, items, layout, order, paid, partitions, run, to};
 
 /// Kills the command at each of its waits for a response, and starts it again.
 #[tokio::test(flavor = "multi_thread")]
@@ -37,8 +38,8 @@ async fn a_command_that_is_killed_at_any_request_continues() {
                 states.push(before);
             }
             runs += 1;
-            // Later runs get further. The number grows slowly, so that every request is once the
-            // last one of a run that made progress.
+            // Later runs get further. `waits` grows slowly, so that each request is the last
+            // request of at least one run.
             if let Some(changed) = crash_after(waits, change(&items(&test), &to(&order::BY_STATUS, number))).await {
                 assert!(changed.unwrap().is_complete());
                 break;
@@ -64,7 +65,7 @@ async fn a_command_that_is_killed_at_any_request_continues() {
     assert!(runs > 20, "{runs}");
 }
 
-/// Functions cache the settings, as in a shop where 30 seconds are one and a half.
+/// Functions cache the settings. The clock of these caches is 20 times as fast as the real clock.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_that_grows_under_traffic_shows_each_order_once_to_every_function() {
     let test = TestTable::create().await;
@@ -72,7 +73,7 @@ async fn a_list_that_grows_under_traffic_shows_each_order_once_to_every_function
         test.put(&order(number, lists::FIRST)).await;
     }
     let (ended, reads) = (AtomicBool::new(false), AtomicU32::new(0));
-    // Each environment has a cache, whose clock is so fast that the settings expire early.
+    // Each environment has its own cache. The fast clock makes the settings expire early.
     let start = Instant::now().as_millis();
     let environment =
         || SettingsCache::new(move || Instant::from_millis(start + (Instant::now().as_millis() - start) * 20).unwrap());
@@ -95,7 +96,7 @@ async fn a_list_that_grows_under_traffic_shows_each_order_once_to_every_function
         while !ended.load(Ordering::Relaxed) {
             let write = cache.current(&table).await.unwrap().0.lists.of(&order::BY_STATUS).write;
             test.put(&order(next, write)).await;
-            // Another function changes an order that it has read, in the same list and in others.
+            // Another function reads this order and then changes its status.
             let head = table.get(&order::head(&format!("o{next}").parse().unwrap()).unwrap()).await.unwrap().unwrap();
             let at = Instant::now();
             let (order, to) = (&head, OrderStatus::Shipped);
@@ -125,8 +126,9 @@ async fn a_list_that_grows_under_traffic_shows_each_order_once_to_every_function
     assert_eq!(shards.len(), 16);
 }
 
-/// A function reads an order, the order moves, and then the function changes its status. The key of
-/// the change has the number that the function read. The last scan moves the order again.
+/// A function reads an order, the order moves, and then the function changes its status. The index
+/// key in that change is computed with the number of shards that the function read. The last scan
+/// moves the order again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_by_a_function_that_read_the_order_before_it_moved_is_found_by_the_last_scan() {
     let test = TestTable::create().await;
@@ -157,4 +159,39 @@ async fn a_change_by_a_function_that_read_the_order_before_it_moved_is_found_by_
     assert!(changed.is_complete() && changed.moved == 21, "{changed}");
     assert_eq!(table.get(&read).await.unwrap().unwrap().list_shards, Shards(16));
     assert_clean(&test).await;
+}
+
+/// A run is paused in one of its waits, or in the middle of its writes. Meanwhile other runs end
+/// its change and the next one. The paused run then moves no item, and changes no layout.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_was_paused_during_a_later_change_does_not_undo_it() {
+    for (wait, max_write_units) in [(Duration::from_secs(1), None), (Duration::ZERO, Some(30))] {
+        let test = TestTable::create().await;
+        for number in 0..80 {
+            test.put(&order(number, lists::FIRST)).await;
+        }
+        let mut options = ShardsOptions { wait, ..to(&order::BY_STATUS, 8) };
+        options.scan.max_write_units = max_write_units;
+        let paused = items(&test);
+        let paused = change(&paused, &options);
+        let later = async {
+            let is_begun = async || layout(test.own(), &order::BY_STATUS).await.write == Shards(8);
+            while !is_begun().await {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            for number in [8, 16] {
+                assert!(run(&test, &order::BY_STATUS, number).await.is_complete());
+            }
+        };
+        let (paused, ()) = tokio::join!(paused, later);
+        let reason = paused.unwrap_err().to_string();
+        assert!(reason.contains("to 16 shards"), "{reason}");
+        assert_eq!(layout(test.own(), &order::BY_STATUS).await, Layout::stable(Shards(16)));
+        for number in 0..80 {
+            let head = order::head(&format!("o{number}").parse().unwrap()).unwrap();
+            assert_eq!(test.own().get(&head).await.unwrap().unwrap().list_shards, Shards(16));
+        }
+        assert_clean(&test).await;
+    }
 }

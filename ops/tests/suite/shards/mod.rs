@@ -80,7 +80,7 @@ async fn paid(table: &Table, mut layout: impl AsyncFnMut() -> Layout) -> Vec<Ord
     }
 }
 
-/// Returns the partitions of an index of all items.
+/// Returns the values of an index's partition key `attribute` that begin with `prefix`.
 async fn partitions(test: &TestTable, attribute: &str, prefix: &str) -> BTreeSet<String> {
     let value = |item: &Item| match item.get(attribute) {
         Some(serde_dynamo::AttributeValue::S(key)) if key.starts_with(prefix) => Some(key.clone()),
@@ -129,7 +129,7 @@ async fn each_list_grows_and_shrinks_and_keeps_its_items() {
         assert_eq!(table.query(&order::daily_log::of_day(DAY, day).unwrap()).await.unwrap().items.len(), 60);
         assert_clean(&test).await;
     }
-    // The items are as at the beginning, except for `rev`.
+    // The items are unchanged since the beginning, except for `rev`.
     let item = table.get(&order::head(&"o7".parse().unwrap()).unwrap()).await.unwrap().unwrap();
     assert_eq!((item.data, item.meta.version), (order(7, lists::FIRST).data, 1));
     assert_eq!(item.meta.rev, 5);
@@ -164,7 +164,7 @@ async fn a_moved_item_causes_no_event_and_no_write_of_the_consumer() {
 }
 
 #[tokio::test]
-async fn a_change_is_refused_that_would_lose_items_or_overlaps_another() {
+async fn changes_that_would_lose_items_or_overlap_another_change_are_refused() {
     let test = TestTable::create().await;
     let refused = async |number: u32| match change(&items(&test), &to(&order::BY_STATUS, number)).await {
         Err(OpsError::Usage(reason)) => reason,
@@ -194,7 +194,7 @@ async fn the_settings_of_staff_and_the_layouts_do_not_overwrite_each_other() {
     test.transact(&settings::create(&set(r#"{"a":1}"#), &set("{}"), &Born::new("b").unwrap(), at).unwrap()).await;
     let before = settings::Known::from(table.get(&settings::read(0).unwrap()).await.unwrap().unwrap());
     run(&test, &order::BY_STATUS, 8).await;
-    // A change of staff that read the settings before is refused, as after any other change.
+    // Staff read the settings before the list grew. Their change is refused as outdated.
     let stale = settings::change(&set(r#"{"a":2}"#), &set("{}"), before.version, at).unwrap();
     assert!(table.transact(&stale).await.unwrap().is_err());
     let known = settings::Known::from(table.get(&settings::read(0).unwrap()).await.unwrap().unwrap());
@@ -225,8 +225,8 @@ async fn a_dry_run_counts_the_items_and_changes_nothing() {
     assert_eq!(test.items("").await, before);
 }
 
-/// An order that is being placed keeps its number, because a change of its head would break off the
-/// placement. A later scan moves it. An order that is being retired is still in its list.
+/// The scan does not move an order that is being placed, because another write to its head would
+/// stop the placement. A later scan moves it. An order that is being retired is still in its list.
 #[tokio::test]
 async fn orders_in_the_middle_of_other_work_move_at_the_right_time() {
     let test = TestTable::create().await;
@@ -236,7 +236,8 @@ async fn orders_in_the_middle_of_other_work_move_at_the_right_time() {
     let listed = order(2, lists::FIRST);
     let mut retiring = listed.clone();
     retiring.data.expires_at = Some(Instant::now());
-    // The first step of a retirement sets the expiry and keeps the index key and the time to live.
+    // The first step of a retirement sets the expiry. It changes neither the index key nor the
+    // time to live.
     let mut item = listed.to_item().unwrap();
     let expires_at = retiring.to_item().unwrap()["expires_at"].clone();
     item.inner_mut().insert("expires_at".to_owned(), expires_at);
@@ -248,7 +249,7 @@ async fn orders_in_the_middle_of_other_work_move_at_the_right_time() {
     assert!(partitions(&test, "GSI2PK", "STATUS#").await.contains(&key));
     let head = test.own().get(&order::head(&placing.data.id).unwrap()).await.unwrap().unwrap();
     assert_eq!(head, placing);
-    // The placement ends, with the number of its beginning.
+    // The placement ends. The order still has the number of shards with which it began.
     placing.data.status = OrderStatus::Pending;
     test.put(&placing).await;
     assert!(run(&test, &order::BY_STATUS, 8).await.is_complete());
@@ -258,7 +259,7 @@ async fn orders_in_the_middle_of_other_work_move_at_the_right_time() {
 #[tokio::test]
 async fn verify_finds_and_repairs_an_item_in_a_shard_that_no_reader_reads() {
     let test = TestTable::create().await;
-    // Such items come from an import, or from an archive.
+    // Items in a shard that no reader reads come from an import, or from an archive.
     for number in 0..10 {
         test.put(&order(number, Shards(8))).await;
     }
@@ -270,7 +271,7 @@ async fn verify_finds_and_repairs_an_item_in_a_shard_that_no_reader_reads() {
     verify(&items(&test), &options(true)).await.unwrap();
     assert_eq!(paid(test.own(), async || lists::unchanged()).await.len(), 10);
     assert_clean(&test).await;
-    // While the list grows, both numbers are right.
+    // While the list grows, both numbers of shards are right.
     let growing = Lists::default().with(&order::BY_STATUS, Layout { to: Shards(8), ..lists::unchanged() });
     let arrange = settings::arrange(&settings::Known::default(), &growing, &seed::born(), Instant::now()).unwrap();
     test.transact(&arrange).await;
@@ -287,6 +288,38 @@ async fn verify_finds_and_repairs_an_item_in_a_shard_that_no_reader_reads() {
             .count(),
         1
     );
+}
+
+/// An unreadable item of the list blocks the end of the change, because readers would not find it
+/// afterwards. An unreadable item of another list does not block the change.
+#[tokio::test]
+async fn only_an_unreadable_item_of_the_same_list_blocks_a_change() {
+    let test = TestTable::create().await;
+    for number in 0..10 {
+        test.put(&order(number, lists::FIRST)).await;
+    }
+    test.sign_up("ann").await;
+    let damaged = aws_sdk_dynamodb::types::AttributeValue::Bool(true);
+    test.set("CUSTOMER#ann", "PROFILE", "born", damaged.clone()).await;
+    assert!(run(&test, &order::BY_STATUS, 8).await.is_complete());
+    test.set("ORDER#o1", "ORDER", "born", damaged).await;
+    let changed = run(&test, &order::BY_STATUS, 16).await;
+    assert!(!changed.is_complete() && changed.to_string().contains("1 cannot be read: see `ops verify`"), "{changed}");
+    assert_eq!(changed.moved, 9, "the run moves the other orders");
+}
+
+/// A function with an outdated layout, or of an earlier release, adds an order after the change.
+#[tokio::test]
+async fn verify_moves_an_item_that_enters_the_list_with_the_former_number() {
+    let test = TestTable::create().await;
+    run(&test, &order::BY_STATUS, 8).await;
+    test.put(&order(1, lists::FIRST)).await;
+    let only = ops::verify::VerifyOptions { entities: vec!["Order".to_owned()], ..verify_options(true) };
+    let fixed = verify(&items(&test), &only).await.unwrap();
+    assert!(fixed.to_string().contains("one of 4 shards, but the list has 8 (repaired)"), "{fixed}");
+    let head = order::head(&"o1".parse().unwrap()).unwrap();
+    assert_eq!(test.own().get(&head).await.unwrap().unwrap().list_shards, Shards(8));
+    assert_clean(&test).await;
 }
 
 #[test]

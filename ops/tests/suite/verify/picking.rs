@@ -6,11 +6,11 @@ use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
 use key_schema::order::{self, OrderStatus, Step};
 use key_schema::picking::WaitingJob;
-use ops::verify::Kind::{Behind, Link, Orphan};
+use ops::verify::Kind::{Behind, Bounds, Link, Orphan};
 
 use super::damage::Damage::{Delete, Set};
-use super::damage::{each, finds, put};
-use super::world::{self, PAID, PICKED};
+use super::damage::{each, entry, finds, put};
+use super::world::{self, PAID, PENDING, PICKED};
 
 #[tokio::test]
 async fn a_picking_job_that_its_order_does_not_need_is_reported_and_removed() {
@@ -24,7 +24,7 @@ async fn a_picking_job_that_its_order_does_not_need_is_reported_and_removed() {
     .await;
     let job = WaitingJob { order_id: PAID.parse().unwrap() };
     put(job, &[(Orphan, "PICKING WAITING#0159f8e6-ea80-7111-9111-000000000002")], true).await;
-    // The order left, and its message was lost.
+    // A paid order was cancelled, and the message about the cancellation was lost.
     let table = TestTable::create().await;
     world::fill(&table).await;
     for (id, expected) in [
@@ -34,6 +34,25 @@ async fn a_picking_job_that_its_order_does_not_need_is_reported_and_removed() {
         leave(&table, id).await;
         finds(&table, id, &[expected], true).await;
     }
+}
+
+/// A transaction takes 100 actions, so the repair needs several transactions. The order that is to
+/// be picked keeps its station, and the open order stays in the list.
+#[tokio::test]
+async fn stale_entries_that_do_not_fit_in_one_transaction_are_removed_in_steps() {
+    let gone = |number: usize| format!("gone-{number}");
+    let jobs = (0..250).map(gone).chain([PICKED[0].to_owned()]).collect();
+    let entries = (0..250).map(gone).chain([PENDING.to_owned()]).map(|id| (id, entry())).collect();
+    each([
+        (
+            "PICKING STATIONS",
+            Set("jobs", AttributeValue::Ss(jobs)),
+            &[(Bounds, "PICKING STATIONS"), (Link, "PICKING STATIONS")] as &[_],
+            true,
+        ),
+        ("CUSTOMER#ann OPEN", Set("entries", AttributeValue::M(entries)), &[(Link, "CUSTOMER#ann OPEN")], true),
+    ])
+    .await;
 }
 
 /// Cancels a paid order.

@@ -9,6 +9,7 @@ use key_schema::idempotency::{self, Scope, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::invoice::{self, Invoice, InvoiceCounter};
 use key_schema::item::{FromItem as _, Stored};
+use key_schema::leaderboard::{self, Board, Period, Rank, Tally, VIEW_SAMPLE};
 use key_schema::money::Money;
 use key_schema::order::open::{self, OpenOrder};
 use key_schema::order::{self, Order, OrderLine, OrderStatus, Placement, Step};
@@ -23,11 +24,12 @@ use key_schema::sales;
 use key_schema::wallet::{self, EntryKind, Transfer, WalletEntry};
 use key_schema::{category, counter, follow, like, membership, product};
 
-/// The ids of the shop's orders: a pending order of the customer, and a paid order of staff.
+/// The ids of the shop's orders: a pending order that the customer placed, and a paid order that
+/// staff placed.
 pub const PENDING: &str = "0159f8e6-ea80-7111-9111-000000000001";
 pub const PAID: &str = "0159f8e6-ea80-7111-9111-000000000002";
 
-/// An order at a picking station, and a waiting one.
+/// An order at a picking station, and a waiting order.
 pub const PICKED: [&str; 2] = ["0159f8e6-ea80-7111-9111-000000000003", "0159f8e6-ea80-7111-9111-000000000004"];
 
 fn id(id: &str) -> CustomerId {
@@ -77,6 +79,9 @@ async fn catalogue(table: &TestTable) {
         let data = like::Like { customer_id: id(name), product_id: tea() };
         table.transact(&like::put(&seed::stored(data)).unwrap()).await;
     }
+    let sampled = (0..).map(|number| format!("request-{number}")).find(|id| VIEW_SAMPLE.of(id) == 0).unwrap();
+    let view = leaderboard::view(&tea(), &sampled, Instant::now()).unwrap();
+    table.transact(&view.unwrap()).await;
     for (name, rating) in [("ann", 5), ("bob", 2)] {
         let data = Review {
             product_id: tea(),
@@ -120,11 +125,28 @@ async fn orders(table: &TestTable) {
     let mut own = head(PENDING, 1);
     (own.data.by_customer, own.data.lapses_at) = (true, Some(now.plus_seconds(3_600)));
     let entry = open::enter(&own, OpenOrder { most: 1, lines: 2 }, None).unwrap();
-    let placement =
-        Placement { order: &own, lines: &lines(&own), by: "ann", claim: None, open: Some(entry), cart: None };
+    let placement = Placement {
+        order: &own,
+        lines: &lines(&own),
+        by: "ann",
+        claim: None,
+        open: Some(entry),
+        cart: None,
+        addresses: None,
+        uses: Vec::new(),
+    };
     table.transact(&order::place(placement).unwrap()).await;
     let staff = head(PAID, 2);
-    let placement = Placement { order: &staff, lines: &lines(&staff), by: "s", claim: None, open: None, cart: None };
+    let placement = Placement {
+        order: &staff,
+        lines: &lines(&staff),
+        by: "s",
+        claim: None,
+        open: None,
+        cart: None,
+        addresses: None,
+        uses: Vec::new(),
+    };
     table.transact(&order::place(placement).unwrap()).await;
     for to in [OrderStatus::Paid, OrderStatus::Picking, OrderStatus::Shipped] {
         let stored = stored_order(table, PAID).await;
@@ -146,12 +168,20 @@ async fn orders(table: &TestTable) {
     table.transact(&invoice::issue(&seed::stored(data), &stored, None::<&Stored<InvoiceCounter>>).unwrap()).await;
 }
 
-/// Lets two more paid orders wait for a picking station. The first gets one.
+/// Lets two more paid orders wait for a picking station. The first order gets a station.
 async fn picked(table: &TestTable) {
     for (number, id) in (3..).zip(PICKED) {
         let order = head(id, number);
-        let placement =
-            Placement { order: &order, lines: &lines(&order), by: "s", claim: None, open: None, cart: None };
+        let placement = Placement {
+            order: &order,
+            lines: &lines(&order),
+            by: "s",
+            claim: None,
+            open: None,
+            cart: None,
+            addresses: None,
+            uses: Vec::new(),
+        };
         table.transact(&order::place(placement).unwrap()).await;
         let (stored, at) = (stored_order(table, id).await, Instant::now());
         let (by, to) = ("s", OrderStatus::Paid);
@@ -195,7 +225,7 @@ async fn money(table: &TestTable) {
         note: None,
         at: now,
     };
-    table.transact(&wallet::transfer(&transfer, claim("transfer", now)).unwrap()).await;
+    table.transact(&wallet::transfer(&transfer, claim("transfer", now), true).unwrap()).await;
 }
 
 async fn club(table: &TestTable) {
@@ -269,7 +299,7 @@ pub async fn derived(table: &TestTable) {
         let seen: sales::Derived =
             table.own().query(&sales::derived(&head.id).unwrap()).await.unwrap().items.into_iter().collect();
         let place = SalePlace::of(&head, None, place::store_of(&head));
-        for transaction in sales::apply(&head, &lines, &seen, place).unwrap() {
+        for transaction in sales::apply(&head, &lines, &seen, place, Instant::now()).unwrap() {
             table.transact(&transaction).await;
         }
     }
@@ -277,8 +307,29 @@ pub async fn derived(table: &TestTable) {
         let copy = match AnyEntity::from_item(item).unwrap() {
             AnyEntity::Stock(stock) => product::copy_stock(&stock).unwrap(),
             AnyEntity::ReviewStats(stats) => product::copy_rating(&stats).unwrap(),
+            AnyEntity::LikeCount(likes) => {
+                let parts = table.own().query(&like::sum(&likes.product_id).unwrap()).await.unwrap().items;
+                let counts = parts.iter().map(|part| (&part.meta, i64::try_from(part.likes).unwrap()));
+                leaderboard::place(&Rank::sum(Board::Likes, &likes.product_id, Period::All, counts).unwrap()).unwrap()
+            }
             _ => continue,
         };
         let _ = table.own().write(&copy).await.unwrap();
+    }
+    for item in table.items("TALLY#").await {
+        let AnyEntity::Tally(count) = AnyEntity::from_item(item).unwrap() else { continue };
+        let (board, product) = (count.board, &count.product_id);
+        let Period::Day(day) = count.period else {
+            let sum = Rank::sum(board, product, count.period, [(&count.meta, count.count)]).unwrap();
+            let _ = table.own().write(&leaderboard::place(&sum).unwrap()).await.unwrap();
+            continue;
+        };
+        let days = table.own().query(&leaderboard::days(board, product, day).unwrap()).await.unwrap().items;
+        for period in [count.period, Period::week(day)] {
+            let is_part = |day: &&Stored<Tally>| day.period == count.period || period != count.period;
+            let parts = days.iter().filter(is_part).map(|part| (&part.meta, part.count));
+            let sum = Rank::sum(board, product, period, parts).unwrap();
+            let _ = table.own().write(&leaderboard::place(&sum).unwrap()).await.unwrap();
+        }
     }
 }

@@ -8,8 +8,8 @@
 //! closed instead.
 //!
 //! The connector retries in one case only: a pooled connection was already closed, and nothing of
-//! the request was sent. The caller sets the timeouts of an attempt and of a call. A caller that
-//! drops the future of a request closes its connection.
+//! the request was sent. The caller sets the timeouts of an attempt and of a call. If a caller
+//! drops the future of a request, the request's connection is closed.
 
 mod body;
 mod pool;
@@ -90,8 +90,8 @@ impl Connector {
         let tls = origin.is_encrypted.then_some(&self.tls);
         let stream = reach::open(host, origin.port(), tls).await?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|_| NoConnection::Network)?;
-        // A connection error reaches the caller that is awaiting a response. Otherwise it is
-        // ignored.
+        // A connection error reaches the caller that is awaiting a response. If no caller is
+        // waiting, the error is ignored.
         drop(tokio::spawn(connection));
         Ok(sender)
     }

@@ -24,7 +24,8 @@ pub(super) type Sender = SendRequest<SdkBody>;
 
 #[derive(Debug, Default)]
 pub(super) struct Pool {
-    /// The idle connections, ordered by their last use. The most recently used one is the last.
+    /// The idle connections, ordered by their last use. The most recently used connection is the
+    /// last.
     idle: Mutex<Vec<IdleConnection>>,
 }
 
@@ -43,8 +44,8 @@ impl IdleConnection {
 }
 
 impl Pool {
-    /// Removes a usable connection from the pool. It may have ended without this client's
-    /// knowledge.
+    /// Removes a usable connection from the pool. The connection may have ended without this
+    /// client's knowledge.
     pub async fn take(&self, origin: &Origin) -> Option<Sender> {
         while let Some((mut sender, rested)) = self.next(origin) {
             if rested {
@@ -84,7 +85,7 @@ impl Pool {
         idle.push(IdleConnection { origin, sender, since: SystemTime::now() });
     }
 
-    /// Locks the list. It is valid even if another holder of the lock has panicked.
+    /// Locks the list. The list is valid even if another holder of the lock has panicked.
     fn idle(&self) -> MutexGuard<'_, Vec<IdleConnection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -68,7 +68,7 @@ pub(super) async fn open(host: &str, port: u16, tls: Option<&Tls>) -> Result<Str
 /// Opens a TCP connection to the first address that accepts a connection.
 pub(super) async fn tcp(addresses: &[SocketAddr]) -> Result<TcpStream, NoConnection> {
     let tcp = TcpStream::connect(addresses).await?;
-    // Without this option, the system may delay a small request to combine it with a later one.
+    // Without this option, the system may delay a small request to combine it with a later request.
     tcp.set_nodelay(true)?;
     Ok(tcp)
 }

@@ -61,7 +61,7 @@ impl Tls {
         Self::of_system_and(&[])
     }
 
-    /// Trusts the system's roots and the given ones in PEM.
+    /// Trusts the system's roots and the given roots in PEM.
     ///
     /// # Errors
     /// As [`Tls::trusting`].
@@ -75,7 +75,8 @@ impl Tls {
     /// Adds fallback roots. They are loaded only when a server's certificate has an unknown issuer
     /// for the first time.
     ///
-    /// Each host that needs them is logged, and counted by the metric `UnknownIssuers`.
+    /// Each host that needs the fallback roots is logged, and the metric `UnknownIssuers` counts
+    /// it.
     #[must_use]
     pub fn falling_back(self, load: impl Fn() -> Result<Self, SetupError> + Send + Sync + 'static) -> Self {
         let fallback = Fallback { load: Box::new(load), loaded: OnceLock::new(), hosts: Mutex::default() };

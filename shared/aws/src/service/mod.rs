@@ -48,7 +48,7 @@ pub struct Service {
 /// The time limits of a call and its number of attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The time limit of one attempt, from connecting to the head of the response. Each wait for a
+    /// The time limit of one attempt, from its start to the head of the response. Each wait for a
     /// further part of the body has the same limit. The whole body has no other time limit than
     /// the call's deadline.
     pub attempt: Duration,
@@ -167,8 +167,8 @@ impl Limits {
         !is_over
     }
 
-    /// Returns the upper bound of the pause. The bound doubles with each attempt. The pause below
-    /// it is random, so callers that failed at the same time do not retry at the same time.
+    /// Returns the upper bound of the pause. The bound doubles with each attempt. The pause is
+    /// random, so callers that failed at the same time do not retry at the same time.
     fn longest_pause(&self, attempts: u32) -> Duration {
         self.backoff.saturating_mul(2_u32.saturating_pow(attempts.saturating_sub(1)))
     }

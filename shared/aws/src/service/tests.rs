@@ -98,7 +98,7 @@ async fn a_session_and_the_hash_of_the_body_are_signed() {
     let request = service.signed(&Call::new(Method::GET, "/_search"), at_midnight()).await.unwrap();
     let authorization = text(&request, "authorization");
     assert!(authorization.contains("/eu-central-1/aoss/aws4_request"), "{authorization}");
-    // OpenSearch Serverless refuses a signed length.
+    // OpenSearch Serverless refuses a signature that covers the length of the body.
     assert!(authorization.contains("SignedHeaders=host;x-amz-content-sha256;x-amz-date,"), "{authorization}");
     let hash_of_nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
     assert_eq!(text(&request, "x-amz-content-sha256"), hash_of_nothing);

@@ -30,7 +30,7 @@ async fn a_transient_response_is_followed_by_another_attempt() {
 }
 
 #[tokio::test]
-async fn only_responses_that_the_caller_calls_transient_are_retried_and_the_last_is_returned() {
+async fn only_responses_that_the_caller_considers_transient_are_retried_and_the_last_response_is_returned() {
     let server = Server::plain().await;
     let service = service(server.port, LIMITS);
     let response = call(&service, "/always-busy").await.unwrap();
@@ -91,7 +91,7 @@ async fn a_request_without_a_response_may_have_arrived_and_is_sent_as_often_as_t
 }
 
 #[tokio::test]
-async fn the_limits_of_an_attempt_and_of_a_call_end_the_wait_for_a_response() {
+async fn the_wait_for_a_response_ends_at_the_limit_of_the_attempt_or_of_the_call() {
     let server = Server::plain().await;
     let attempt = Duration::from_millis(100);
     for (limits, attempts, least) in [

@@ -114,8 +114,8 @@ async fn a_request_succeeds_although_the_server_has_closed_an_idle_connection() 
     let (connector, base) = (connector(), format!("http://127.0.0.1:{}", server.port));
     for turn in 1..=20 {
         assert_eq!(answer(&connector, &format!("{base}/hangs-up")).await.0, 200);
-        // The sleep blocks the runtime like a frozen environment: the client cannot notice the
-        // closed connection.
+        // The sleep blocks the runtime, as the freezing of an environment does. So the client
+        // cannot notice the closed connection.
         std::thread::sleep(Duration::from_millis(if turn == 1 { 1_100 } else { 5 }));
         assert_eq!(answer(&connector, &format!("{base}/body")).await, ok("hello"), "{turn}");
     }
@@ -205,7 +205,7 @@ async fn an_attempt_to_connect_ends_after_its_time_limit() {
 }
 
 #[test]
-fn a_set_of_roots_must_contain_only_certificates_and_at_least_one() {
+fn a_set_of_roots_must_contain_at_least_one_certificate_and_nothing_else() {
     for bad in ["", "no PEM", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
         assert!(matches!(Tls::trusting(bad.as_bytes()), Err(SetupError::Roots)), "{bad:?}");
     }

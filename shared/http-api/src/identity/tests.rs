@@ -11,7 +11,7 @@ fn in_groups(groups: &str) -> bool {
 }
 
 #[test]
-fn a_member_of_staff_is_recognised_in_every_spelling() {
+fn staff_are_recognised_in_every_form_of_the_group_claim() {
     for groups in [
         r#""[staff]""#,
         r#""[staff other]""#,
@@ -57,7 +57,7 @@ fn the_group_claim_of_cognito_takes_precedence_over_the_claim_groups() {
 
 #[cfg(feature = "issuer")]
 #[test]
-fn a_token_has_its_groups_as_an_array_or_as_one_name_and_never_as_the_gateways_text() {
+fn a_tokens_groups_are_an_array_or_one_name_and_never_the_text_form_of_the_gateway() {
     let staff = |groups: &str| {
         let claims = format!(r#"{{"sub":"c1","cognito:groups":{groups}}}"#);
         Caller::from_token(&Value::parse(&claims).unwrap().into_members()).is_staff()
@@ -81,7 +81,7 @@ fn a_token_has_its_groups_as_an_array_or_as_one_name_and_never_as_the_gateways_t
 }
 
 #[test]
-fn a_token_proves_only_the_address_of_a_verified_claim() {
+fn a_token_proves_only_the_address_that_it_names_as_verified() {
     let proves = |claims: &str, address: &str| {
         let caller = caller(&format!(r#"{{"sub":"c1",{claims}}}"#)).signed_in().unwrap();
         caller.proves(&address.parse().unwrap())
@@ -102,7 +102,7 @@ fn a_token_proves_only_the_address_of_a_verified_claim() {
     ] {
         assert!(!proves(claims, "ann@example.com"), "{claims}");
     }
-    // This is another domain with the same folded form.
+    // The two addresses have different domains, but the same folded form.
     assert!(!proves(r#""email":"a@strasse.example","email_verified":true"#, "a@straße.example"));
 }
 

@@ -35,8 +35,8 @@ enum Public {
 }
 
 impl Key {
-    /// Returns whether this key has signed the token. The key determines the algorithm. A token
-    /// that names another algorithm is refused.
+    /// Returns whether this key has signed the token. The key determines the algorithm, so the
+    /// result is `false` for a token that names another algorithm.
     pub(super) fn has_signed(&self, token: &Token<'_>) -> bool {
         if token.algorithm() != self.public.algorithm() {
             return false;
@@ -54,8 +54,8 @@ impl Key {
         verified.is_ok()
     }
 
-    /// Reads one key. Returns `None` for a key that is not for signatures, or for an unsupported
-    /// algorithm.
+    /// Reads one key. Returns `None` for a key that is not for signatures, or that has an
+    /// unsupported algorithm.
     fn read(members: &Members<'_>) -> Option<Self> {
         let text = |name: &str| match members.get(name) {
             Some(Value::Text(text)) => Some(text.as_ref()),
@@ -115,7 +115,7 @@ struct Held {
     keys: Vec<Arc<Key>>,
     /// The time at which these keys were requested.
     since: Option<Instant>,
-    /// The time of the last failed fetch, if none has succeeded since.
+    /// The time of the last failed fetch, if no fetch has succeeded since.
     failed: Option<Instant>,
 }
 

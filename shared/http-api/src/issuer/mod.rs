@@ -58,7 +58,7 @@ pub enum IssuerError {
     /// The environment does not name the issuer or the audiences.
     #[error(transparent)]
     Environment(#[from] aws::SetupError),
-    /// The issuer's URL does not use https.
+    /// The issuer's URL is neither `https` nor `http` on this machine.
     #[error("the issuer must have an https URL: {0}")]
     Url(String),
 }
@@ -70,7 +70,7 @@ impl Issuer {
     /// How long cached keys are used while the issuer is unreachable. API Gateway caches keys for
     /// the same time.
     pub const MAX_STALE: Duration = Duration::from_secs(2 * 60 * 60);
-    /// The minimum interval between two fetches because of an unknown key id.
+    /// The minimum interval between two fetches that unknown key ids cause.
     pub const UNKNOWN_KEY_INTERVAL: Duration = Duration::from_secs(30);
     /// The pause after a failed fetch.
     pub const FAILURE_PAUSE: Duration = Duration::from_secs(5);
@@ -80,7 +80,7 @@ impl Issuer {
     /// document if it differs from `name`, as in the local system.
     ///
     /// # Errors
-    /// [`IssuerError::Url`] for a URL other than `https`, or `http` on this machine.
+    /// [`IssuerError::Url`] for a URL that is neither `https` nor `http` on this machine.
     pub fn new(name: &str, audiences: &str, endpoint: Option<&str>) -> Result<Self, IssuerError> {
         let source = Source::new(name, endpoint.unwrap_or(name))?;
         let audiences = audiences.split(',').map(str::trim).filter(|audience| !audience.is_empty());
@@ -107,6 +107,9 @@ impl Issuer {
 
     /// Returns the caller that the gateway has verified. If the gateway has verified no caller,
     /// returns the owner of the request's token.
+    ///
+    /// # Errors
+    /// 503 `unavailable` when the token may be valid, but the issuer's keys are unavailable.
     pub async fn caller(&self, request: &Request<'_>) -> Result<Caller, Problem> {
         if let known @ Caller::SignedIn(_) = request.caller() {
             return Ok(known.clone());

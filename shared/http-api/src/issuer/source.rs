@@ -3,7 +3,7 @@
 //!
 //! The module makes two calls: one for the document, and one for the keys. Each call is attempted
 //! once, with a time limit and a size limit. It follows no redirect. It opens a new connection,
-//! because an open connection would stay unused for an hour.
+//! because a connection that is kept open would be unused for an hour.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -88,8 +88,8 @@ async fn get(place: &Uri) -> Result<String, FetchError> {
     let (scheme, authority) = (place.scheme_str().unwrap_or_default(), place.authority());
     let base = format!("{scheme}://{}", authority.map_or("", |authority| authority.as_str()));
     let path = place.path_and_query().map_or("/", |path| path.as_str());
-    // The roots for TLS depend on the host: Cognito's endpoints belong to AWS, other issuers' hosts
-    // do not.
+    // The host decides which root certificates are trusted: Cognito's endpoints belong to AWS,
+    // other issuers' hosts do not.
     let connector = aws::connector_to(place.host().unwrap_or_default(), is_encrypted(place))?;
     let service = Service::new(connector, &base, None).with_limits(Limits::once(TIMEOUT));
     let headers = [("accept", "application/json")];

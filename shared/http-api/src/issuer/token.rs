@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_has_three_parts_and_the_first_names_the_algorithm_and_the_key() {
+    fn a_token_has_three_parts_and_its_first_part_names_the_algorithm_and_the_key() {
         assert_eq!(with_header(r#"{"alg":"RS256","kid":"k","typ":"JWT"}"#), Ok((Algorithm::Rs256, "k".to_owned())));
         assert_eq!(with_header(r#"{"alg":"ES256","kid":""}"#), Ok((Algorithm::Es256, String::new())));
         for alg in ["none", "None", "HS256", "RS384", "RS512", "PS256", "ES384", "EdDSA", "rs256", ""] {
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_are_valid_in_their_time_with_a_tolerance_for_clocks() {
+    fn claims_are_valid_only_within_their_period_extended_by_a_tolerance_for_clocks() {
         let at = |times: &str| checked(&format!(r#"{{"iss":"https://issuer","aud":"shop"{times}}}"#));
         let exp = |seconds: i64| at(&format!(r#","exp":{}"#, NOW + seconds));
         assert_eq!((exp(1), exp(-9), exp(-10)), (Ok(()), Ok(()), Err(Invalid::Time)));

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{app, is, routes, send};
 
 #[tokio::test]
-async fn a_page_refers_to_the_next_one_with_all_its_parameters() {
+async fn the_link_to_the_next_page_has_all_parameters_of_the_page() {
     let list = || {
         Call::new("GET /v1/customers/{id}/things")
             .path("id", "c#1")
@@ -45,7 +45,8 @@ async fn a_cursor_is_valid_only_for_the_list_and_the_caller_of_its_page() {
     }
 }
 
-/// If the misspelt `?form=` were ignored, the client would take the full list for a filtered one.
+/// If `?form=`, a misspelt `?from=`, were ignored, the client would mistake the full list for a
+/// filtered list.
 #[tokio::test]
 async fn an_unknown_query_parameter_is_refused_before_any_effect() {
     let list = || Call::new("GET /v1/customers/{id}/things").path("id", "c1").customer("c1");

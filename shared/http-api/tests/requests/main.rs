@@ -156,7 +156,7 @@ async fn a_creation_returns_the_location_and_the_version() {
 }
 
 #[tokio::test]
-async fn a_replayed_response_is_the_first_one_and_is_marked_as_replayed() {
+async fn a_replayed_response_equals_the_first_response_and_is_marked_as_replayed() {
     let first = send(post().json(&json!({"name": "ä"}))).await;
     let again = send(post().header("idempotency-key", "replay").json(&json!({"name": "ä"}))).await;
     assert_eq!((first.header("idempotency-replayed"), again.header("idempotency-replayed")), (None, Some("true")));
@@ -193,7 +193,7 @@ async fn a_number_in_a_path_has_one_spelling() {
 }
 
 #[tokio::test]
-async fn a_record_gives_the_response_of_its_own_request_until_it_expires() {
+async fn a_record_gives_the_response_of_its_own_request_until_the_record_expires() {
     let call = Call::new("POST /v1/once").customer("c1").header("idempotency-key", "k1").json(&json!({}));
     let found = json!({"found": [true, true, false], "other": "idempotency_key_reused", "none": true});
     assert_eq!(send(call).await.body, found);
@@ -281,7 +281,7 @@ async fn an_idempotency_key_is_required_and_has_1_to_255_characters() {
 }
 
 #[tokio::test]
-async fn requests_of_another_caller_path_or_body_have_another_fingerprint() {
+async fn another_caller_or_path_or_body_gives_another_fingerprint() {
     let patch =
         |id: &str, body: &str| Call::new("PATCH /v1/things/{id}").path("id", id).header("if-match", "\"1\"").body(body);
     let one = send(patch("a", "{}").customer("c1")).await.body;

@@ -44,7 +44,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_from_outside_opens_as_a_cursor_or_panics(cursor in "[A-Za-z0-9_-]{0,120}", other in text(60)) {
+    fn text_that_was_not_sealed_never_opens_and_causes_no_panic(cursor in "[A-Za-z0-9_-]{0,120}", other in text(60)) {
         let cursors = cursors(&[key("k", 1)]);
         prop_assert_eq!(cursors.open(&SCOPE, &cursor, now()), Err(CursorInvalid));
         prop_assert_eq!(cursors.open(&SCOPE, &other, now()), Err(CursorInvalid));
@@ -52,7 +52,7 @@ proptest! {
 }
 
 #[test]
-fn any_flipped_bit_any_cut_and_anything_added_makes_a_cursor_invalid() {
+fn a_cursor_with_a_flipped_bit_or_a_changed_length_is_invalid() {
     let cursors = cursors(&[key("k", 1), key("j", 2)]);
     let sealed = cursors.seal(&SCOPE, SORT_KEY, now()).unwrap();
     let bytes = URL_SAFE_NO_PAD.decode(&sealed).unwrap();
@@ -75,7 +75,7 @@ fn any_flipped_bit_any_cut_and_anything_added_makes_a_cursor_invalid() {
 }
 
 #[test]
-fn a_cursor_opens_for_no_other_list_parameter_or_caller() {
+fn a_cursor_opens_only_for_its_list_its_parameters_and_its_caller() {
     let cursors = cursors(&[key("k", 1)]);
     let sealed = cursors.seal(&SCOPE, SORT_KEY, now()).unwrap();
     let borrowed = [
@@ -127,7 +127,7 @@ fn two_cursors_of_the_same_sort_key_differ() {
 }
 
 #[test]
-fn only_sort_keys_of_this_crate_are_sealed() {
+fn only_sort_keys_that_the_encoder_can_write_are_sealed() {
     let cursors = cursors(&[key("k", 1)]);
     let huge = "x".repeat(MAX_SORT_KEY_BYTES);
     for foreign in ["a b", "a%", "a%2f", "a$", "a%00b", huge.as_str()] {

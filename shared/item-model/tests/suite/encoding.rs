@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn newest_first_sorts_backward_and_equal_instants_by_the_next_part(
+    fn the_newest_first_encoding_sorts_instants_backward_and_equal_instants_by_the_next_part(
         a in instant(), b in instant(), x in text(4), y in text(4),
     ) {
         let key = |at, id: &String| join("QUESTION", &[&NewestFirst(at), id]);
@@ -119,8 +119,8 @@ fn numbers_have_twenty_digits_and_negative_numbers_sort_first() {
     assert_eq!(joined(&[i64::MAX]), "PREFIX#18446744073709551615");
 }
 
-/// The encoder escapes exactly the bytes up to `%`. So no part contains `#` or `$`, which are the
-/// bounds of ranges.
+/// The encoder escapes exactly the bytes up to `%`. So no encoded part contains `#` or `$`, which
+/// are the bounds of ranges.
 #[test]
 fn exactly_the_bytes_up_to_the_percent_sign_are_escaped() {
     for byte in 0..=u8::MAX {
@@ -129,8 +129,8 @@ fn exactly_the_bytes_up_to_the_percent_sign_are_escaped() {
     }
 }
 
-/// Tests all pairs of ASCII characters after a `%`. A lenient parser would accept signs and lower
-/// case, and characters that need no escape.
+/// Tests all pairs of ASCII characters after a `%`. A lenient parser would accept signs, lower
+/// case, and escapes of characters that need none.
 #[test]
 fn only_the_encoders_spelling_of_an_escape_decodes() {
     for high in 0..=0x7Fu8 {

@@ -30,7 +30,7 @@ proptest! {
     }
 
     #[test]
-    fn moving_an_instant_stays_within_the_years_0_to_9999(instant in instant(), millis: i64) {
+    fn a_moved_instant_stays_within_the_years_0_to_9999(instant in instant(), millis: i64) {
         let moved = instant.plus_millis(millis);
         prop_assert!(Instant::MIN <= moved && moved <= Instant::MAX);
         prop_assert_eq!(moved.cmp(&instant), if moved == instant { std::cmp::Ordering::Equal } else { millis.cmp(&0) });
@@ -39,7 +39,7 @@ proptest! {
 }
 
 #[test]
-fn other_spellings_of_an_instant_are_read_and_digits_beyond_the_millisecond_cut_off() {
+fn other_spellings_of_an_instant_are_read_and_digits_beyond_the_millisecond_are_cut_off() {
     for (spelling, expected) in [
         ("2017-01-01T11:53:26Z", "2017-01-01T11:53:26.000Z"),
         ("2017-01-01T12:53:26+01:00", "2017-01-01T11:53:26.000Z"),

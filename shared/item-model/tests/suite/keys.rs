@@ -26,7 +26,7 @@ fn an_empty_key_is_refused() {
 /// The prefix takes two bytes, and each escaped `#` takes three. Unescaped, all of these keys would
 /// fit.
 #[test]
-fn limits_count_the_bytes_after_encoding() {
+fn a_limit_counts_the_bytes_after_encoding() {
     let hashes = |count: usize| "#".repeat(count);
     assert_eq!(PartitionKey::of("P", &[&hashes(682)]).unwrap().as_str().len(), 2048);
     assert_eq!(PartitionKey::of("P", &[&hashes(683)]), Err(KeyError::TooLong { bytes: 2051, limit: 2048 }));
@@ -35,7 +35,7 @@ fn limits_count_the_bytes_after_encoding() {
 }
 
 #[test]
-fn limits_count_bytes_and_not_characters() {
+fn a_limit_counts_bytes_and_not_characters() {
     assert!(SortKey::new("é".repeat(512)).is_ok());
     assert_eq!(SortKey::new("é".repeat(513)), Err(KeyError::TooLong { bytes: 1026, limit: MAX_SORT_KEY_BYTES }));
     assert!(PartitionKey::new("😀".repeat(512)).is_ok());
@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn an_id_is_at_or_above_the_floor_of_every_instant_up_to_its_creation(
+    fn only_ids_made_at_or_after_an_instant_are_at_or_above_its_floor(
         made in instant_since_epoch(), floor in instant_since_epoch(), random: [u8; 10],
     ) {
         prop_assert_eq!(time_ordered(made, random) >= time_ordered_floor(floor), made >= floor);

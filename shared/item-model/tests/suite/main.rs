@@ -1,4 +1,4 @@
-//! The tests of the model: the order of key text, ids, instants, shards and cursors.
+//! Tests of ids, instants, shards and cursors, and of the order of keys.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod cursors;

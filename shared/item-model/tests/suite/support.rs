@@ -1,5 +1,5 @@
-//! Deterministic properties, and hostile texts, bytes and instants. The tests of `key-schema` use
-//! this file too.
+//! A configuration for deterministic property tests, and generators of hostile texts and instants.
+//! The tests of `key-schema` use this file too.
 
 use item_model::instant::Instant;
 use proptest::prelude::*;
@@ -15,7 +15,8 @@ pub fn at(text: &str) -> Instant {
     text.parse().unwrap()
 }
 
-/// Characters that the encodings treat specially, their neighbors, and some of every UTF-8 length.
+/// Characters that the encodings treat specially, their neighbors, and some characters of every
+/// UTF-8 length.
 const SPECIAL: &[char] = &[
     '\0',
     '\t',

@@ -1,5 +1,5 @@
 //! Checks that no file of this crate has a word of a particular application, because the model
-//! serves any.
+//! serves any application.
 
 use std::path::Path;
 

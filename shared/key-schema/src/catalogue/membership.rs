@@ -2,19 +2,20 @@
 //!
 //! A product and its categories are a many-to-many relation. One item, the list
 //! [`ProductCategories`], names the further categories of a product. For each of them, an item
-//! [`Membership`] copies the attributes that a category's list shows. It has a key in that list's
-//! index, so one Query lists a category's own products and the memberships in it. One transaction
-//! changes a membership and the list, on the condition that the list's `rev` is unchanged. So
-//! concurrent writes cannot exceed the limit of memberships.
+//! [`Membership`] copies the attributes that a category's list shows. A membership has a key in the
+//! index of that list, so one Query lists a category's own products and the memberships in it. One
+//! transaction changes a membership and the product's [`ProductCategories`], on the condition that
+//! the `rev` of the latter is unchanged. So concurrent writes cannot exceed the limit of
+//! memberships.
 //!
 //! # Why a membership finally has the newest attributes
 //!
 //! A membership stores the `rev` of the product from which it was copied. The stream's consumer
 //! refreshes the membership from the product's image in a record, if that image is newer. A request
 //! creates a membership from a product that it has read, on the condition that the product's
-//! `version` is unchanged. So every later visible change appears in the stream after the membership
-//! exists, and the consumer finds the membership. The condition is not on `rev`. Copies of stock
-//! and ratings also increase `rev`, but no membership shows them.
+//! `version` and first picture are unchanged. So every later visible change appears in the stream
+//! after the membership exists, and the consumer finds the membership. The condition is not on
+//! `rev`, because copies of stock and ratings also increase `rev`, and no membership shows them.
 
 use crate::index::GSI2;
 use std::collections::BTreeSet;
@@ -24,14 +25,14 @@ use serde_dynamo::AttributeValue;
 
 use crate::change::{Change, IndexEntry};
 use crate::entity::AnyEntity;
-use crate::expression::{Condition, number};
-use crate::id::{Born, ProductId};
+use crate::expression::{Condition, number, value};
+use crate::id::{Born, MediaId, ProductId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{IndexKey, Key, KeyError, SortKey};
 use crate::money::Money;
 use crate::pattern::Consistency;
-use crate::product::{self, CategoryIndexKey, CategoryPath, Product};
+use crate::product::{self, CategoryIndexKey, CategoryPath, Product, THUMBNAIL};
 use crate::request::{BatchGet, Guarded, Query, Range, Single, Transaction};
 
 /// The maximum number of further categories that a product may have.
@@ -52,6 +53,9 @@ entity! {
             retired: bool,
             /// The `rev` of the product from which this item was copied.
             source_rev: u64,
+            /// The id of the product's first picture ([`Product::thumbnail`]).
+            #[serde(rename = "reference", skip_serializing_if = "Option::is_none", default)]
+            thumbnail: Option<MediaId>,
         }
         mutable by MembershipChanges {
             /// The product's own category.
@@ -71,9 +75,10 @@ entity! {
 
 impl Membership {
     fn of(product: &Stored<Product>, path: CategoryPath) -> Self {
-        let Product { id, category_path, retired, name, brand, package_size, price, copied: _, summary: _ } =
+        let Product { id, category_path, retired, thumbnail, name, brand, package_size, price, .. } =
             product.data.clone();
-        Self { id, path, retired, source_rev: product.meta.rev, category_path, name, brand, package_size, price }
+        let source_rev = product.meta.rev;
+        Self { id, path, retired, source_rev, thumbnail, category_path, name, brand, package_size, price }
     }
 }
 
@@ -179,8 +184,8 @@ patterns! {
         purpose: "Put a product into a further category",
         request: TransactWriteItems,
         key: "PK = PRODUCT#<id>, SK = IN#<path> and PRODUCT#CATEGORIES; SK = PRODUCT (check)",
-        requires: "the list is unchanged; the product is in the catalogue, at the version that was \
-            read",
+        requires: "the list of further categories is unchanged; the product is in the catalogue, \
+            at the version that was read, with the same first picture",
         callers: "staff",
     }
     REMOVE {
@@ -188,7 +193,7 @@ patterns! {
         purpose: "Take a product out of a further category",
         request: TransactWriteItems,
         key: "PK = PRODUCT#<id>, SK = IN#<path> and PRODUCT#CATEGORIES",
-        requires: "the list is unchanged",
+        requires: "the list of further categories is unchanged",
         callers: "staff",
     }
     LISTS {
@@ -202,7 +207,7 @@ patterns! {
     }
     OF_PRODUCT {
         id: "memberships.of-product",
-        purpose: "Find the copies of a product that changed",
+        purpose: "Find the copies of a changed product",
         request: Query,
         key: "PK = PRODUCT#<id>, SK under IN#",
         returns: "the product's memberships",
@@ -211,7 +216,7 @@ patterns! {
     }
     REFRESH {
         id: "memberships.refresh",
-        purpose: "Refresh the copy of a product that changed",
+        purpose: "Refresh the copy of a changed product",
         request: UpdateItem,
         key: "PK = PRODUCT#<id>, SK = IN#<path>",
         requires: "exists, with a copy of an older rev of the product",
@@ -227,8 +232,9 @@ pub fn prepare(id: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&PREPARE, vec![product::key(id)?, product::categories_key(id)?]))
 }
 
-/// Puts the product that was read into a further category. `known` is the list that was read, if
-/// there is one. It must have room and must not contain the category.
+/// Puts a product into a further category. `product` is the product as it was read, and `known` is
+/// the list as it was read, if there is one. The list must have room for the category and must not
+/// contain it.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -265,14 +271,18 @@ pub fn remove(
         .action(MembershipAction::Member, Guarded::delete(key(id, path)?, Condition::Exists)))
 }
 
-pub(crate) fn unchanged(product: &Stored<Product>) -> Result<Guarded, KeyError> {
-    let same = product::in_catalogue().and(Condition::version(product.meta.version));
+pub(crate) fn unchanged(product: &Stored<Product>) -> Result<Guarded, EncodeError> {
+    let same_picture = match &product.thumbnail {
+        Some(picture) => Condition::Is(THUMBNAIL, value(picture)?),
+        None => Condition::Lacks(THUMBNAIL),
+    };
+    let same = product::in_catalogue().and(Condition::version(product.meta.version)).and(same_picture);
     Ok(Guarded::check(product::key(&product.id)?, same))
 }
 
-/// Takes a product out of some further categories and puts it into others. The product may already
-/// be in some of the new categories. The caller's transaction must also check that the product is
-/// [`unchanged`], or write `product` itself.
+/// Takes a product out of some further categories and puts it into other categories. The product
+/// may already be in some of the new categories. The caller's transaction must also check that the
+/// product is [`unchanged`], or write `product` itself.
 pub(crate) fn exchange(
     product: &Stored<Product>,
     known: &Stored<ProductCategories>,
@@ -301,7 +311,8 @@ fn member(product: &Stored<Product>, path: &CategoryPath, born: &Born, at: Insta
     member
 }
 
-/// Writes the new list over the list that was read, on the condition that it is unchanged.
+/// Writes the new list over the list that was read, on the condition that the stored list is
+/// unchanged.
 fn list(
     product: &ProductId,
     paths: Vec<CategoryPath>,
@@ -351,9 +362,9 @@ pub fn shows(old: &Stored<Product>, new: &Stored<Product>) -> bool {
     shown(old) != shown(new)
 }
 
-/// Refreshes a membership from its product. DynamoDB refuses the write if the membership is newer
-/// or missing. The membership of a retired product leaves the category's list until the product is
-/// revived.
+/// Refreshes a membership from its product. DynamoDB refuses the write if the membership is missing
+/// or not older than `product`. The membership of a retired product leaves the category's list
+/// until the product is revived.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -363,6 +374,7 @@ pub fn refresh(product: &Stored<Product>, path: &CategoryPath) -> Result<Single<
         .set("version", product.meta.version)?
         .set("source_rev", rev)?
         .set("retired", product.retired.then_some(true))?
+        .set(THUMBNAIL, &product.thumbnail)?
         .category_path(&product.category_path)?
         .name(&product.name)?
         .brand(&product.brand)?

@@ -5,3 +5,4 @@ pub mod leaderboard;
 pub mod membership;
 pub mod product;
 pub mod review;
+pub mod variant;

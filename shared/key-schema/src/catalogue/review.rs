@@ -170,8 +170,9 @@ patterns! {
             (check); PK = RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>; \
             PK = CUSTOMER#<customer>, SK = PROFILE (check); PK = QUOTA#<hash of the customer>, SK = \
             DAY#<day>",
-        requires: "does not exist; the product is in the catalogue; the customer exists; fewer \
-            reviews on the day than the quota; ADD to the statistics and reviews",
+        requires: "the review does not exist; the product is in the catalogue; the customer exists; \
+            fewer reviews on the day than the quota; ADD to the statistics, ADD 1 to the quota's \
+            counter",
         callers: "owner",
     }
     CHANGE {
@@ -183,7 +184,7 @@ patterns! {
             CUSTOMER#<customer>, SK = PROFILE (check); PK = QUOTA#<hash of the customer>, SK = \
             DAY#<day>",
         requires: "version = the If-Match; same born; the customer exists; fewer reviews on the day \
-            than the quota; ADD the difference to the statistics, ADD reviews",
+            than the quota; ADD the difference to the statistics, ADD 1 to the quota's counter",
         callers: "owner",
     }
     DELETE {
@@ -192,7 +193,8 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = PRODUCT#<product>, SK = REVIEW#<customer>; SK = PRODUCT#STATS; PK = \
             RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>",
-        requires: "version = the If-Match; same born; ADD the difference to the statistics",
+        requires: "version = the If-Match; same born; ADD -1 and the negative rating to the \
+            statistics",
         callers: "owner",
     }
     GET {
@@ -216,7 +218,7 @@ patterns! {
     }
     STATS {
         id: "reviews.stats",
-        purpose: "Read a product's average and count",
+        purpose: "Read the average and the number of a product's ratings",
         request: BatchGetItem,
         key: "PK = PRODUCT#<product>, SK = PRODUCT and PRODUCT#STATS",
         returns: "the product, which may be retired; the count and sum of its ratings",

@@ -1,10 +1,10 @@
 //! Follows between customers, as an adjacency list.
 //!
-//! A follow is an item in the follower's own partition. So one key says whether A follows B, and
-//! one range lists the customers that A follows. An index key on the followed customer gives the
-//! other direction. It is sharded by the follower, so the new followers of a customer with a
-//! million followers spread over several partitions. The list of followers merges these partitions,
-//! newest first.
+//! A follow, or edge, is an item in the follower's own partition. So one key says whether A follows
+//! B, and one range lists the customers that A follows. An index key on the followed customer gives
+//! the other direction. This key is sharded by the follower, so the new followers of a customer
+//! with a million followers spread over several partitions. The list of followers merges these
+//! partitions, newest first.
 //!
 //! # Why the transaction checks only the follower
 //!
@@ -12,9 +12,10 @@
 //! is still valid can therefore create no edge.
 //!
 //! The function reads the followed customer before the transaction. It refuses the follow if that
-//! customer does not exist or is being erased. The transaction does not repeat this check, because
-//! then all new followers of a famous customer would conflict on one profile. So a request that
-//! read the profile just before the erasure can leave an edge. Such an edge shows only an id.
+//! customer does not exist or is being erased. If the transaction repeated this check, all new
+//! followers of a famous customer would conflict on one profile. The transaction does not repeat
+//! it, so a request that read the profile just before the erasure can leave an edge. Such an edge
+//! shows only an id.
 
 use crate::index::GSI1;
 use item_model::prelude::*;
@@ -37,7 +38,7 @@ pub const FOLLOWER_SHARDS: Shards = Shards(4);
 const FOLLOWS: &str = "FOLLOWS";
 
 entity! {
-    /// An edge: one customer has followed another since the item was created.
+    /// An edge: one customer has followed another customer since the item was created.
     Follow = "Follow" {
         fixed {
             /// The follower.
@@ -108,7 +109,7 @@ patterns! {
         purpose: "Follow a customer",
         request: TransactWriteItems,
         key: "PK = CUSTOMER#<follower>, SK = FOLLOWS#<followed>; SK = PROFILE (check)",
-        requires: "does not exist; the follower exists",
+        requires: "the edge does not exist; the follower exists",
         callers: "owner",
     }
     REMOVE {
@@ -164,7 +165,7 @@ pub fn prepare(followed: &CustomerId) -> Result<Get<Stored<Customer>>, KeyError>
     Ok(Get::new(&PREPARE, customer::key(followed)?))
 }
 
-/// Makes a customer follow another.
+/// Makes a customer follow another customer.
 ///
 /// # Errors
 /// [`EncodeError`].

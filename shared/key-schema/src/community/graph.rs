@@ -5,11 +5,10 @@
 //! | `follows` | a customer | [`crate::follow`], in the customer's partition |
 //! | `likes` | a product | [`crate::like`], in the customer's partition |
 //! | `reviewed` | a product | [`crate::review::by_customer`], an index of the reviews |
-//! | `bought` | a product | [`crate::sales::bought`], an index of the sales rows that the stream derives |
+//! | `bought` | a product | [`crate::sales::bought`], an index of the sales rows |
 //! | `lives-in` | a place | the profile itself, indexed by place ([`crate::residence::of_place`]) |
 //!
-//! For each kind, one request reads the edges of a node. No edge has a second copy, so no copy can
-//! be outdated.
+//! For each kind, one request reads a customer's edges. No edge has a copy that could be outdated.
 
 use std::fmt;
 use std::str::FromStr;

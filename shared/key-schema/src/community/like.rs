@@ -2,14 +2,14 @@
 //!
 //! A like is an item in the customer's partition. An index key on its product, sharded by the
 //! customer, gives the other direction. A like copies nothing of the product, and a list of likes
-//! gives only ids. So a changed product needs no refresh of its likes, and one request reads a
-//! page.
+//! gives only ids. So a changed product needs no refresh of its likes, and one request reads a page
+//! of likes.
 //!
 //! # Why the count is exact
 //!
-//! The transaction that writes or removes the like also changes the count. Its condition is that a
-//! new like does not exist yet, or that a removed like exists. A retry, by a client or by the SDK,
-//! finds the like already written or removed and changes no counter.
+//! The transaction that writes or removes the like also changes the count. Its condition is that
+//! the like to add does not exist yet, or that the like to remove exists. A retry, by a client or
+//! by the SDK, finds the like already written or removed and changes no counter.
 //!
 //! # Why the count is spread over several items
 //!
@@ -53,8 +53,8 @@ use crate::shard::Shards;
 pub const COUNTERS: Shards = Shards(8);
 /// The shards of each product's list of likers.
 pub const LIKER_SHARDS: Shards = Shards(4);
-/// The number of likes that one transaction removes at most. Each takes three actions. Small
-/// transactions seldom conflict with others.
+/// The maximum number of likes that one transaction removes. The removal of each like takes three
+/// actions. Small transactions seldom conflict with others.
 pub const ERASED_AT_ONCE: usize = 10;
 
 const LIKE: &str = "LIKE";
@@ -159,11 +159,11 @@ patterns! {
     }
     PUT {
         id: "likes.put",
-        purpose: "Like a product and count it",
+        purpose: "Like a product and count the like",
         request: TransactWriteItems,
         key: "PK = CUSTOMER#<id>, SK = LIKE#<product>; SK = PROFILE (check); PK = \
             PRODUCT#<product>, SK = LIKES#<shard>; PK = TALLY#likes#<product>, SK = <day>#<shard>",
-        requires: "does not exist; the customer exists; ADD 1 to both counts",
+        requires: "the like does not exist; the customer exists; ADD 1 to both counts",
         callers: "owner",
     }
     REMOVE {
@@ -172,7 +172,7 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>; \
             PK = TALLY#likes#<product>, SK = <day>#<shard>",
-        requires: "exists; ADD -1 to both counts",
+        requires: "the like exists; ADD -1 to both counts",
         callers: "owner",
     }
     GET {
@@ -213,11 +213,11 @@ patterns! {
     }
     SUM {
         id: "likes.sum",
-        purpose: "Sum a product's likes for their leaderboard",
+        purpose: "Sum a product's likes for the leaderboard of likes",
         request: Query,
         key: "PK = PRODUCT#<product>, SK under LIKES#",
         returns: "the parts of the count",
-        consistency: Consistency::Strong("the sum must include the count of the record"),
+        consistency: Consistency::Strong("the sum must include the change in the stream record"),
         callers: "system",
     }
     LIKERS {
@@ -235,13 +235,13 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = CUSTOMER#<id>, SK = LIKE#<product>; PK = PRODUCT#<product>, SK = LIKES#<shard>; \
             PK = TALLY#likes#<product>, SK = <day>#<shard>, for each like",
-        requires: "each exists; ADD -1 to each count",
+        requires: "each like exists; ADD -1 to each count",
         callers: "owner",
     }
 }
 
-/// Adds to the shard of a product's count that the customer's id selects, and to the count of the
-/// day.
+/// Adds to a product's count, in the shard that the customer's id selects, and to the product's
+/// count of the day.
 fn count(
     transaction: Transaction<LikeAction>,
     customer: &CustomerId,
@@ -270,7 +270,7 @@ pub fn prepare(product: &ProductId) -> Result<Get<Stored<Product>>, KeyError> {
     Ok(Get::new(&PREPARE, product::key(product)?))
 }
 
-/// Likes a product and counts it.
+/// Likes a product, and counts the like.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -342,7 +342,7 @@ pub fn of_product(product: &ProductId) -> Result<Query<Stored<LikeCount>>, KeyEr
     Ok(Query::new(&COUNT, product::partition(product)?, Range::under(LIKES)))
 }
 
-/// Reads the parts of a product's count strongly.
+/// Reads the parts of a product's count with strong consistency.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -356,7 +356,7 @@ pub fn total(parts: &[Stored<LikeCount>]) -> u64 {
     parts.iter().fold(0, |sum, part| sum.saturating_add(part.likes))
 }
 
-/// Lists the customers who like a product, newest first.
+/// Lists the customers who like a product, newest like first.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -1,16 +1,16 @@
 //! Questions to the shop, and the answers of staff.
 //!
-//! Each question has its own partition with its answers. A copy is in the customer's partition. The
-//! copies sort directly after the profile, newest first. So one Query reads the profile and the
-//! newest questions (see [`crate::customer`]). One transaction writes question and copy, so they
-//! never differ. A question that waits for its first answer is in a sharded, sparse list, and the
-//! first answer removes the question from the list.
+//! Each question has its own partition with its answers. A copy of the question is in the
+//! customer's partition. The copies sort directly after the profile, newest first. So one Query
+//! reads the profile and the newest questions (see [`crate::customer`]). One transaction writes a
+//! question and its copy, so the two never differ. A question that waits for its first answer is in
+//! a sharded, sparse list, and the first answer removes the question from the list.
 //!
 //! # Erasure
 //!
 //! Questions and answers are personal data, so erasing a customer deletes them. The erasure finds
-//! them through the customer's copies. Therefore it deletes the question first, so that no answer
-//! can be added. Then it deletes the answers, and the copy last. If the erasure fails, a repetition
+//! them through the customer's copies. It deletes the question first, so that no answer can be
+//! added, and then the answers. It deletes the copy last, so that a repetition after a failure
 //! finds the remaining items.
 
 mod patterns;
@@ -39,7 +39,7 @@ pub use patterns::*;
 
 /// The maximum number of answers to a question. One request reads a question with all its answers.
 pub const MAX_ANSWERS: usize = 100;
-/// The number of questions in the response with a customer's profile.
+/// The maximum number of questions that one response shows with a customer's profile.
 pub const SUPPORT_QUESTIONS: usize = 10;
 /// The shards of the list of open questions.
 pub const OPEN_SHARDS: Shards = Shards(4);
@@ -74,7 +74,8 @@ impl fmt::Display for QuestionStatus {
     }
 }
 
-/// An error for a text that names no list of questions. Only open questions have a list.
+/// The error for a text that is not the name of a list of questions. Only open questions have a
+/// list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be open")]
 pub struct NotOpen;

@@ -23,10 +23,10 @@
 //!    note ([`forget`]), and the object may be copied again.
 //!
 //! So every referenced object had a note while it was copied and until it was referenced. This note
-//! was never doomed. The janitor deleted nothing in that time, however slow the copy was. If a copy
-//! starts before a deletion and ends after it, the copied object has no note and would stay for
-//! ever. Therefore the janitor selects only notes that are older than any copy can last. It also
-//! waits that long before it takes over a note that another janitor has doomed.
+//! was never doomed. So the janitor did not delete the object in that time, however slow the copy
+//! was. If a copy starts before a deletion and ends after it, the copied object has no note and
+//! would stay for ever. Therefore the janitor selects only notes that are older than any copy can
+//! last. It also waits that long before it takes over a note that another janitor has doomed.
 //!
 //! A function that fails between two of these steps leaves a note. The janitor finds the note
 //! through a sparse index. A referenced object may still have a note, for example when two requests
@@ -77,8 +77,9 @@ impl MediaKind {
         self.object("pending", product, id)
     }
 
-    /// Returns the object's name under `kept/`. The name has only letters, digits and `-_~/`, for
-    /// all ids. So two objects never share a name, and a URL can contain it without escaping.
+    /// Returns the object's name under `kept/`. The ids in it are encoded, so two objects never
+    /// share a name. It has only letters, digits and `-_~/`, so a URL can contain it without
+    /// escaping.
     #[must_use]
     pub fn kept(self, product: &ProductId, id: &MediaId) -> String {
         self.object("kept", product, id)
@@ -215,7 +216,7 @@ patterns! {
         purpose: "Prevent new references to an object",
         request: UpdateItem,
         key: "PK = PRODUCT#<product>, SK = OBJECT#<id>",
-        requires: "noted before <since>",
+        requires: "the note is from <since> or earlier",
         callers: "system",
     }
     REFERENCES {
@@ -232,13 +233,13 @@ patterns! {
         purpose: "Remove the doomed note after its object was deleted or found to be referenced",
         request: DeleteItem,
         key: "PK = PRODUCT#<product>, SK = OBJECT#<id>",
-        requires: "doomed and unchanged",
+        requires: "the note is doomed and unchanged",
         callers: "system",
     }
 }
 
-/// Writes the note of an object before the copy. An existing note is replaced. DynamoDB refuses the
-/// write while the janitor is about to delete the object.
+/// Writes the note of an object before the object is copied. An existing note is replaced. DynamoDB
+/// refuses the write while the janitor is about to delete the object.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -252,8 +253,8 @@ pub(crate) fn unsettled(object: &Stored<UnsettledObject>) -> Result<Guarded, Enc
 }
 
 /// Returns the action that deletes an object's note, for the transaction that references the
-/// object. The note must be the note that was written before the copy, so that the janitor has not
-/// deleted the object since.
+/// object. The condition is that the note is still the note that was written before the copy. If it
+/// is, the janitor has not deleted the object since the copy.
 pub(crate) fn settled(note: &Stored<UnsettledObject>) -> Result<Guarded, EncodeError> {
     let same = Condition::Is("born", value(&note.meta.born)?).and(Condition::Lacks("doomed"));
     Ok(Guarded::delete(note.key()?, same))
@@ -268,9 +269,8 @@ pub fn unsettled_since(before: Instant) -> Result<Query<Unsettled>, KeyError> {
     Ok(Query::sharded(&UNSETTLED, shards, Range::Between(Instant::MIN.to_string(), format!("{before}$"))))
 }
 
-/// Dooms an object with a note from `before` or earlier, and returns the note. If another janitor
-/// doomed the note at `before` or earlier, that janitor has failed. So this function dooms the note
-/// again.
+/// Dooms an object with a note from `before` or earlier, and returns the note. A note that another
+/// janitor doomed at `before` or earlier is doomed again, because that janitor must have failed.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -1,9 +1,10 @@
 //! The pictures of a product: one list, in the order in which the pictures were added.
 //!
 //! The list is one item with a bounded size, because readers read it as a whole. Every change is
-//! conditional on the `rev` that was read, so the bound holds under concurrent writes. The picture
-//! files are in a bucket ([`crate::media`]). A retired product keeps its pictures, as it keeps its
-//! reviews.
+//! conditional on the `rev` that was read, so the bound holds under concurrent writes. A change of
+//! the first picture also writes the picture's id to the product ([`Product::thumbnail`]), because
+//! lists of products show it. The picture files are in a bucket ([`crate::media`]). A retired
+//! product keeps its pictures, as it keeps its reviews.
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError};
 use crate::media::{self, MediaObject, UnsettledObject};
 use crate::pattern::Consistency;
-use crate::product;
+use crate::product::{self, Product, THUMBNAIL};
 use crate::request::{BatchGet, Guarded, Single, Transaction};
 
 /// The maximum number of pictures of a product.
@@ -68,7 +69,7 @@ impl Entity for ProductPictures {
 /// An action of a picture transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PictureAction {
-    /// The product is not in the catalogue.
+    /// The product is missing, or it is not in the catalogue and gets a picture.
     Product,
     /// The list has changed since it was read.
     List,
@@ -99,7 +100,8 @@ patterns! {
         id: "pictures.add",
         purpose: "Add a picture that was uploaded",
         request: TransactWriteItems,
-        key: "PK = PRODUCT#<product>, SK = MEDIA and OBJECT#<id>; SK = PRODUCT (check)",
+        key: "PK = PRODUCT#<product>, SK = MEDIA and OBJECT#<id>; SK = PRODUCT (check, or update with \
+            the first picture)",
         requires: "the list is unchanged; the object is noted; the product is in the catalogue",
         callers: "staff",
     }
@@ -115,8 +117,9 @@ patterns! {
         id: "pictures.remove",
         purpose: "Remove a picture, and note its object",
         request: TransactWriteItems,
-        key: "PK = PRODUCT#<product>, SK = MEDIA and OBJECT#<id>",
-        requires: "the list is unchanged; the object is not doomed",
+        key: "PK = PRODUCT#<product>, SK = MEDIA and OBJECT#<id>; SK = PRODUCT if the first picture \
+            changes",
+        requires: "the list is unchanged; the object is not doomed; the product exists",
         callers: "staff",
     }
 }
@@ -138,7 +141,7 @@ pub fn prepare(product: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
 }
 
 /// Adds a picture after its object was noted and then copied. `known` is the list that was read, if
-/// there is one. It must have room and must not contain the picture.
+/// there is one. The list must have room and must not contain the picture.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -159,8 +162,14 @@ pub fn add(
             Guarded::put(&Stored::new(list, note.meta.born.clone(), at), Condition::NotExists)?
         }
     };
+    let is_first = known.is_none_or(|known| known.pictures.is_empty());
+    let on_product = if is_first {
+        Guarded::update(product::key(product)?, thumbnail(Some(picture))?, product::in_catalogue())
+    } else {
+        Guarded::check(product::key(product)?, product::in_catalogue())
+    };
     Ok(Transaction::new(&ADD)
-        .action(PictureAction::Product, Guarded::check(product::key(product)?, product::in_catalogue()))
+        .action(PictureAction::Product, on_product)
         .action(PictureAction::List, list)
         .action(PictureAction::Object, media::settled(note)?))
 }
@@ -192,12 +201,25 @@ pub fn remove(
     at: Instant,
 ) -> Result<Transaction<PictureAction>, EncodeError> {
     let left: Vec<&Picture> = known.pictures.iter().filter(|picture| picture.object.id != object.id).collect();
+    let first = left.first().copied();
+    let on_product = if first == known.pictures.first() {
+        None
+    } else {
+        Some(Guarded::update(product::key(&known.product_id)?, thumbnail(first)?, Condition::Exists))
+    };
     Ok(Transaction::new(&REMOVE)
         .action(PictureAction::List, changed(known, &left, at)?)
-        .action(PictureAction::Object, media::unsettled(object)?))
+        .action(PictureAction::Object, media::unsettled(object)?)
+        .optional(PictureAction::Product, on_product))
 }
 
-/// Writes the new list over the list that was read, on the condition that it is unchanged.
+/// Returns the change of a product whose first picture is now `first`.
+fn thumbnail(first: Option<&Picture>) -> Result<Change<Product>, EncodeError> {
+    Change::<Product>::copied().set(THUMBNAIL, first.map(|picture| &picture.object.id))
+}
+
+/// Writes the new list over the list that was read, on the condition that the stored list is
+/// unchanged.
 fn changed(known: &Stored<ProductPictures>, pictures: &[&Picture], at: Instant) -> Result<Guarded, EncodeError> {
     let change = Change::<ProductPictures>::visible(at).set("pictures", pictures)?;
     Ok(Guarded::update(product::pictures_key(&known.product_id)?, change, Condition::Is("rev", number(known.meta.rev))))

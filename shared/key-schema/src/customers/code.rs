@@ -1,12 +1,12 @@
 //! The codes that verify an email address.
 //!
-//! A code is stored nowhere. It is derived from a key, the customer, the address and a random nonce
-//! with HMAC-SHA-256. The table holds the nonce. The function that checks a code and the function
+//! A code is stored nowhere. It is derived with HMAC-SHA-256 from a key, the customer, the address
+//! and a random nonce. The table holds the nonce. The function that checks a code and the function
 //! that mails it derive the same code. So neither the table, its stream, the bus, an archive nor a
 //! log contains a code.
 //!
-//! The keys are derived from the keys of cursors ([`crate::cursor`]), so they rotate together with
-//! these. A label in the derivation separates the two uses.
+//! The keys of codes are derived from the keys of cursors ([`crate::cursor`]), so both rotate
+//! together. A label in the derivation makes them different keys.
 
 use ring::hmac::{HMAC_SHA256, Key, sign, verify};
 
@@ -14,10 +14,10 @@ use crate::cursor::{CursorKeyError, named_keys};
 use crate::id::CustomerId;
 use crate::text::Email;
 
-/// The digits of a code.
+/// The number of digits of a code.
 pub const DIGITS: usize = 6;
 const CODES: u64 = 1_000_000;
-/// Separates these keys from the keys of cursors.
+/// Makes the keys of codes different from the keys of cursors.
 const LABEL: &[u8] = b"bodega email verification code, version 1";
 
 /// The values from which a key derives a code.
@@ -55,7 +55,8 @@ impl std::fmt::Debug for CodeKeys {
 }
 
 impl CodeKeys {
-    /// Derives the keys from the keys of cursors, in the form of [`crate::cursor::Cursors::new`].
+    /// Derives the keys of codes from the keys of cursors, given as text in the form that
+    /// [`crate::cursor::Cursors::new`] reads.
     ///
     /// # Errors
     /// [`CursorKeyError`] when the text has no usable key.
@@ -84,7 +85,7 @@ impl CodeKeys {
     }
 
     /// Returns whether a text is the code. The time of the comparison does not depend on the texts:
-    /// it compares their tags under the same key.
+    /// the function compares their tags under the same key.
     #[must_use]
     pub fn is_code(&self, key: &str, subject: &Subject<'_>, entered: &str) -> bool {
         let Some((_, secret)) = self.keys.iter().find(|(name, _)| name == key) else { return false };

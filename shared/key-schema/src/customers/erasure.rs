@@ -1,10 +1,10 @@
-//! Notes of erased customers, for the work that remains outside the table.
+//! Items that note the erasure of a customer until the work outside the table is done.
 //!
 //! The request that erases a customer removes the customer's items from the table. Archived items
 //! are in a bucket, which no transaction can include. So the transaction that removes the profile
-//! also notes the erasure. The janitor then empties the customer's archive
-//! ([`crate::archive::belongings`]) and removes the note. If a round is interrupted, the note stays
-//! and the next round continues.
+//! also writes a note of the erasure. The janitor then empties the customer's archive
+//! ([`crate::archive::belongings`]) and removes the note. If a round of the janitor is interrupted,
+//! the note stays and the next round continues.
 //!
 //! # Why nothing is archived after the erasure
 //!
@@ -16,8 +16,9 @@
 //! # Why the janitor looks at sessions and carts again
 //!
 //! Items can still appear during the erasure. A request that has read the profile may fill a cart,
-//! and the index may not yet contain a new session. The janitor removes both. It keeps the items
-//! that began under a new profile, if the customer has signed up again.
+//! and the index may not yet contain a new session. The janitor removes such carts and sessions. If
+//! the customer has signed up again, the janitor keeps the items that are newer than the new
+//! profile.
 
 use crate::index::GSI1;
 use item_model::prelude::*;

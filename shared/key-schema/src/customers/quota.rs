@@ -1,8 +1,8 @@
 //! Daily quotas: how many requests of a kind one customer may make on one UTC day.
 //!
-//! Some kinds of requests add an item each, and no other limit bounds their number. The transaction
-//! that adds the item also counts the request, in an item for the customer and the day. Above the
-//! quota, DynamoDB refuses the transaction.
+//! Requests of some kinds add one item each, and without a quota nothing limits the number of these
+//! items. The transaction that adds the item also counts the request, in an item for the customer
+//! and the day. Above the quota, DynamoDB refuses the transaction.
 //!
 //! The key holds a hash of the customer's id, and an erasure does not remove the item. So a
 //! customer who is erased and signs up again on the same day gets no new quota.
@@ -18,7 +18,7 @@ use crate::item::{EncodeError, Entity};
 use crate::key::{Key, KeyError, PartitionKey, SortKey, hash};
 use crate::request::Guarded;
 
-/// The lifetime of a day's counts, from the last request.
+/// The lifetime of a day's counts, which begins at the last counted request.
 const LIFETIME_SECONDS: i64 = 2 * 24 * 60 * 60;
 
 /// A kind of request that has a quota.
@@ -30,18 +30,30 @@ pub enum Quota {
     Documents,
     /// New organizations.
     Organizations,
+    /// Wrong codes of promotions.
+    PromotionCodes,
     /// New questions.
     Questions,
     /// New reviews, and changes of reviews.
     Reviews,
     /// New sessions.
     Sessions,
+    /// Transfers of money to another wallet.
+    Transfers,
 }
 
 impl Quota {
     /// Every quota.
-    pub const ALL: [Self; 6] =
-        [Self::Codes, Self::Documents, Self::Organizations, Self::Questions, Self::Reviews, Self::Sessions];
+    pub const ALL: [Self; 8] = [
+        Self::Codes,
+        Self::Documents,
+        Self::Organizations,
+        Self::PromotionCodes,
+        Self::Questions,
+        Self::Reviews,
+        Self::Sessions,
+        Self::Transfers,
+    ];
 
     /// Returns the name of the counter, which error messages also use.
     #[must_use]
@@ -50,9 +62,11 @@ impl Quota {
             Self::Codes => "codes",
             Self::Documents => "documents",
             Self::Organizations => "organizations",
+            Self::PromotionCodes => "promotion_codes",
             Self::Questions => "questions",
             Self::Reviews => "reviews",
             Self::Sessions => "sessions",
+            Self::Transfers => "transfers",
         }
     }
 
@@ -63,7 +77,9 @@ impl Quota {
             Self::Codes => 3,
             Self::Documents | Self::Sessions => 1_000,
             Self::Organizations => 100,
+            Self::PromotionCodes => 50,
             Self::Questions | Self::Reviews => 200,
+            Self::Transfers => 10_000,
         }
     }
 }
@@ -78,10 +94,14 @@ impl CustomerHash {
     pub fn of(customer: &CustomerId) -> Self {
         Self(hash("quotas of", customer.as_str()))
     }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 entity! {
-    /// The requests of a customer on a day, by quota.
+    /// The numbers of requests of a customer on a day, one number for each quota.
     QuotaDay = "QuotaDay" {
         fixed {
             /// The hash of the customer's id.
@@ -101,6 +121,9 @@ entity! {
             /// The new organizations.
             #[serde(default)]
             organizations: u64,
+            /// The wrong codes of promotions.
+            #[serde(skip_serializing_if = "is_zero", default)]
+            promotion_codes: u64,
             /// The new questions.
             #[serde(default)]
             questions: u64,
@@ -110,6 +133,9 @@ entity! {
             /// The new sessions.
             #[serde(default)]
             sessions: u64,
+            /// The transfers.
+            #[serde(skip_serializing_if = "is_zero", default)]
+            transfers: u64,
         }
     }
 }
@@ -136,9 +162,24 @@ fn key(customer: &CustomerHash, day: &str) -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::of("QUOTA", &[&customer.0])?, sk: SortKey::new(crate::encoding::join("DAY", &[&day]))? })
 }
 
+/// Returns the key of a customer's counts of the day.
+pub(crate) fn day_key(customer: &CustomerId, at: Instant) -> Result<Key, KeyError> {
+    key(&CustomerHash::of(customer), &at.day())
+}
+
 /// Counts a request of a customer, as an action of a transaction. DynamoDB refuses the action if
 /// the quota is used up.
 pub(crate) fn count(customer: &CustomerId, quota: Quota, at: Instant) -> Result<Guarded, EncodeError> {
+    count_many(customer, quota, 1, at)
+}
+
+/// Counts some requests of a customer at once. The last ones may exceed the quota.
+pub(crate) fn count_many(
+    customer: &CustomerId,
+    quota: Quota,
+    requests: i64,
+    at: Instant,
+) -> Result<Guarded, EncodeError> {
     let (customer, day) = (CustomerHash::of(customer), at.day());
     let expires_at = at.plus_seconds(LIFETIME_SECONDS);
     let change = Change::<QuotaDay>::visible(at)
@@ -147,6 +188,6 @@ pub(crate) fn count(customer: &CustomerId, quota: Quota, at: Instant) -> Result<
         .set("day", &day)?
         .set("expires_at", expires_at)?
         .expire_at(expires_at)
-        .add(quota.name(), 1);
+        .add(quota.name(), requests);
     Ok(Guarded::update(key(&customer, &day)?, change, Condition::count_below(quota.name(), quota.limit())))
 }

@@ -1,9 +1,9 @@
 //! Residences of customers: lists of the customers of a country or of a city.
 //!
-//! The list is a sparse index over the profiles themselves. Its key is the hierarchy of country and
-//! city. The country is in the partition key, sharded by customer, because a shop has customers in
-//! few countries. The city starts the sort key. So each country and each city has one list. The
-//! write that changes the profile also moves it between the lists.
+//! All the lists are in one sparse index of the profiles. The key of the index is the hierarchy of
+//! country and city. The country is in the partition key, sharded by customer, because a shop has
+//! customers in few countries. The city starts the sort key. So each country and each city has one
+//! list. A write that changes a profile's residence also moves the profile between the lists.
 
 use crate::index::GSI3;
 use std::str::FromStr;
@@ -59,8 +59,8 @@ fn place_partition(country: &str, shard: u32) -> Result<PartitionKey, KeyError> 
     PartitionKey::of("PLACE", &[&country, &shard])
 }
 
-/// Sets a customer's residence and its key in the list, or removes both if `place` is [`None`]. A
-/// customer without a residence is in no list.
+/// Sets a customer's residence and the customer's key in the lists, or removes both if `place` is
+/// [`None`]. A customer without a residence is in no list.
 ///
 /// # Errors
 /// [`EncodeError`] when the names make the key too long.
@@ -83,7 +83,7 @@ pub struct LivingIn {
     city: Option<String>,
 }
 
-/// An error for a text that is not a country, or a country and a city.
+/// An error for a text that is neither a country nor a country with a city.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LivingInError {
     /// The text is not 1 or 2 names joined by `~`.
@@ -169,13 +169,13 @@ patterns! {
         purpose: "List the customers of a country or a city",
         request: ShardedQuery on GSI3,
         key: "GSI3PK = PLACE#<country>#<shard>, GSI3SK = <city>#<id>, or under <city>#",
-        returns: "ids by city",
+        returns: "ids, in the order of city and id",
         consistency: Consistency::Eventual,
         callers: "staff",
     }
 }
 
-/// Lists the customers of a country or a city, by city and id.
+/// Lists the customers of a country or a city, in the order of city and id.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -5,10 +5,10 @@
 //! tokens of one sign-in share this claim, including refreshed tokens
 //! (<https://docs.aws.amazon.com/cognito/latest/developerguide/token-revocation.html>).
 //!
-//! # Why no customer can end another's sign-in
+//! # Why no customer can end another customer's sign-in
 //! A revocation is stored under a hash of the customer and the claim ([`SignIn`]). A customer can
-//! only begin and end sessions of their own, so the hash always includes their own `sub`. The hash
-//! also keeps the customer's id and the claim out of the table, so a revocation may outlive an
+//! only begin and end sessions of their own, so the hash is always made from their own `sub`. The
+//! hash also keeps the customer's id and the claim out of the table, so a revocation may outlive an
 //! erasure.
 //!
 //! # Lifetime
@@ -26,7 +26,8 @@ use crate::pattern::Consistency;
 use crate::request::Get;
 
 /// How long a revocation lasts: 31 days. The user pool of the stack refreshes a sign-in for 30
-/// days, and the last token is valid for another hour. A test compares both with the template.
+/// days, and the last token is valid for another hour. A test compares both periods with the
+/// template.
 pub const LIFETIME_SECONDS: i64 = 31 * 24 * 60 * 60;
 
 /// A customer's sign-in: a hash of the customer's id and the claim that names the sign-in.
@@ -35,7 +36,7 @@ pub const LIFETIME_SECONDS: i64 = 31 * 24 * 60 * 60;
 pub struct SignIn(String);
 
 impl SignIn {
-    /// Returns the sign-in of this customer that a token names by `claim`.
+    /// Returns the sign-in of this customer that a token's `claim` identifies.
     #[must_use]
     pub fn of(customer: &CustomerId, claim: &str) -> Self {
         Self(hash(customer.as_str(), claim))
@@ -48,7 +49,7 @@ entity! {
         fixed {
             /// The sign-in that has ended.
             sign_in: SignIn,
-            /// When no token of the sign-in can be valid any more; also the time to live.
+            /// The instant from which no token of the sign-in can be valid; also the time to live.
             expires_at: Instant,
         }
         mutable {}
@@ -56,8 +57,8 @@ entity! {
 }
 
 impl Revocation {
-    /// Returns the revocation of a sign-in that ends at `now`. `born` is the birth mark of its
-    /// session.
+    /// Returns the revocation of a sign-in that ends at `now`. `born` is the birth mark of the
+    /// session that is ended.
     #[must_use]
     pub fn new(sign_in: SignIn, born: &Born, now: Instant) -> Stored<Self> {
         let expires_at = now.plus_seconds(LIFETIME_SECONDS);
@@ -88,8 +89,8 @@ patterns! {
         request: GetItem,
         key: "PK = REVOKED#<hash of customer and sign-in>, SK = REVOKED",
         returns: "the revocation, if the sign-in has ended",
-        consistency: Consistency::Strong("a token must be refused within the stated time after its \
-            session ended"),
+        consistency: Consistency::Strong("every function must refuse a token within 30 seconds \
+            after the end of its session"),
         callers: "any",
     }
 }

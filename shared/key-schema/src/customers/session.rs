@@ -1,7 +1,9 @@
-//! Sessions: a customer's signed-in devices. A session expires by its time to live.
+//! Sessions: a customer's signed-in devices.
 //!
-//! A session records the sign-in of the token that began it. Its end also revokes that sign-in
-//! ([`crate::revocation`]). A session that expires revokes nothing.
+//! A session records the sign-in of the token that began it. A caller who ends the session also
+//! revokes that sign-in ([`crate::revocation`]). The expiry of a session revokes nothing. So an
+//! expired session stays in the table for as long as its sign-in may be refreshed, and callers can
+//! still end it.
 
 use crate::index::GSI1;
 use std::collections::BTreeSet;
@@ -21,21 +23,22 @@ use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
 use crate::quota::{self, Quota};
 use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, Query, Range, Single, Transaction};
-use crate::revocation::{Revocation, SignIn};
+use crate::revocation::{self, Revocation, SignIn};
 
 entity! {
     /// A session of a customer. The index of a customer's sessions is ordered by expiry. So the key
-    /// condition alone leaves out expired sessions, whether or not DynamoDB has removed them.
+    /// condition of a Query is enough to leave out expired sessions, whether or not DynamoDB has
+    /// removed them.
     Session = "Session" {
         fixed {
             /// The id of the session.
             id: SessionId,
             /// The customer of the session.
             customer_id: CustomerId,
-            /// The instant at which the session expires, which is also its time to live.
+            /// The instant at which the session expires. Its time to live is later.
             expires_at: Instant,
             /// The sign-in of the token that began the session, if the token named one. Sessions of
-            /// earlier versions have none.
+            /// earlier releases have no sign-in.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             sign_in: Option<SignIn>,
         }
@@ -75,12 +78,17 @@ impl IndexEntry for SessionIndexKey<'_> {
     }
 
     fn fields(&self) -> Result<Vec<(&'static str, AttributeValue)>, EncodeError> {
-        Ok(vec![("expires_at", value(self.expires_at)?), ("ttl", number(self.expires_at.as_seconds()))])
+        Ok(vec![("expires_at", value(self.expires_at)?), ("ttl", number(time_to_live(self.expires_at).as_seconds()))])
     }
 }
 
-/// Returns the index partition of a customer's sessions. The names of archived sessions contain its
-/// hash.
+/// Returns when DynamoDB may remove a session: no token of its sign-in can then be valid.
+fn time_to_live(expires_at: Instant) -> Instant {
+    expires_at.plus_seconds(revocation::LIFETIME_SECONDS)
+}
+
+/// Returns the index partition of a customer's sessions. The names of archived sessions contain the
+/// hash of this partition's key.
 pub(crate) fn partition(customer: &CustomerId) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("SESSIONS", &[customer])
 }
@@ -101,7 +109,15 @@ impl Entity for Session {
     }
 
     fn expires(&self) -> Option<Instant> {
-        Some(self.expires_at)
+        Some(time_to_live(self.expires_at))
+    }
+}
+
+impl Session {
+    /// Returns whether the session has not expired.
+    #[must_use]
+    pub fn is_active(&self, now: Instant) -> bool {
+        self.expires_at > now
     }
 }
 
@@ -143,8 +159,8 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = SESSION#<id>, SK = SESSION; PK = CUSTOMER#<customer>, SK = PROFILE (check); PK \
             = QUOTA#<hash of the customer>, SK = DAY#<day>",
-        requires: "does not exist; the customer exists; fewer sessions on the day than the quota; \
-            ADD sessions",
+        requires: "the session does not exist; the customer exists and has begun fewer sessions on \
+            the day than the quota; ADD 1 to the quota's counter",
         callers: "owner",
     }
     GET {
@@ -162,7 +178,7 @@ patterns! {
         purpose: "Extend or rename a session",
         request: UpdateItem,
         key: "PK = SESSION#<id>, SK = SESSION",
-        requires: "the session is this customer's and has not expired",
+        requires: "the session is unchanged, and has not expired",
         callers: "owner",
     }
     END {
@@ -179,7 +195,7 @@ patterns! {
         purpose: "List a customer's active sessions",
         request: Query on GSI1,
         key: "GSI1PK = SESSIONS#<customer>, GSI1SK between the millisecond after <now> and the end",
-        returns: "active sessions, the first to expire first",
+        returns: "active sessions, in the order of expiry",
         consistency: Consistency::Eventual,
         callers: "owner",
     }
@@ -188,7 +204,7 @@ patterns! {
         purpose: "Find every session of an erased customer",
         request: Query on GSI1,
         key: "GSI1PK = SESSIONS#<customer>",
-        returns: "active and expired sessions, the first to expire first",
+        returns: "active and expired sessions, in the order of expiry",
         consistency: Consistency::Eventual,
         callers: "owner",
     }
@@ -233,7 +249,7 @@ pub fn create(session: &Stored<Session>) -> Result<Transaction<SessionAction>, E
         .action(SessionAction::Quota, quota::count(&session.customer_id, Quota::Sessions, session.meta.created_at)?))
 }
 
-/// Reads a session. The caller checks that it has not expired.
+/// Reads a session, expired or not.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -241,31 +257,35 @@ pub fn get(id: &SessionId) -> Result<Get<Stored<Session>>, KeyError> {
     Ok(Get::new(&GET, key(id)?))
 }
 
-/// Prolongs or renames a session that has not expired, and returns the session.
+/// Extends or renames the session that was read, and returns it. The condition is that no other
+/// request has changed the session and that it has not expired.
 ///
 /// # Errors
 /// [`EncodeError`].
 pub fn extend(
-    index_key: &SessionIndexKey<'_>,
+    session: &Stored<Session>,
+    expires_at: Instant,
     device: &String,
     now: Instant,
 ) -> Result<Single<Stored<Session>>, EncodeError> {
-    let change = Change::<Session>::visible(now).device(device)?.enter(index_key)?;
-    let alive = Condition::Is("customer_id", value(index_key.customer_id)?)
+    let index_key = SessionIndexKey { customer_id: &session.customer_id, expires_at, id: &session.id };
+    let change = Change::<Session>::visible(now).device(device)?.enter(&index_key)?;
+    let unchanged = Condition::version(session.meta.version)
+        .and(Condition::Is("customer_id", value(&session.customer_id)?))
         .and(Condition::AtLeast("expires_at", first_alive(now)));
-    Ok(Single::new(&EXTEND, Guarded::update(key(index_key.id)?, change, alive)))
+    Ok(Single::new(&EXTEND, Guarded::update(key(&session.id)?, change, unchanged)))
 }
 
-/// Returns the sign-ins that the end of a session revokes. The session's id names one of them. The
-/// token that began the session belongs to the other.
+/// Returns the sign-ins to revoke when a session ends. The session's id identifies one of them. The
+/// token that began the session belongs to the other sign-in.
 #[must_use]
 pub fn sign_ins(session: &Session) -> Vec<SignIn> {
     let own = SignIn::of(&session.customer_id, session.id.as_str());
     std::iter::once(own).chain(session.sign_in.clone()).collect()
 }
 
-/// Ends a session and revokes its sign-ins. It revokes them even if the session has expired and
-/// DynamoDB has removed it.
+/// Ends a session, expired or not, and revokes its sign-ins. It revokes them even if DynamoDB has
+/// removed the session meanwhile.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -299,7 +319,7 @@ pub fn of_customer(customer: &CustomerId) -> Result<Query<SessionSummary>, KeyEr
     Ok(Query::new(&OF_CUSTOMER, partition(customer)?, Range::All))
 }
 
-/// Reads sessions in any state, in the given order. The caller needs their sign-ins, which the
+/// Reads sessions, expired or not, in the given order. The caller needs their sign-ins, which the
 /// index does not carry.
 ///
 /// # Errors
@@ -330,7 +350,7 @@ pub fn revoke_all<'a>(
     Ok(BatchWrite::new(&REVOKE_ALL, puts))
 }
 
-/// Ends sessions in any state, after [`revoke_all`].
+/// Ends sessions, expired or not, after [`revoke_all`].
 ///
 /// # Errors
 /// [`KeyError`].

@@ -2,16 +2,19 @@
 //!
 //! A customer requests a mail with a code and enters the code. One item in the customer's partition
 //! holds the state of the latest request. It does not hold the code ([`crate::code`]). The item
-//! also remembers the instants of the customer's mails, so it outlives the code by a day.
+//! also remembers the instants of the customer's mails, so it is kept for a day, much longer than
+//! the code is valid.
 //!
 //! Every rule is a condition of a write:
 //!
-//! - A request is written only while the profile has the address and is not verified. It counts for
-//!   the customer and for the address, in items that outlive the profile. So neither an erasure nor
-//!   a second account gives a customer more codes, and so more tries, for an address.
-//! - A try is counted before the code is compared. After [`MAX_TRIES`] tries, no try is accepted.
-//! - The profile is verified only while it has the address, and together with the unique claim of
-//!   the address. A request verifies an address at most once.
+//! - A request is written on the condition that the profile has the address, not verified. The
+//!   request is counted for the customer and for the address, in items that outlive the profile. So
+//!   neither an erasure nor a second account gives more codes or more tries for an address.
+//! - A try is counted before the code is compared. After [`MAX_TRIES`] tries, no further try is
+//!   accepted.
+//! - The transaction that marks the address as verified has the condition that the profile still
+//!   has this address. The same transaction claims the address as unique. A request verifies an
+//!   address at most once.
 
 use item_model::prelude::*;
 
@@ -31,9 +34,9 @@ use crate::text::Email;
 
 /// How long a code is valid.
 pub const CODE_SECONDS: i64 = 10 * 60;
-/// The number of tries for one code.
+/// The maximum number of tries for one code.
 pub const MAX_TRIES: u64 = 5;
-/// The number of mails with codes for one customer within [`WINDOW_SECONDS`].
+/// The maximum number of mails with codes to one customer within [`WINDOW_SECONDS`].
 pub const MAX_MAILS: usize = 3;
 /// The period in which mails are counted.
 pub const WINDOW_SECONDS: i64 = 24 * 60 * 60;
@@ -46,8 +49,8 @@ entity! {
             customer_id: CustomerId,
             /// The address that the code verifies, as the profile held it.
             email: Email,
-            /// The instant at which the item expires, which is also its time to live. The last mail
-            /// no longer counts from then on.
+            /// The instant at which the item expires, which is also its time to live. From then on
+            /// the last mail no longer counts toward [`MAX_MAILS`].
             expires_at: Instant,
         }
         mutable by EmailVerificationChanges {
@@ -79,14 +82,14 @@ impl Entity for EmailVerification {
     }
 }
 
-/// The key sorts after the questions, so no other read of the customer's partition contains the
-/// item.
+/// The key sorts after the questions, so the ranges of other items in the customer's partition do
+/// not contain it.
 fn key(customer: &CustomerId) -> Result<Key, KeyError> {
     Ok(Key { pk: customer::partition(customer)?, sk: SortKey::new("VERIFICATION")? })
 }
 
-/// The error for a customer who has had all mails of the period. It holds the instant from which
-/// another mail is possible.
+/// The error for a customer who has requested [`MAX_MAILS`] mails in the period. It holds the
+/// instant from which another mail is possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no more mails before {0}")]
 pub struct TooManyMails(pub Instant);
@@ -140,7 +143,8 @@ impl EmailVerification {
 /// An action of a transaction of this module. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VerificationAction {
-    /// The profile has another address, is verified already, is being erased, or does not exist.
+    /// The profile has another address, its address is verified already, the customer is being
+    /// erased, or the profile does not exist.
     Profile,
     /// Another customer has verified the address.
     Claim,
@@ -153,11 +157,11 @@ pub enum VerificationAction {
 patterns! {
     READ {
         id: "verification.read",
-        purpose: "Read the address and the latest request to verify it",
+        purpose: "Read the profile and the latest verification request",
         request: BatchGetItem,
         key: "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION",
         returns: "the profile, the latest request",
-        consistency: Consistency::Strong("the latest request decides about a code"),
+        consistency: Consistency::Strong("only the code of the latest request is valid"),
         callers: "owner",
     }
     REQUEST {
@@ -166,9 +170,9 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; PK = QUOTA#<hash of the customer> \
             and RECIPIENT#<hash of the address>, SK = DAY#<day>",
-        requires: "the profile has the address, is not verified and no erasure has begun; the \
-            latest request is unchanged; fewer than 3 codes for the customer and 10 for the \
-            address on the day; ADD codes",
+        requires: "the profile has the address, which is not verified; no erasure has begun; the \
+            latest request is unchanged; fewer than 3 codes for the customer and fewer than 10 for \
+            the address on the day; ADD 1 to both counters",
         callers: "owner",
     }
     TRY {
@@ -176,7 +180,8 @@ patterns! {
         purpose: "Count a try before the code is compared",
         request: UpdateItem,
         key: "PK = CUSTOMER#<id>, SK = VERIFICATION",
-        requires: "the nonce is unchanged; the code has not expired; fewer than 5 tries; ADD tries",
+        requires: "the nonce is unchanged; the code has not expired; fewer than 5 tries are \
+            counted; ADD 1 to tries",
         callers: "owner",
     }
     VERIFY {
@@ -184,7 +189,7 @@ patterns! {
         purpose: "Verify the email address and claim it",
         request: TransactWriteItems,
         key: "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; PK = EMAIL#<folded>",
-        requires: "the profile has the address, is not verified and no erasure has begun; the \
+        requires: "the profile has the address, which is not verified; no erasure has begun; the \
             claim is free or the customer's; the nonce is unchanged",
         callers: "owner",
     }
@@ -271,7 +276,8 @@ pub(crate) fn discard(customer: &CustomerId) -> Result<Guarded, KeyError> {
     Ok(Guarded::remove(key(customer)?))
 }
 
-/// Requires that the profile has exactly this address, unverified, and is not being erased.
+/// Returns the condition that the profile has exactly this address, unverified, and is not being
+/// erased.
 fn unverified(email: &Email) -> Result<Condition, EncodeError> {
     let same = Condition::Is("email", value(email)?).and(Condition::Is("email_verified", value(false)?));
     Ok(same.and(customer::stays()))

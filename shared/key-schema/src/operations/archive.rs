@@ -6,9 +6,9 @@
 //!
 //! The first hash groups the objects that belong together. An order's head, lines and history are
 //! under the hash of their own partition, and so are a customer's carts. Each session has a
-//! separate partition, so sessions are under the index partition that lists the customer's
-//! sessions. The second hash identifies the item. The sequence number distinguishes several
-//! removals of one key.
+//! separate partition, so sessions are under the hash of the index partition that lists the
+//! customer's sessions. The second hash identifies the item. The sequence number distinguishes
+//! several removals of one key.
 //!
 //! A name contains hashes for two reasons. A key can be longer than an object name may be. It can
 //! also contain ids of customers, which an operator who lists the names should not see.
@@ -45,8 +45,8 @@ pub fn collection(partition: &PartitionKey) -> String {
     format!("expired/{}/", hash(partition.as_str(), ""))
 }
 
-/// Returns the name prefix of an expired item's objects. Each expiration of its key adds one
-/// object.
+/// Returns the name prefix of an expired item's objects. Each expiration of an item with this key
+/// adds one object.
 ///
 /// # Errors
 /// [`KeyError`] when the item is a session and its customer's id is too long for a key.
@@ -73,8 +73,8 @@ pub fn belongings(customer: &CustomerId) -> Result<[String; 2], KeyError> {
     Ok([collection(&session::partition(customer)?), collection(&cart::key(customer)?.pk)])
 }
 
-/// The creation time of a customer's current profile. The consumer archives only sessions and carts
-/// that began later.
+/// The creation time of a customer's current profile. The stream's consumer archives only sessions
+/// and carts that are newer than the profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Since {
     /// When the profile was created.
@@ -86,8 +86,8 @@ view!(Since of Customer);
 patterns! {
     OWNER {
         id: "archive.owner",
-        purpose: "Read when a profile was created, before archiving or removing its session or \
-            cart",
+        purpose: "Read the creation time of a profile before a session or cart of the customer is \
+            archived or removed",
         request: GetItem,
         key: "PK = CUSTOMER#<id>, SK = PROFILE",
         returns: "the profile",
@@ -99,7 +99,7 @@ patterns! {
         purpose: "Restore an archived item",
         request: PutItem,
         key: "PK = SESSION#<id>, CART#<customer>, ORDER#<id> or CUSTOMER#<id>, SK as it was",
-        requires: "does not exist",
+        requires: "no item has this key",
         callers: "system",
     }
 }
@@ -113,12 +113,12 @@ pub fn owner(customer: &CustomerId) -> Result<Get<Since>, KeyError> {
     Ok(Get::new(&OWNER, customer::key(customer)?))
 }
 
-/// Returns an archived item as a restore at the instant `at` stores it.
+/// Returns an archived item in the form in which it is restored at the instant `at`.
 ///
 /// An order and its parts lose their time to live. A session or a cart must have a time to live, so
 /// it expires at `until`.
 ///
-/// The restored item is the same incarnation. Its removal used the next `rev`, which the search
+/// The restored item keeps its `born`. The item's removal used the next `rev`, which the search
 /// index may have stored. So the `rev` of the restored item grows by two. Its `version` grows by
 /// one, so that clients see a new version.
 ///

@@ -2,19 +2,19 @@
 //!
 //! A counter is the sum of its shards. The shards are in separate partitions, because a partition
 //! takes only 1,000 write units a second. A counter begins with one shard. When its shards get too
-//! many writes, their number doubles, up to [`MAX_SHARDS`]. The counter's head records the number.
-//! The first split creates the head, so a counter without a head has one shard.
+//! many writes, a *split* doubles the number of shards, up to [`MAX_SHARDS`]. The counter's head
+//! records the number. The first split creates the head, so a counter without a head has one shard.
 //!
 //! # Why a sum is right before, during and after a split
 //!
-//! The number of shards only grows, and the shards of a smaller number are also shards of every
-//! larger number. A writer selects a shard by the number of shards that it last read. If that
-//! number is outdated, it is smaller, so every reader also reads the selected shard. A split
-//! therefore moves nothing and is one write of the head.
+//! The number of shards only grows, and every split keeps the existing shards. A writer selects a
+//! shard by the number of shards that it last read. If that number is outdated, it is smaller, so
+//! every reader also reads the selected shard. A split therefore moves nothing and is one write of
+//! the head.
 //!
 //! A reader reads the head and all its shards with strong consistency ([`read`], [`rest`]). It
 //! starts these reads after its own request began. So it reads the shard of every addition whose
-//! writer got the response before that moment. The sum contains all these additions.
+//! writer got the response before the reader's request began. The sum contains all these additions.
 //!
 //! # Why nothing is counted twice
 //!
@@ -41,8 +41,8 @@ use crate::request::{BatchGet, Get, Guarded, Single, Transaction};
 pub const MAX_SHARDS: u32 = 64;
 /// The maximum amount of one addition.
 pub const MAX_ADD: u32 = 1000;
-/// The minimum time between a split and the next split that conflicting additions cause. During
-/// that time the first split takes effect. Growing from one shard to [`MAX_SHARDS`] takes a minute.
+/// The minimum time after a split before conflicting additions can cause another split. During that
+/// time the first split takes effect. Growing from one shard to [`MAX_SHARDS`] takes a minute.
 pub const PAUSE_SECONDS: i64 = 10;
 /// The number of throttled requests in a minute that causes a split. Retries absorb a smaller
 /// number.
@@ -92,6 +92,13 @@ impl Entity for CounterShard {
     }
 }
 
+/// Returns whether a name cannot be a counter's. The counter of invoices has the key of a counter
+/// with this name.
+#[must_use]
+pub fn is_reserved(name: &CounterName) -> bool {
+    name.as_str() == crate::invoice::COUNTER_NAME
+}
+
 fn head_key(name: &CounterName) -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::of("COUNTER", &[name])?, sk: SortKey::new("COUNTER")? })
 }
@@ -100,7 +107,7 @@ fn shard_key(name: &CounterName, shard: u32) -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::of("COUNTER", &[name, &shard])?, sk: SortKey::new("SHARD")? })
 }
 
-/// Returns the counter to which a partition belongs as a shard, from the partition's key. Returns
+/// Takes the key of a partition, and returns the counter of which the partition is a shard. Returns
 /// `None` for every other partition. The partition of a counter's head also gives `None`, because a
 /// split does not relieve the head.
 #[must_use]
@@ -108,10 +115,10 @@ pub fn counter_of(partition: &str) -> Option<CounterName> {
     let parts = encoding::split(partition)?;
     let [_, name, shard] = parts.as_slice() else { return None };
     let (name, shard) = (CounterName::stored(name.as_str()).ok()?, shard.parse::<u32>().ok()?);
-    // Other entities and other spellings of the key are excluded: a new key must equal the
-    // partition's key.
+    // This excludes other entities and other spellings: a key made of the name and the number must
+    // equal the partition's key.
     let key = shard_key(&name, shard).ok()?;
-    (shard < MAX_SHARDS && key.pk.as_str() == partition).then_some(name)
+    (shard < MAX_SHARDS && key.pk.as_str() == partition && !is_reserved(&name)).then_some(name)
 }
 
 /// Returns the number of shards of a counter with this head. A counter without a head has one
@@ -137,7 +144,7 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = COUNTER#<name>#<shard>, SK = SHARD; PK = IDEMPOTENCY#<caller>#<key>, SK = \
             IDEMPOTENCY where there is a key",
-        requires: "ADD to a random shard, once per client token; the key is free",
+        requires: "ADD to a random shard, once per client token; the idempotency key is free",
         callers: "any",
     }
     SPLIT {
@@ -145,8 +152,9 @@ patterns! {
         purpose: "Double a counter's number of shards",
         request: UpdateItem,
         key: "PK = COUNTER#<name>, SK = COUNTER",
-        requires: "the number of shards is unchanged; after conflicts, the last split is not \
-            recent; after throttling, the last split is before the throttled minute",
+        requires: "the number of shards is unchanged; if conflicts caused the split, the last \
+            split is not recent; if throttling caused it, the last split is before the throttled \
+            minute",
         callers: "any",
     }
     READ {
@@ -250,7 +258,7 @@ pub fn split(
     Ok(Some(Single::new(&SPLIT, Guarded::update(head_key(name)?, change, condition))))
 }
 
-/// Reads the head and the first shard, the whole content of a counter that was never split.
+/// Reads the head and the first shard. A counter that was never split has no other items.
 ///
 /// # Errors
 /// [`KeyError`].

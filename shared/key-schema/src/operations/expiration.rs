@@ -1,8 +1,8 @@
 //! The audit of expirations: one entry for each removal of an expired item, kept permanently.
 //!
 //! The entries of a day are in a few partitions named after that day. An entry's key is derived
-//! from its stream record, and an existing entry is never replaced. So a record that is delivered
-//! twice gives one entry.
+//! from the stream record of the removal, and an existing entry is never replaced. So a record that
+//! is delivered twice gives one entry.
 //!
 //! Because an entry is permanent, it names no customer. It identifies the item by the hash of its
 //! key, which every reader who knows the key can compute. It also names the archive object that
@@ -51,8 +51,8 @@ entity! {
         mutable by ExpirationChanges {
             /// The identity that removed the item.
             removed_by: RemovedBy,
-            /// The name of the archive object that holds the item. It is absent if the item was not
-            /// archived, because it did not belong to a current customer.
+            /// The name of the archive object that holds the item. It is absent if the item
+            /// belonged to no current customer and so was not archived.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             archive: Option<String>,
         }
@@ -72,7 +72,7 @@ impl Entity for Expiration {
 }
 
 impl Expiration {
-    /// Returns the entry as it is stored. Every delivery of its record gives the same entry.
+    /// Returns the entry as it is stored. Every delivery of the stream record gives the same entry.
     ///
     /// # Errors
     /// [`IdError`] when the sequence number is not a valid [`Born`].
@@ -93,12 +93,12 @@ patterns! {
         request: PutItem,
         key: "PK = AUDIT#<day>#<shard>, SK = <removed at>#<entity>#<hash of the key>#<sequence \
             number>",
-        requires: "does not exist",
+        requires: "the entry does not exist",
         callers: "system",
     }
     OF_DAY {
         id: "audit.of-day",
-        purpose: "List the expired items removed on a day",
+        purpose: "List the removals of expired items on a day",
         request: ShardedQuery,
         key: "PK = AUDIT#<day>#<shard>, backward",
         returns: "removals of a day, newest first",
@@ -124,7 +124,7 @@ pub fn of_day(day: &str) -> Result<Query<Stored<Expiration>>, KeyError> {
     Ok(Query::sharded(&OF_DAY, shards, Range::All).descending())
 }
 
-/// Returns the day of a sort key in the list of [`of_day`], such as the end of a page.
+/// Returns the day of a sort key in the list of [`of_day`], such as the last sort key of a page.
 #[must_use]
 pub fn day_of(sort_key: &str) -> Option<String> {
     sort_key.split('#').next()?.parse().ok().map(Instant::day)

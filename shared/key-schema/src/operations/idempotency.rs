@@ -19,11 +19,11 @@ use crate::request::{Get, Guarded};
 /// How long a response is replayed.
 pub const LIFETIME_SECONDS: i64 = 24 * 60 * 60;
 
-/// An idempotency key and the caller to whom it belongs. The same key of another caller is another
-/// scope.
+/// An idempotency key and the caller to whom it belongs. The same key of another caller makes
+/// another scope.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scope {
-    /// The caller's `sub`, or empty for a caller without one.
+    /// The caller's `sub`, or empty for a caller without a `sub`.
     pub caller: String,
     /// The value of the Idempotency-Key header.
     pub key: String,
@@ -33,8 +33,9 @@ pub struct Scope {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoredResponse {
-    /// The response to a created order. It is built again from the order's items, because its
-    /// fields never change. So the record stays small for an order of any size.
+    /// The response to a created order. It can be built again from the order's items, because the
+    /// response shows only fields that never change. So the record stays small for an order of any
+    /// size.
     Order(OrderId),
     /// The response itself.
     Body {

@@ -1,12 +1,13 @@
 //! Sharded lists whose number of shards changes while the shop runs.
 //!
-//! The lists of [`GROWING`] begin with [`FIRST`] shards. `ops shards` changes the number of a list.
-//! An item of such a list has the attribute `list_shards`: the number by which its index key was
-//! derived. So its key depends only on the item, and a function that changes the item needs no
-//! setting. Items of earlier versions do not have the attribute. Their number is [`FIRST`].
+//! The lists of [`GROWING`] begin with [`FIRST`] shards. `ops shards` changes a list's number of
+//! shards. An item of such a list has the attribute `list_shards`: the number of shards with which
+//! the item's index key was computed. So the key depends only on the item, and a function that
+//! changes the item needs no setting. Items of earlier releases do not have the attribute. Their
+//! number of shards is [`FIRST`].
 //!
-//! The settings have the present [`Layout`] of each list. Readers need it, and functions that
-//! create items.
+//! The settings have the present [`Layout`] of each list. Readers of a list and functions that
+//! create its items need the layout.
 
 use std::collections::BTreeMap;
 
@@ -24,13 +25,13 @@ use crate::shard::{Layout, Shards};
 /// The number of shards of a list that was never changed.
 pub const FIRST: Shards = Shards(4);
 
-/// The attribute with the number by which an item's index key was derived.
+/// The attribute with the number of shards with which an item's index key was computed.
 pub const LIST_SHARDS: &str = "list_shards";
 
 /// The lists whose number of shards can change.
 pub const GROWING: [&Pattern; 3] = [&customer::BY_TIER, &order::BY_STATUS, &order::daily_log::OF_DAY];
 
-/// The entities of the items in these lists.
+/// The entities of the items in these lists, in the same order.
 pub const ENTITIES: [&str; 3] = [Customer::ENTITY, Order::ENTITY, OrderLog::ENTITY];
 
 /// The layouts of the lists, by the id of their access pattern. A list without an entry has the
@@ -57,7 +58,7 @@ impl Lists {
         self
     }
 
-    /// Returns whether no list was changed.
+    /// Returns whether every list has the first layout.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -74,17 +75,18 @@ pub(crate) const fn first() -> Shards {
     FIRST
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 pub(crate) fn is_first(shards: &Shards) -> bool {
     *shards == FIRST
 }
 
-/// Returns the field of an item's number, which an index entry sets together with its key.
+/// Returns the field with an item's number of shards. An index entry sets this field together with
+/// the index key.
 pub(crate) fn field(shards: Shards) -> Result<(&'static str, AttributeValue), EncodeError> {
     Ok((LIST_SHARDS, value((!is_first(&shards)).then_some(shards))?))
 }
 
-/// Returns the list of an entity, and the number of the item.
+/// Returns the list of [`GROWING`] that has the item, and the item's number of shards.
 #[must_use]
 pub const fn entry(entity: &AnyEntity) -> Option<(&'static Pattern, Shards)> {
     match entity {
@@ -95,7 +97,7 @@ pub const fn entry(entity: &AnyEntity) -> Option<(&'static Pattern, Shards)> {
     }
 }
 
-/// Returns the item with another number, and otherwise the same.
+/// Returns the item with `shards` as its number of shards, and otherwise unchanged.
 #[must_use]
 pub fn moved(mut entity: AnyEntity, shards: Shards) -> AnyEntity {
     match &mut entity {

@@ -3,11 +3,11 @@
 //!
 //! A consumer claims the message, sends it and records the result. The claim is a lease. If an
 //! attempt ends without a result, its lease blocks other attempts until the lease expires. The
-//! record is kept for longer than its event can be delivered again ([`LIFETIME_SECONDS`]).
+//! record is kept until its event can no longer be delivered again ([`LIFETIME_SECONDS`]).
 //!
-//! The first claim of a message counts it for its recipient, in the same transaction. A later
-//! attempt does not count it again. DynamoDB refuses each claim if mail to the recipient is stopped
-//! ([`crate::recipient`]).
+//! The transaction that first claims a message also counts it as a mail to the recipient. A later
+//! attempt does not count the message again. DynamoDB refuses each claim if mail to the recipient
+//! is stopped ([`crate::recipient`]).
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub enum MailState {
 }
 
 entity! {
-    /// The message of one event. It stores neither the text nor the recipient.
+    /// The mail record of one event. It stores neither the message's text nor the recipient.
     Mail = "Mail" {
         fixed {
             /// The id of the event.
@@ -83,8 +83,8 @@ patterns! {
         request: BatchGetItem,
         key: "PK = CUSTOMER#<id>, SK = PROFILE, ORDER#<order>",
         returns: "the customer, the customer's copy of the order",
-        consistency: Consistency::Strong("an erased customer gets no mail, and a new shipment has \
-            its tracking number"),
+        consistency: Consistency::Strong("an erased customer gets no mail, and the mail about a \
+            new shipment has the tracking number"),
         callers: "system",
     }
     CLAIM {
@@ -92,8 +92,8 @@ patterns! {
         purpose: "Claim the right to send the message of an event, and count it for the recipient",
         request: TransactWriteItems,
         key: "PK = MAIL#<event>, SK = MAIL; PK = RECIPIENT#<hash>, SK = DAY#<day>, STOP",
-        requires: "the message is new; the recipient is below the limits of the day; mail is not \
-            stopped",
+        requires: "the message is new; the recipient is below the limits of the day; mail to the \
+            recipient is not stopped",
         callers: "system",
     }
     RECLAIM {
@@ -101,7 +101,8 @@ patterns! {
         purpose: "Claim the message of an abandoned attempt",
         request: TransactWriteItems,
         key: "PK = MAIL#<event>, SK = MAIL; PK = RECIPIENT#<hash>, SK = STOP",
-        requires: "unfinished with an expired lease; mail is not stopped",
+        requires: "the message is unfinished and its lease has expired; mail to the recipient is \
+            not stopped",
         callers: "system",
     }
     SETTLE {
@@ -109,7 +110,7 @@ patterns! {
         purpose: "Record that a message was sent or permanently rejected",
         request: UpdateItem,
         key: "PK = MAIL#<event>, SK = MAIL",
-        requires: "unfinished",
+        requires: "the message is unfinished",
         callers: "system",
     }
     RELEASE {
@@ -117,12 +118,12 @@ patterns! {
         purpose: "Release the claim of a message that was not sent",
         request: UpdateItem,
         key: "PK = MAIL#<event>, SK = MAIL",
-        requires: "unfinished, and this attempt has the lease",
+        requires: "the message is unfinished, and this attempt has the lease",
         callers: "system",
     }
 }
 
-/// Reads the customer and the customer's copy of the order, in this order.
+/// Reads the customer, then the customer's copy of the order.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -142,8 +143,8 @@ pub enum MailAction {
     Stop,
 }
 
-/// Claims a new message for an attempt and counts it for its recipient on the day of `now`. The
-/// lease of the attempt ends at `mail.lease_until`.
+/// Claims a new message for an attempt, and counts it as a mail to the recipient on the day of
+/// `now`. The lease of the attempt ends at `mail.lease_until`.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -159,7 +160,8 @@ pub fn claim(
         .action(MailAction::Stop, recipient::not_stopped(to)?))
 }
 
-/// Claims a message again after its lease has expired. The first claim has counted it.
+/// Claims a message again after its lease has expired. The first claim has already counted the
+/// message.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -14,9 +14,9 @@ use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
 use crate::request::{BatchGet, BatchWrite, BatchWriteAction};
 
-/// The lifetime of a mark, longer than its event can be delivered again. A stream keeps its records
-/// for 24 hours. After that, Lambda's on-failure destination or the quarantine may keep a record
-/// for 30 more days. The rest is margin.
+/// The lifetime of a mark. After it, the mark's event can no longer be delivered again. A stream
+/// keeps its records for 24 hours. After that, Lambda's on-failure destination or the quarantine
+/// may keep a record for 30 more days. The remaining time is a margin.
 pub const LIFETIME_SECONDS: i64 = 35 * 24 * 60 * 60;
 
 entity! {
@@ -37,7 +37,7 @@ entity! {
 }
 
 impl Mark {
-    /// Makes the mark of an event that was processed `at` this instant. The event's id is the
+    /// Makes the mark of an event that was processed at the instant `at`. The event's id is the
     /// mark's `born`, so all writes of the mark have the same `born`.
     ///
     /// # Errors

@@ -47,8 +47,8 @@ pub const MAX_POINTS: usize = 500;
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
 
 /// A decimal number that keeps the digits of its input: `1.50` stays `1.50`. It has at most
-/// [`MAX_DIGITS`] digits and an exponent of at most three digits, because DynamoDB's numbers have
-/// the same precision. It is stored as text, because DynamoDB would normalise a number.
+/// [`MAX_DIGITS`] digits, as DynamoDB's numbers have, and an exponent of at most three digits. It
+/// is stored as text, because DynamoDB would normalise a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decimal(String);
 

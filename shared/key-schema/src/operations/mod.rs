@@ -9,5 +9,6 @@ pub mod lists;
 pub mod mail;
 pub mod mark;
 pub mod metric;
+pub mod month;
 pub mod recipient;
 pub mod settings;

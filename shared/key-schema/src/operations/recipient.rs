@@ -1,5 +1,5 @@
 //! The shop's records about the recipients of its mail. One kind counts the mails of a day to an
-//! address. The other, the stop mark, stops all further mail to it.
+//! address. The other kind, the stop mark, stops all further mail to an address.
 //!
 //! The keys hold a hash of the folded address instead of the address. An erased customer's address
 //! is therefore not in these items, and a complaint stays effective after the erasure.
@@ -21,8 +21,9 @@ use crate::text::Email;
 
 /// The maximum number of mails to one address on one UTC day.
 pub const MAX_MAILS: u64 = 50;
-/// The maximum number of mails with codes among these mails. Any customer can request a code for
-/// any address, so mails with codes must leave room for other mail.
+/// The maximum number of mails with codes to one address on one UTC day. They also count toward
+/// [`MAX_MAILS`]. Any customer can request a code for any address, so mails with codes must leave
+/// room for other mail.
 pub const MAX_CODES: u64 = 10;
 /// The lifetime of a day's count, from the last mail or request.
 const LIFETIME_SECONDS: i64 = 2 * 24 * 60 * 60;
@@ -127,7 +128,7 @@ patterns! {
         purpose: "Stop mail to an address after a bounce or a complaint",
         request: PutItem,
         key: "PK = RECIPIENT#<hash of the address>, SK = STOP",
-        requires: "does not exist",
+        requires: "mail to the address is not stopped yet",
         callers: "system",
     }
     LIFT {
@@ -169,8 +170,8 @@ pub(crate) fn count(recipient: &RecipientHash, has_code: bool, at: Instant) -> R
     count_on(recipient, (1, i64::from(has_code)), condition, at)
 }
 
-/// Counts a request for a code for an address, as an action of a transaction. DynamoDB refuses the
-/// action if the day already has [`MAX_CODES`].
+/// Counts a request for a code that verifies an address, as an action of a transaction. DynamoDB
+/// refuses the action if the address already has [`MAX_CODES`] requests on the day.
 pub(crate) fn count_request(email: &Email, at: Instant) -> Result<Guarded, EncodeError> {
     let of = RecipientHash::of_requests_for(email);
     count_on(&of, (0, 1), Condition::count_below("codes", MAX_CODES), at)

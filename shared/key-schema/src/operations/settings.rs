@@ -5,8 +5,8 @@
 //! random. One transaction writes all copies under the same condition. So the copies never differ,
 //! and either all exist or none does.
 //!
-//! Only clients interpret the values. The table stores the JSON text as it was sent, so that no
-//! number loses a digit.
+//! The functions interpret only the public values `maintenance` and `orders`. Clients interpret all
+//! values. The table stores the JSON text as it was sent, so that no number loses a digit.
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -60,7 +60,7 @@ fn key(copy: u64) -> Result<Key, KeyError> {
 /// The settings, independent of the copy from which they were read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Known {
-    /// The number of changes, 0 before the first.
+    /// The number of changes, 0 before the first change.
     pub version: u64,
     /// The public values, a JSON object.
     pub values: String,
@@ -114,7 +114,8 @@ patterns! {
         purpose: "Change the number of shards of a list",
         request: TransactWriteItems,
         key: "PK = SETTINGS#<n>, SK = SETTINGS, for all 10",
-        requires: "version = the one that was read; if none was set, none exists",
+        requires: "version = the version that was read; if there were no settings to read, no copy \
+            exists",
         callers: "system",
     }
 }
@@ -150,8 +151,9 @@ pub fn change(values: &String, private: &String, version: u64, at: Instant) -> R
     })
 }
 
-/// Sets the layouts of the sharded lists in all copies, which must be as `known`. Creates them with
-/// empty values if nothing was set before. Each action's label is the number of its copy.
+/// Sets the layouts of the sharded lists in all copies, which must be unchanged since `known` was
+/// read. Creates the copies with empty values if nothing was set before. Each action's label is the
+/// number of its copy.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -5,7 +5,8 @@
 //! - One GetItem reads the cart.
 //! - A change of one line writes only its entry.
 //! - A condition on the map's size limits the number of lines.
-//! - The transaction that places the order removes the cart at the `rev` that was read.
+//! - The transaction that places an order from the cart also removes the cart, if its `rev` is
+//!   unchanged since the read.
 
 use std::collections::BTreeMap;
 
@@ -82,10 +83,10 @@ patterns! {
     }
     PREPARE {
         id: "carts.prepare",
-        purpose: "Read the customer and the product of a cart line",
+        purpose: "Read the customer and the product before a cart line is set",
         request: BatchGetItem,
         key: "PK = CUSTOMER#<id>, SK = PROFILE; PK = PRODUCT#<id>, SK = PRODUCT",
-        returns: "customer, product",
+        returns: "the customer, the product",
         consistency: Consistency::Strong("a customer may fill the cart right after signing up"),
         callers: "owner",
     }
@@ -128,8 +129,8 @@ patterns! {
         purpose: "Remove a cart",
         request: DeleteItem,
         key: "PK = CART#<customer>, SK = CART",
-        requires: "no condition; after an erasure, for a customer who signed up again: the cart is \
-            older than the profile",
+        requires: "no condition, but an erasure removes only a cart older than any new profile of the \
+            customer",
         callers: "owner",
     }
 }
@@ -162,7 +163,7 @@ fn alive(now: Instant) -> Condition {
     Condition::AtLeast("expires_at", first_alive(now))
 }
 
-/// Creates a cart, or replaces an expired one.
+/// Creates a cart, or replaces an expired cart.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -174,9 +175,10 @@ fn begin(cart: &Stored<Cart>, now: Instant) -> Result<Guarded, EncodeError> {
     Guarded::put(cart, Condition::NotExists.or(Condition::Below("expires_at", first_alive(now))))
 }
 
-/// Writes a cart to which the lines of a guest cart were added. It is an action of the claim.
-/// DynamoDB refuses the write if the customer's cart has changed since `previous` was read, or if
-/// there is one although none was read.
+/// Writes a cart to which the lines of a claimed guest cart were added. DynamoDB refuses the write
+/// if the customer's cart has changed since `previous` was read, or if a cart exists although none
+/// was read. The written cart has a new creation time, so [`discard_earlier`] keeps the cart even
+/// if `previous` is a cart that an erasure has left.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -185,12 +187,10 @@ pub(crate) fn merge(
     previous: Option<&Stored<Cart>>,
     now: Instant,
 ) -> Result<Guarded, EncodeError> {
-    let Some(previous) = previous else { return begin(merged, now) };
-    let change = Change::<Cart>::visible(now)
-        .lines(&merged.lines)?
-        .set("expires_at", merged.expires_at)?
-        .expire_at(merged.expires_at);
-    Ok(Guarded::update(key(&merged.customer_id)?, change, unchanged(previous)?.and(alive(now))))
+    match previous {
+        Some(previous) => Guarded::put(merged, unchanged(previous)?.and(alive(now))),
+        None => begin(merged, now),
+    }
 }
 
 /// Sets one line of a cart that has not expired, and returns the cart. DynamoDB refuses the write
@@ -241,8 +241,8 @@ pub fn discard_earlier(customer: &CustomerId, than: Instant) -> Result<Single<()
     Ok(Single::new(&DISCARD, Guarded::delete(key(customer)?, earlier)))
 }
 
-/// Removes the cart that was read, as an action of the transaction that places its order. DynamoDB
-/// refuses the write if the cart has changed since the read.
+/// Removes the cart that was read, as an action of the transaction that places an order from the
+/// cart. DynamoDB refuses the write if the cart has changed since the read.
 ///
 /// # Errors
 /// [`EncodeError`].

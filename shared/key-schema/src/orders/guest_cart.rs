@@ -1,19 +1,19 @@
 //! Guest carts: carts of visitors without an account.
 //!
-//! The token of a guest cart gives access to it. The table holds only a hash of the token, and the
-//! hash is a condition of each write. So a write needs no read first, and a wrong token changes
-//! nothing.
+//! The token of a guest cart gives access to it. The table holds only a hash of the token, and each
+//! write has the condition that the stored hash is the hash of the token. So a write needs no read
+//! first, and a wrong token changes nothing.
 //!
-//! A customer who signs in claims the cart. One transaction adds its lines to the customer's cart
-//! and empties the guest cart. The guest cart keeps a hash of the customer and the token. So a
-//! repeated claim is recognised, and the item contains no personal data.
+//! A customer who signs in claims the guest cart. One transaction adds the guest cart's lines to
+//! the customer's cart and empties the guest cart. The guest cart keeps a hash of the customer and
+//! the token. So a repeated claim is recognised, and the item contains no personal data.
 
 use std::collections::BTreeMap;
 
 use item_model::prelude::*;
 use ring::digest::{Context, SHA256};
 
-use crate::cart::{self, Cart, CartLine, MAX_LINES};
+use crate::cart::{self, Cart, CartLine};
 use crate::change::Change;
 use crate::customer;
 use crate::expression::{Condition, first_alive, number, value};
@@ -24,6 +24,10 @@ use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
 use crate::request::{Get, Guarded, Single, Transaction};
 
+/// The maximum number of lines in a guest cart. Everybody can write guest carts, and the cost of a
+/// write depends on the size of the whole item. 30 lines with the longest product ids cost 6 write
+/// units.
+pub const MAX_LINES: usize = 30;
 /// How long a guest cart lives after a line was last set.
 pub const LIFETIME_SECONDS: i64 = 14 * 24 * 60 * 60;
 
@@ -44,7 +48,8 @@ impl CartToken {
         Self(hexadecimal(&random))
     }
 
-    /// Reads the token of a client. Every text is a token, and all but one of them are wrong.
+    /// Makes a token from a client's text. Every text makes a token, but only one token is right
+    /// for a cart.
     #[must_use]
     pub fn given(text: &str) -> Self {
         Self(text.to_owned())
@@ -121,10 +126,11 @@ fn key(id: &GuestCartId) -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::of("GUESTCART", &[id])?, sk: SortKey::new("GUESTCART")? })
 }
 
-/// The actions of a claim.
+/// The actions of a claim, each with its condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimAction {
-    /// The guest cart has this token and state.
+    /// The guest cart has this token, is unchanged since it was read, has not expired and is not
+    /// claimed.
     GuestCart,
     /// The customer's cart is unchanged since it was read.
     Cart,
@@ -139,7 +145,7 @@ patterns! {
         request: GetItem,
         key: "PK = GUESTCART#<id>, SK = GUESTCART",
         returns: "the guest cart with its lines",
-        consistency: Consistency::Strong("a visitor who changes the cart reads it next"),
+        consistency: Consistency::Strong("a visitor reads the cart right after changing it"),
         callers: "any",
     }
     CREATE {
@@ -156,7 +162,7 @@ patterns! {
         request: UpdateItem,
         key: "PK = GUESTCART#<id>, SK = GUESTCART",
         requires: "the guest cart has this token, has not expired and is not claimed, and has this \
-            line or room for one more; SET lines.<product>",
+            line or room for another line; SET lines.<product>",
         callers: "any",
     }
     REMOVE_LINE {
@@ -173,7 +179,7 @@ patterns! {
         purpose: "Remove a guest cart",
         request: DeleteItem,
         key: "PK = GUESTCART#<id>, SK = GUESTCART",
-        requires: "the guest cart has this token",
+        requires: "the guest cart has this token and is not claimed",
         callers: "any",
     }
     CLAIM {
@@ -182,8 +188,8 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = GUESTCART#<id>, SK = GUESTCART; PK = CART#<customer>, SK = CART; PK = \
             CUSTOMER#<customer>, SK = PROFILE",
-        requires: "the guest cart has this token and is unchanged, the customer's cart is \
-            unchanged, and the customer exists",
+        requires: "the guest cart has this token, has not expired, is not claimed and is unchanged, \
+            the customer's cart is unchanged, and the customer exists",
         callers: "owner",
     }
 }
@@ -248,16 +254,18 @@ pub fn remove_line(
     Ok(Single::new(&REMOVE_LINE, Guarded::update(key(id)?, change, condition)))
 }
 
-/// Removes a guest cart.
+/// Removes a guest cart. DynamoDB refuses the deletion of a claimed cart, whose mark must stay so
+/// that a repeated claim is recognised.
 ///
 /// # Errors
 /// [`EncodeError`].
 pub fn discard(id: &GuestCartId, token: &CartToken) -> Result<Single<()>, EncodeError> {
-    Ok(Single::new(&DISCARD, Guarded::delete(key(id)?, has(token)?)))
+    Ok(Single::new(&DISCARD, Guarded::delete(key(id)?, has(token)?.and(Condition::Lacks("claim")))))
 }
 
 /// Adds the lines of a guest cart to a customer's cart, and empties the guest cart. `merged` is the
-/// customer's cart with all lines. `previous` is that cart as it was read, if there was one.
+/// customer's cart with the lines of both carts. `previous` is the customer's cart as it was read,
+/// if there was one.
 ///
 /// # Errors
 /// [`EncodeError`].

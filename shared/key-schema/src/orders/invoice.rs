@@ -1,21 +1,22 @@
 //! Invoices, numbered from 1 without a gap.
 //!
-//! One transaction takes the next number from the counter, writes the invoice and marks its order.
-//! So no number lacks an invoice, and no two invoices have the same number or order. All issuers
-//! conflict on the counter. This limits the rate to some tens of invoices a second. The law
-//! requires numbers without gaps, and the limit is the price of such numbers.
+//! One transaction takes the next number from the counter, writes the invoice and stores the number
+//! in the order. So no number lacks an invoice, and no two invoices have the same number or order.
+//! All issuers conflict on the counter. This limits the rate to some tens of invoices a second. The
+//! law requires numbers without gaps, so this limit is accepted.
 
 use item_model::prelude::*;
 
 use crate::change::Change;
 use crate::expression::{Condition, number};
 use crate::id::{Born, CustomerId, OrderId};
+use crate::index::GSI3;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::money::Money;
 use crate::order::OrderChanges as _;
-use crate::order::{self, Order};
+use crate::order::{self, Order, OrderStatus};
 use crate::pattern::Consistency;
 use crate::request::{Get, Guarded, Transaction};
 
@@ -69,8 +70,12 @@ impl Entity for InvoiceCounter {
     }
 }
 
+/// The name in the counter's key. No other counter can have this name
+/// ([`crate::counter::is_reserved`]).
+pub(crate) const COUNTER_NAME: &str = "invoices";
+
 fn counter_key() -> Result<Key, KeyError> {
-    Ok(Key { pk: PartitionKey::of("COUNTER", &[&"invoices"])?, sk: SortKey::new("COUNTER")? })
+    Ok(Key { pk: PartitionKey::of("COUNTER", &[&COUNTER_NAME])?, sk: SortKey::new("COUNTER")? })
 }
 
 patterns! {
@@ -80,8 +85,8 @@ patterns! {
         request: GetItem,
         key: "PK = INVOICE#<number>, SK = INVOICE",
         returns: "the invoice",
-        consistency: Consistency::Strong("a concurrent issue reads the invoice right after it was \
-            written"),
+        consistency: Consistency::Strong("a concurrent request to issue the invoice reads it right \
+            after it was written"),
         callers: "owner",
     }
     COUNTER {
@@ -90,7 +95,8 @@ patterns! {
         request: GetItem,
         key: "PK = COUNTER#invoices, SK = COUNTER",
         returns: "the last number",
-        consistency: Consistency::Strong("the next number is conditional on it"),
+        consistency: Consistency::Strong("the transaction that issues the next invoice is \
+            conditional on the last number"),
         callers: "staff",
     }
     ISSUE {
@@ -145,7 +151,11 @@ pub fn issue(
     let at = invoice.issued_at;
     let unmoved = seen.map_or(Condition::NotExists, |seen| Condition::Is("last", number(seen.last)));
     let counter = Change::<InvoiceCounter>::visible(at).or_create(&Born::counter(), at).last(&invoice.number)?;
-    let head = Change::<Order>::visible(at).invoice_number(&Some(invoice.number))?;
+    let mut head = Change::<Order>::visible(at).invoice_number(&Some(invoice.number))?;
+    if order.lapses_at.is_some() && order.status == OrderStatus::Pending {
+        // The customer must not cancel an invoiced order, not even by waiting.
+        head = head.set("lapses_at", None::<Instant>)?.leave(GSI3);
+    }
     let unchanged = Condition::version(order.meta.version).and(Condition::Lacks("invoice_number"));
     Ok(Transaction::new(&ISSUE)
         .action(InvoiceAction::Counter, Guarded::update(counter_key()?, counter, unmoved))

@@ -6,4 +6,6 @@ pub mod invoice;
 pub mod order;
 pub mod picking;
 pub mod place;
+pub mod pricing;
+pub mod promotion;
 pub mod sales;

@@ -3,7 +3,7 @@
 //!
 //! One item stores the set of the orders at stations. A condition on the set's size enforces the
 //! limit. Adding an order to the set twice has no further effect. Each waiting order is another
-//! item in the same partition, sorted by order id, which is the order of placement. Adding and
+//! item in the same partition, sorted by order id and therefore by time of placement. Adding and
 //! removing are idempotent, and every step is one transaction.
 //!
 //! # One partition
@@ -11,7 +11,8 @@
 //! Every item of the queue is in the partition `PICKING`. A single partition usually limits the
 //! throughput too much. Here it does not: all changes of the stations write one item anyway, and a
 //! warehouse needs few writes. A partition takes 1,000 write units a second, and an order costs
-//! fewer than 20 from payment to shipment. That allows 50 orders a second, or four million a day.
+//! fewer than 20 of them from its payment to its shipment. That allows 50 orders a second, or four
+//! million a day.
 //! Readers take only a few waiting orders from the front of the list, however long it is.
 
 use std::collections::BTreeSet;
@@ -87,8 +88,8 @@ patterns! {
         request: GetItem,
         key: "PK = PICKING, SK = STATIONS",
         returns: "the orders that have a picking station",
-        consistency: Consistency::Strong("an outdated set could show no free station although an \
-            order has left"),
+        consistency: Consistency::Strong("an outdated read could show no free station although an \
+            order has left its station"),
         callers: "staff",
     }
     WAITING {
@@ -106,7 +107,7 @@ patterns! {
         purpose: "Add a paid order to the waiting list",
         request: TransactWriteItems,
         key: "PK = PICKING, SK = WAITING#<order>; PK = ORDER#<order>, SK = ORDER (check)",
-        requires: "not in the list yet; the order is paid or being picked",
+        requires: "the order is not in the waiting list yet, and is paid or being picked",
         callers: "system",
     }
     ADMIT {
@@ -114,13 +115,13 @@ patterns! {
         purpose: "Give a waiting order a station",
         request: TransactWriteItems,
         key: "PK = PICKING, SK = WAITING#<order>, STATIONS; PK = ORDER#<order>, SK = ORDER (check)",
-        requires: "the order waits, and is paid or being picked; it has a station already, or one is \
-            free",
+        requires: "the order waits, and is paid or being picked; it has a station already, or a \
+            station is free",
         callers: "system",
     }
     LEAVE {
         id: "picking.leave",
-        purpose: "Remove an order from the waiting list and its station",
+        purpose: "Remove an order from the waiting list and from its station",
         request: TransactWriteItems,
         key: "PK = PICKING, SK = WAITING#<order>, STATIONS",
         requires: "no condition",
@@ -133,7 +134,7 @@ patterns! {
 pub enum PickingAction {
     /// The order is neither paid nor being picked.
     Order,
-    /// The order is already in the waiting list, or it has left the list.
+    /// For [`wait`], the order is already in the waiting list. For [`admit`], it has left the list.
     Waiting,
     /// All stations are taken.
     Stations,
@@ -172,8 +173,8 @@ pub fn wait(job: &Stored<WaitingJob>) -> Result<Transaction<PickingAction>, Enco
         .action(PickingAction::Order, to_be_picked(&job.order_id)?))
 }
 
-/// Moves an order from the waiting list to a station, if it is paid or being picked, still waits,
-/// and fewer than `stations` are taken. An order that has a station keeps it.
+/// Moves a waiting order from the waiting list to a station, if it is paid or being picked, and
+/// fewer than `stations` stations are taken. An order that has a station keeps it.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -45,9 +45,10 @@ use crate::shard::Shards;
 
 pub use path::{Month, MonthError, PlacePath, PlacePathError};
 
-/// The partitions of a country's month. One transaction on a total costs two write units, so the
-/// online orders of a country can take 8,000 transactions a second. Another number needs a
-/// migration of the totals, because the total of a shop is read from that shop's shard.
+/// The number of partitions of a country's month. One transaction on a total costs two write units,
+/// so the online orders of a country can take 8,000 transactions a second. A change of this
+/// number needs a migration of the totals, because the total of a shop is read from that shop's
+/// shard.
 pub const SHARDS: Shards = Shards(16);
 
 /// The country of a shop without a [`StoreLocation`] item.
@@ -159,8 +160,8 @@ pub fn store_of(order: &Order) -> StoreId {
 }
 
 entity! {
-    /// The sales of a shop on one day in one currency, or one part of them. The total is the sum of
-    /// the shards.
+    /// The sales of a shop on one day in one currency, or only the part in one shard. The total is
+    /// the sum of the shards.
     PlaceSales = "PlaceSales" {
         fixed {
             /// The country of the shop.
@@ -266,7 +267,7 @@ patterns! {
         request: GetItem,
         key: "PK = STORE#<id>, SK = STORE",
         returns: "the shop",
-        consistency: Consistency::Strong("an order counts at the shop's current place"),
+        consistency: Consistency::Strong("an order is counted at the shop's current place"),
         callers: "system",
     }
     CREATE {
@@ -332,9 +333,9 @@ pub fn change(store: &StoreLocation, version: u64, at: Instant) -> Result<Single
     Ok(Single::new(&CHANGE, Guarded::update(key(&store.id)?, change, Condition::version(version))))
 }
 
-/// Lists the sales of a month in a country, or in a part of it, by city, shop, day and currency.
+/// Lists a month's sales of a country, or of a part of it, by city, shop, day and currency.
 /// The items of one total share a sort key, and [`PlaceSales::add`] adds them. For a shop other
-/// than the online one, the query reads only shard 0 and the shop's shard.
+/// than the online shop, the query reads only shard 0 and the shop's shard.
 ///
 /// # Errors
 /// [`KeyError`].

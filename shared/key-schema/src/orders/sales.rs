@@ -2,16 +2,24 @@
 //!
 //! The consumer never deletes a row. A row stores the `rev` of the order from which it was derived,
 //! and the consumer overwrites only an older row. The rows of a cancelled or returned order lose
-//! their index keys, so the lists, which read sparse indexes, do not show them. A replayed old
-//! record cannot bring them back, because its `rev` is lower.
+//! their index keys, so the lists, which read sparse indexes, do not show them. An old stream
+//! record that is replayed cannot bring the rows back, because its `rev` is lower.
 //!
 //! A row also records whether its line is counted. The transaction that writes the row also changes
 //! the product's counter, by the difference between the old and the new row. Its condition is that
 //! the row is unchanged since it was read. So a counter always equals the sum of the rows that are
 //! not reversed. That holds even if many writers derive the sales of an order, repeatedly, late or
-//! in any sequence. The transaction also changes the count of the order's day
-//! ([`crate::leaderboard`]). One more item, `PLACE`, records whether the totals of the order's
-//! place contain the order ([`crate::place`]). It is written in the same way.
+//! in any sequence. One more item, `PLACE`, records whether the totals of the order's place contain
+//! the order ([`crate::place`]). It is written in the same way.
+//!
+//! # Leaderboards
+//!
+//! Everybody can read the ranks of the products on a leaderboard. An unpaid order costs its
+//! customer nothing, so it must not change the ranks. A leaderboard counts a row only after its
+//! order was shipped. `ranked_at` records that the row is counted, and on which day. The
+//! transaction that sets or removes `ranked_at` also changes the tallies ([`crate::leaderboard`]).
+//! The rows that an earlier release wrote without `ranked_at` are on no board. So a return
+//! subtracts exactly the rows that were added.
 
 use crate::index::{GSI1, GSI3};
 use std::collections::BTreeMap;
@@ -52,7 +60,7 @@ entity! {
             quantity: u64,
             /// The price paid for the line.
             total: Money,
-            /// The shop of the order, if it was placed in one.
+            /// The shop of the order, if it was placed in a shop.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             store_id: Option<StoreId>,
             /// The customer of the order. Rows of the first release lack it until they are written
@@ -62,6 +70,10 @@ entity! {
             /// Whether the order was cancelled or returned. No list contains a reversed row.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             reversed: bool,
+            /// The instant on whose day the leaderboards count the row. Only rows of shipped orders
+            /// have it.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            ranked_at: Option<Instant>,
         }
         mutable {}
     }
@@ -187,15 +199,16 @@ patterns! {
         purpose: "Derive an order's sales and count them",
         request: TransactWriteItems,
         key: "PK = SALES#<order>, SK = LINE#<line>, for each line, and PLACE; PK = PRODUCT#<id>, \
-            SK = PRODUCT#SALES, for each product; PK = TALLY#sales#<product>, SK = <day>#<part>; PK = \
-            PLACESALES#<country>#<month>, or \
+            SK = PRODUCT#SALES, for each product; PK = TALLY#shipped#<product>, SK = <day>#<part> and \
+            ALL#<part>; PK = PLACESALES#<country>#<month>, or \
             PLACESALES#<country>#<month>#<shard>, SK = <city>#<store>#<date>#<currency>",
         requires: "each row and the place are unchanged; ADD the difference to the counters",
         callers: "system",
     }
 }
 
-/// Derives the sale of an order line, at the order's `rev`.
+/// Derives the sale of an order line, at the order's `rev`. If the order is shipped, `ranked_at` is
+/// the instant of its latest change. [`apply`] keeps the `ranked_at` of a row that already has one.
 #[must_use]
 pub fn derive(order: &Stored<Order>, line: &OrderLine) -> Stored<Sale> {
     let sale = Sale {
@@ -208,6 +221,7 @@ pub fn derive(order: &Stored<Order>, line: &OrderLine) -> Stored<Sale> {
         store_id: order.store_id.clone(),
         customer_id: Some(order.customer_id.clone()),
         reversed: !order.status.is_sale(),
+        ranked_at: order.status.is_shipped().then_some(order.meta.updated_at),
     };
     Stored { meta: order.meta.clone(), data: sale }
 }
@@ -245,8 +259,8 @@ pub fn derived(order: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&DERIVED, PartitionKey::of("SALES", &[order])?, Range::All).limit(most))
 }
 
-/// The maximum number of rows in one transaction: three actions each, plus two for the place.
-const ROWS_A_TRANSACTION: usize = (MAX_TRANSACTION_ACTIONS - 2) / 3;
+/// The maximum number of rows in one transaction: four actions each, plus two for the place.
+const ROWS_A_TRANSACTION: usize = (MAX_TRANSACTION_ACTIONS - 2) / 4;
 
 /// Returns the transactions that make the sales of an order match its head. The list is empty if
 /// the sales are up to date. Each transaction is independent of the others. `place` applies only to
@@ -259,16 +273,23 @@ pub fn apply(
     lines: &[Stored<OrderLine>],
     seen: &Derived,
     place: SalePlace,
+    now: Instant,
 ) -> Result<Vec<Transaction<()>>, EncodeError> {
     // A row of the first release has no customer. It is written again even at the same `rev`.
     let is_old = |seen: &Stored<Sale>| {
         seen.meta.rev < head.meta.rev || (seen.meta.rev == head.meta.rev && seen.customer_id.is_none())
     };
     let is_old = |row: &Stored<Sale>| seen.rows.get(&row.line).is_none_or(is_old);
-    let rows: Vec<Stored<Sale>> = lines.iter().map(|line| derive(head, line)).filter(is_old).collect();
+    let derive = |line: &Stored<OrderLine>| {
+        let mut row = derive(head, line);
+        let ranked_at = seen.rows.get(&row.line).and_then(|seen| seen.ranked_at);
+        row.data.ranked_at = row.ranked_at.map(|at| ranked_at.unwrap_or(at));
+        row
+    };
+    let rows: Vec<Stored<Sale>> = lines.iter().map(derive).filter(is_old).collect();
     let mut transactions = Vec::new();
     for rows in rows.chunks(ROWS_A_TRANSACTION) {
-        transactions.push(count_rows(rows, seen)?);
+        transactions.push(count_rows(rows, seen, now)?);
     }
     if seen.place.as_ref().is_none_or(|seen| seen.meta.rev < head.meta.rev) {
         let transaction = if transactions.is_empty() { Transaction::new(&APPLY) } else { transactions.remove(0) };
@@ -277,37 +298,43 @@ pub fn apply(
     Ok(transactions)
 }
 
-/// Writes rows, and changes the counters of each product once: of all time, and of the order's day.
-fn count_rows(rows: &[Stored<Sale>], seen: &Derived) -> Result<Transaction<()>, EncodeError> {
+/// Writes rows. Changes each sales counter and each tally of their products at most once.
+fn count_rows(rows: &[Stored<Sale>], seen: &Derived, now: Instant) -> Result<Transaction<()>, EncodeError> {
     let mut transaction = Transaction::new(&APPLY);
     let mut counters: BTreeMap<&ProductId, (i64, i64)> = BTreeMap::new();
+    let mut tallies: BTreeMap<(&ProductId, Period), i64> = BTreeMap::new();
     for row in rows {
         let seen = seen.rows.get(&row.line);
         transaction = transaction.action((), Guarded::put(row, unchanged(seen.map(|seen| &seen.meta)))?);
-        let counted = |sale: &Sale| -> Result<(i64, i64), EncodeError> {
-            Ok(if sale.reversed { (0, 0) } else { (signed(sale.quantity)?, 1) })
-        };
-        let (before, after) = (seen.map_or(Ok((0, 0)), |seen| counted(seen))?, counted(row)?);
-        let counter = counters.entry(&row.product_id).or_default();
-        *counter = (counter.0 + after.0 - before.0, counter.1 + after.1 - before.1);
+        for (row, sign) in seen.map(|seen| (&seen.data, -1)).into_iter().chain([(&row.data, 1)]) {
+            let quantity = sign * signed(row.quantity)?;
+            if !row.reversed {
+                let counter = counters.entry(&row.product_id).or_default();
+                *counter = (counter.0 + quantity, counter.1 + sign);
+            }
+            for period in row.ranked_at.iter().flat_map(|at| [Period::day(*at), Period::All]) {
+                *tallies.entry((&row.product_id, period)).or_default() += quantity;
+            }
+        }
     }
-    let Some(Stored { meta, data: first }) = rows.first() else { return Ok(transaction) };
-    let (day, at) = (Period::day(first.placed_at), meta.updated_at);
+    let Some(Stored { meta, .. }) = rows.first() else { return Ok(transaction) };
     for (product, (quantity, orders)) in counters.into_iter().filter(|(_, difference)| *difference != (0, 0)) {
         let change = Change::<ProductSales>::visible(meta.updated_at)
             .or_create(&meta.born, meta.updated_at)
             .set("product_id", product)?
             .add("quantity", quantity)
             .add("orders", orders);
-        transaction = transaction
-            .action((), Guarded::modify(product::sales_key(product)?, change))
-            .optional((), leaderboard::count((Board::Sales, product), (day, 0), quantity, at)?);
+        transaction = transaction.action((), Guarded::modify(product::sales_key(product)?, change));
+    }
+    for ((product, period), quantity) in tallies.into_iter().filter(|(_, difference)| *difference != 0) {
+        let tally = leaderboard::count((Board::Sales, product), (period, 0), quantity, now)?;
+        transaction = transaction.optional((), tally);
     }
     Ok(transaction)
 }
 
-/// Writes the record of the order's place, and changes the total of that place if the count
-/// changes.
+/// Writes the record of the order's place. If the order begins to count or no longer counts, also
+/// changes the total of that place.
 fn count_place(
     transaction: Transaction<()>,
     head: &Stored<Order>,
@@ -354,14 +381,14 @@ pub fn bought(customer: &CustomerId) -> Result<Query<Bought>, KeyError> {
 }
 
 impl SaleSummary {
-    /// Returns the sale's sort key in the list, for a cursor.
+    /// Returns the sale's sort key in the list of its product's sales, for a cursor.
     #[must_use]
     pub fn sort_key(&self) -> String {
         join(&self.placed_at.to_string(), &[&self.order_id])
     }
 }
 
-/// Returns the instant in a sort key of the list. A cursor continues in the year of that instant.
+/// Returns the instant in a sort key of a list of sales. A cursor continues in that instant's year.
 ///
 /// # Errors
 /// [`InstantError`] for text that [`SaleSummary::sort_key`] did not make.

@@ -1,4 +1,5 @@
-//! Money: integer minor units with a currency. All arithmetic is checked, without floating point.
+//! Money: integer minor units with a currency. All arithmetic is checked, and uses no
+//! floating point.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,7 +20,7 @@ impl Currency {
 
     /// Returns whether the code is in the list of ISO 4217. A client may send only listed codes, so
     /// the number of currencies is bounded. Stored items may have any three letters, because
-    /// earlier versions accepted them.
+    /// earlier releases accepted them.
     #[must_use]
     pub fn is_listed(self) -> bool {
         LISTED.split_ascii_whitespace().any(|code| code == self.as_str())
@@ -33,8 +34,8 @@ impl Currency {
     }
 }
 
-/// The codes of ISO 4217 as of 2026, and three that it has withdrawn since 2024: `ANG`, `BGN` and
-/// `ZWL`.
+/// The codes of ISO 4217 as of 2026, and three codes that the standard has withdrawn since 2024:
+/// `ANG`, `BGN` and `ZWL`.
 pub const LISTED: &str = "\
     AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BOV BRL BSD \
     BTN BWP BYN BZD CAD CDF CHE CHF CHW CLF CLP CNY COP COU CRC CUP CVE CZK DJF DKK DOP DZD \
@@ -94,7 +95,7 @@ pub struct Money {
     pub currency: Currency,
 }
 
-/// A calculation with money failed, or a text is not a currency.
+/// An error for a failed calculation with money, or for a text that is not a currency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MoneyError {
     /// The result does not fit in 64 bits.

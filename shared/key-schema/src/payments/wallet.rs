@@ -1,32 +1,34 @@
-//! Wallets: a customer's balances with the shop, one in each currency, and every movement of them.
+//! Wallets: a customer's balances with the shop, one in each currency, and every movement that
+//! changes them.
 //!
 //! A wallet is one item with its balances, and each movement is an entry in the same partition. One
 //! transaction writes both. It adds to the stored balance, and never writes a balance that was
 //! computed from a read. So concurrent movements are safe, and the sum of a wallet's entries in a
 //! currency always equals its balance in that currency. A transfer gives one wallet the amount that
-//! it takes from another. Its two entries share the id of the transfer.
+//! it takes from another wallet. Its two entries share the id of the transfer.
 //!
 //! The balance in the shop's currency is the attribute `amount`. Each other balance is an attribute
 //! with the currency's code as its name, because DynamoDB adds only to top-level attributes.
 //! Clients can send only listed currencies ([`Currency::is_listed`]). So transfers from other
-//! customers cannot make the item too large. With every currency it has less than 4 KB.
+//! customers cannot make the item too large. An item with every currency has less than 4 KB.
 //!
 //! # Guarantees of the conditions
 //!
 //! - A movement in one currency neither depends on nor changes the balance in another currency.
-//! - Money is taken only from a balance of at least that amount. So no balance is ever negative.
-//! - Money is given only to a balance with enough room. So no balance is ever above
-//!   [`MAX_BALANCE`], which is far below the limit of 64 bits.
-//! - Both customers of a transfer, and the customer of a deposit, have a profile in the same
-//!   transaction.
+//! - An amount is taken only from a balance that is at least as large. So no balance is ever
+//!   negative.
+//! - An amount is added to a balance only if the sum is at most [`MAX_BALANCE`], which is far below
+//!   the limit of 64 bits.
+//! - A transfer also checks that both customers have a profile, and a deposit checks that its
+//!   customer has one.
 //!
-//! # Wallets of earlier versions
+//! # Wallets of earlier releases
 //!
-//! In earlier versions a wallet had only one currency, the currency of its first movement. If this
-//! was not the shop's currency, then `currency` and `amount` still hold that balance. Every reader
-//! accepts such a wallet. DynamoDB refuses a movement in that currency, or into the wallet.
-//! [`convert`] then moves the balance to its own attribute, and the caller repeats the movement.
-//! Code of an earlier version reads every wallet, but knows only the balance in `currency`.
+//! In earlier releases a wallet had only one currency, the currency of its first movement. If this
+//! was not the shop's currency, `currency` and `amount` still hold that balance. Every reader
+//! accepts such a wallet, but DynamoDB refuses every movement of the wallet. [`convert`] then moves
+//! the balance to the attribute of its currency, and the caller repeats the movement.
+//! Code of an earlier release reads every wallet, but knows only the balance in `currency`.
 
 mod patterns;
 mod requests;
@@ -58,7 +60,7 @@ entity! {
             /// The customer who owns the wallet.
             customer_id: CustomerId,
             /// The currency of `amount`: the shop's currency, or another currency in a wallet that
-            /// an earlier version opened.
+            /// an earlier release opened.
             currency: Currency,
             /// The balance in `currency`, in minor units, 0 to [`MAX_BALANCE`]. It equals the sum
             /// of the entries in this currency.
@@ -133,7 +135,7 @@ fn others<'de, D: Deserializer<'de>>(item: D) -> Result<BTreeMap<Currency, i64>,
 pub enum EntryKind {
     /// Staff paid money in.
     Deposit,
-    /// The money was sent to another wallet, or received from one.
+    /// The money was sent to another wallet, or received from another wallet.
     Transfer,
     /// The money paid for an order.
     Payment,
@@ -242,10 +244,10 @@ impl Transfer {
 /// The reason why a movement is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WalletError {
-    /// The wallet has too little money of this currency, or does not exist yet.
+    /// The wallet has too little money of the movement's currency, or does not exist yet.
     #[error("there is too little money in the wallet")]
     Insufficient,
-    /// The wallet would hold more than [`MAX_BALANCE`] of this currency.
+    /// The wallet would hold more than [`MAX_BALANCE`] of the movement's currency.
     #[error("is too much: a wallet holds at most {MAX_BALANCE} of a currency")]
     TooMuch,
 }
@@ -292,4 +294,6 @@ pub enum WalletAction {
     Entry,
     /// The idempotency record: an earlier attempt of the request already has a response.
     Idempotency,
+    /// The customer has used up the day's quota of transfers.
+    Quota,
 }

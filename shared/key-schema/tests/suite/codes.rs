@@ -13,7 +13,7 @@ fn code(keys: &CodeKeys, key: &str, (customer, email, nonce): (&str, &str, &str)
 }
 
 #[test]
-fn a_code_has_six_digits_and_depends_on_the_key_the_customer_the_address_and_the_nonce() {
+fn a_code_has_six_digits_and_depends_on_key_customer_address_and_nonce() {
     let keys = CodeKeys::new(&format!("{NEW},{OLD}")).unwrap();
     let subject = ("c1", "a@example.com", "n1");
     let same = code(&keys, "new", subject).unwrap();

@@ -105,15 +105,16 @@ fn the_parts_of_the_local_system_depend_on_no_function() {
 }
 
 #[test]
-fn the_schema_depends_only_on_the_model_and_the_model_on_no_crate_of_the_workspace() {
+fn the_schema_depends_on_no_workspace_crate_except_the_model_which_depends_on_none() {
     let packages = packages();
     let depends_on = |name: &str| &packages.iter().find(|package| package.name == name).unwrap().depends_on;
     assert_eq!(depends_on("bodega-key-schema"), &["bodega-item-model"]);
     assert!(depends_on("bodega-item-model").is_empty());
 }
 
-/// A crate without `item-model` has no constructor of a request. So only `key-schema` builds the
-/// requests to the shop's table. The example `library` is another application with its own table.
+/// A crate that does not depend on `item-model` cannot construct a request. So only `key-schema`
+/// builds the requests to the shop's table, and only the executor (`table`) sends them. The example
+/// `library` is another application with its own table.
 #[test]
 fn only_schemas_and_the_executor_depend_on_the_model() {
     let packages = packages();

@@ -29,11 +29,12 @@ const AREAS: [(&str, &str); 7] = [
 
 /// References whose attribute does not name the entity. An attribute such as `order_id` names its
 /// entity, so it needs no row here.
-const REFERENCES: [(&str, &str, &str); 14] = [
+const REFERENCES: [(&str, &str, &str); 16] = [
     ("CategoryMove", "from", "CategoryAbout"),
     ("CategoryNode", "path", "CategoryAbout"),
     ("CustomerOrder", "id", "Order"),
     ("CustomerQuestion", "id", "Question"),
+    ("CustomerUses", "customer", "Customer"),
     ("Document", "owner_id", "Customer"),
     ("Document", "editors", "Customer"),
     ("Follow", "followed_id", "Customer"),
@@ -42,6 +43,7 @@ const REFERENCES: [(&str, &str, &str); 14] = [
     ("Member", "team", "Team"),
     ("Membership", "path", "CategoryAbout"),
     ("Product", "category_path", "CategoryAbout"),
+    ("Product", "parent", "Product"),
     ("QuotaDay", "customer", "Customer"),
     ("WalletEntry", "counterparty", "Customer"),
 ];

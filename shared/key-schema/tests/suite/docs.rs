@@ -1,5 +1,5 @@
-//! The generator of `docs/access-patterns.md` from the golden items, except its section of
-//! patterns.
+//! The generator of `docs/access-patterns.md`, except the page's section of patterns. It reads the
+//! golden items.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ In keys, `<name>` stands for the value of an attribute. The delimiter `#` joins 
 to `%` (0x25) is written as `%HH`. \
 So a key can contain any id, and keys sort in the order of the values. Numbers have 20 digits. Instants are UTC with \
 milliseconds. \
-`<shard>` is the FNV-1a hash of the id modulo the number of shards of the list. A range *under* `p#` reaches from `p#` \
+`<shard>` is the FNV-1a hash of the id, modulo the number of the list's shards. A range *under* `p#` reaches from `p#` \
 to `p$`, because `$` directly follows `#` in byte order. \
 The callers of a pattern are `any` (everybody), `owner` (the owner and staff), `signed in` (every caller with a \
 token), `staff`, and `system` (Bodega itself). \
@@ -140,7 +140,8 @@ fn indexes(goldens: &[Golden]) -> String {
     let sections: Vec<String> = INDEXES.iter().map(section).collect();
     format!(
         "## Indexes\n\n\
-        DynamoDB allows at most 20 projected attributes per index. It cannot add one to an existing index.\n\n{}",
+        DynamoDB allows at most 20 projected attributes per index. It cannot add an attribute \
+        to an existing index.\n\n{}",
         sections.join("\n\n")
     )
 }

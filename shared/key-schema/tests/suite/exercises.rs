@@ -1,4 +1,4 @@
-//! Calls of every request constructor: one call each, or one for each form of its request.
+//! Calls of every function that makes a request, with one call for each form of its request.
 
 mod catalog;
 mod orders;
@@ -11,15 +11,14 @@ use key_schema::idempotency::StoredResponse;
 use key_schema::item::Stored;
 use key_schema::leaderboard::{Board, Period};
 use key_schema::lists;
-use key_schema::session::SessionIndexKey;
 use key_schema::text::{Email, Username};
 use key_schema::{
     cart, customer, follow, graph, idempotency, leaderboard, like, reach, residence, revocation, sales, session,
     verification, wallet,
 };
 
-use self::catalog::{categories, category_moves, media, memberships, pictures, products, reviews};
-use self::orders::{guest_carts, invoices, orders, sold, staged};
+use self::catalog::{categories, category_moves, media, memberships, pictures, products, reviews, variants};
+use self::orders::{guest_carts, invoices, orders, pricing_rules, promotions, sold, staged};
 use self::others::{counters, documents, invitations, metrics, organizations, others, questions, subscribers};
 use crate::rendering::{Request as _, Shown};
 use crate::support::at;
@@ -34,6 +33,7 @@ pub fn exercises() -> Vec<Shown> {
         carts(&world),
         guest_carts(&world),
         products(&world),
+        variants(&world),
         memberships(&world),
         pictures(&world),
         media(&world),
@@ -43,6 +43,8 @@ pub fn exercises() -> Vec<Shown> {
         orders(&world),
         staged(&world),
         invoices(&world),
+        pricing_rules(&world),
+        promotions(&world),
         sold(&world),
         wallets(&world),
         follows(&world),
@@ -133,11 +135,11 @@ fn verifications(world: &World) -> Vec<Shown> {
 
 fn sessions(world: &World) -> Vec<Shown> {
     let (now, id) = (at(NOW), &world.session);
-    let index_key = SessionIndexKey { customer_id: &world.customer, expires_at: at("2017-03-07T08:00:00.000Z"), id };
+    let later = at("2017-03-07T08:00:00.000Z");
     vec![
         session::create(&world.session()).unwrap().show("session::create"),
         session::get(id).unwrap().show("session::get"),
-        session::extend(&index_key, &"Phone".to_owned(), now).unwrap().show("session::extend"),
+        session::extend(&world.session(), later, &"Phone".to_owned(), now).unwrap().show("session::extend"),
         session::end(&world.session(), now).unwrap().show("session::end"),
         session::active(&world.customer, now).unwrap().show("session::active"),
         session::of_customer(&world.customer).unwrap().show("session::of_customer"),
@@ -176,8 +178,8 @@ fn wallets(world: &World) -> Vec<Shown> {
         wallet::deposit(&entry, None, claim()).unwrap().show("wallet::deposit"),
         wallet::deposit(&entry, Some(&world.wallet()), claim()).unwrap().show("wallet::deposit"),
         wallet::deposit(&in_euros, Some(&world.wallet()), claim()).unwrap().show("wallet::deposit"),
-        wallet::transfer(&world.transfer(), claim()).unwrap().show("wallet::transfer"),
-        wallet::transfer(&transfer_in_euros, claim()).unwrap().show("wallet::transfer"),
+        wallet::transfer(&world.transfer(), claim(), false).unwrap().show("wallet::transfer"),
+        wallet::transfer(&transfer_in_euros, claim(), true).unwrap().show("wallet::transfer"),
         wallet::convert(&world.foreign_wallet()).unwrap().unwrap().show("wallet::convert"),
     ]
 }
@@ -215,7 +217,7 @@ fn likes(world: &World) -> Vec<Shown> {
 fn leaderboards(world: &World) -> Vec<Shown> {
     let (product, now) = (&world.product, at(NOW));
     vec![
-        leaderboard::view(product, "view-27", now).unwrap().unwrap().show("leaderboard::view"),
+        leaderboard::view(product, "view-34", now).unwrap().unwrap().show("leaderboard::view"),
         leaderboard::days(Board::Likes, product, now).unwrap().show("leaderboard::days"),
         leaderboard::place(&world.rank(17)).unwrap().show("leaderboard::place"),
         leaderboard::top(Board::Views, Period::week(now)).unwrap().show("leaderboard::top"),

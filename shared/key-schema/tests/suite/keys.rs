@@ -29,7 +29,7 @@ fn the_longest_legal_ids_fit_every_key_of_every_entity() {
     }
 }
 
-/// The name of the cursor key and all sort keys have the greatest length that their rules allow.
+/// The test seals the longest legal sort keys with a cursor key of the longest legal name.
 #[test]
 fn the_longest_legal_sort_keys_fit_a_cursor_of_1024_characters() {
     let scope = Scope { list: "orders.by-status", parameters: &[], caller: "c1" };
@@ -44,8 +44,8 @@ fn the_longest_legal_sort_keys_fit_a_cursor_of_1024_characters() {
         };
         sort_keys.extend(INDEXES.iter().filter_map(|index| text(index.sort_attribute())));
     }
-    // A cursor contains unescaped names, so it is longest when no character of the path needs
-    // escaping. A sort key is longest when every character needs escaping, such as `#`.
+    // A sort key is longest when all its characters need escaping, as `#` does. A cursor contains
+    // the names without escapes, so it is longest when no character needs escaping.
     for category in [&world.category, &world.unescaped_category] {
         sort_keys.push(
             CategoryIndexKey { category_path: category, id: &world.product }.index_key().unwrap().sort.into_string(),
@@ -62,7 +62,7 @@ fn the_longest_legal_sort_keys_fit_a_cursor_of_1024_characters() {
 }
 
 #[test]
-fn an_id_that_an_earlier_version_accepted_is_still_read() {
+fn an_id_that_an_earlier_release_accepted_is_still_read() {
     for old in ["a/b", "a?b", "50%", r"a\b", ".", ".."] {
         let id = CustomerId::stored(old).unwrap();
         assert_eq!(serde_json::from_value::<CustomerId>(old.into()).unwrap(), id);
@@ -73,9 +73,9 @@ fn an_id_that_an_earlier_version_accepted_is_still_read() {
 
 /// Technique F3 in `docs/patterns.md`: code reads attributes instead of keys, with few exceptions.
 /// Four views read a part of their own index key, because the index does not carry the attribute.
-/// `ops verify` hides personal texts by the prefix of a key. Two cursors continue from the instant
-/// in a sort key. CloudWatch names a throttled partition by its key alone, and `ops hot` explains
-/// it by the prefix.
+/// By the prefix of a key, `ops verify` decides whether to hide a personal text. Two cursors
+/// continue from the instant in a sort key. CloudWatch names a throttled partition by its key
+/// alone, and `ops hot` explains the partition by the prefix of its key.
 #[test]
 fn only_the_listed_lines_of_code_split_a_key() {
     let named = BTreeSet::from([

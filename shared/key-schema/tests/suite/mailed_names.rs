@@ -3,7 +3,7 @@
 use key_schema::text::{MAX_MAILED_NAME, mailed_name};
 
 #[test]
-fn a_mailed_name_is_the_name_without_links_breaks_and_invisible_characters() {
+fn a_mailed_name_has_no_links_no_line_breaks_and_no_invisible_characters() {
     for (name, mailed) in [
         ("Zoë", Some("Zoë")),
         ("J. R. R. Tolkien", Some("J. R. R. Tolkien")),

@@ -8,6 +8,7 @@
 mod categories;
 mod codes;
 mod compile_fail;
+mod decoding;
 mod dependencies;
 mod diagram;
 mod docs;

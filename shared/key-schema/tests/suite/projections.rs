@@ -102,7 +102,7 @@ fn an_index_carries_only_attributes_that_a_list_shows() {
     }
 }
 
-/// CreateTable refuses larger projections. The emulators do not.
+/// CreateTable refuses projections above these limits. The emulators do not.
 #[test]
 fn projections_are_within_the_limits_of_dynamodb() {
     for index in INDEXES {

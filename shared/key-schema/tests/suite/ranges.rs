@@ -1,5 +1,5 @@
-//! Tests of ranges and pages: no range misses an item or reads too many, and no page repeats or
-//! loses one.
+//! Tests of ranges and pages: no range misses an item or reads too many items, and no page repeats
+//! or loses an item.
 
 use std::collections::BTreeSet;
 
@@ -67,7 +67,7 @@ proptest! {
     }
 
     #[test]
-    fn a_list_between_two_instants_includes_both_and_all_between(
+    fn a_list_between_two_instants_has_the_items_at_both_instants_and_all_between(
         from in instant(), to in instant(), entries in vec((instant(), text(3)), 1..20), open: (bool, bool),
     ) {
         let (from, to) = (open.0.then_some(from), open.1.then_some(to));
@@ -82,7 +82,9 @@ proptest! {
     }
 
     #[test]
-    fn sales_between_two_instants_include_both(from in instant(), to in instant(), when in instant(), id in text(3)) {
+    fn a_list_of_sales_between_two_instants_has_the_sales_at_both_instants(
+        from in instant(), to in instant(), when in instant(), id in text(3),
+    ) {
         let sales = sales::of_product(&product(), 2017, from, to).unwrap();
         for when in [when, from, to] {
             prop_assert_eq!(covers(&sales, &join(&when.to_string(), &[&id])), from <= when && when <= to);
@@ -138,7 +140,7 @@ proptest! {
     }
 
     #[test]
-    fn a_question_is_read_with_its_answers_before_it(id in text(6)) {
+    fn a_question_is_read_together_with_its_answers(id in text(6)) {
         let whole = question::get(&QuestionId::new("q1").unwrap()).unwrap();
         prop_assert!(covers(&whole, "QUESTION") && covers(&whole, &join("ANSWER", &[&id])));
     }
@@ -213,7 +215,7 @@ proptest! {
     }
 
     #[test]
-    fn a_category_lists_its_products_and_those_below_it_and_no_neighbours(
+    fn a_category_lists_the_products_of_its_subtree_and_no_neighbours(
         asked in vec(part(), 1..3), stands in vec(part(), 1..4), id in part(),
     ) {
         let (Ok(asked), Ok(stands)) = (CategoryPath::new(asked), CategoryPath::new(stands)) else { return Ok(()) };
@@ -258,7 +260,7 @@ proptest! {
             prop_assert_eq!(&CategoryBelow::from_item(item).unwrap().path, stands);
             listed.extend(is_there.then_some((sort, stands)));
         }
-        // In the order of the keys, nothing is between a category and the end of its subtree.
+        // In the order of the keys, a category is directly followed by its whole subtree.
         listed.sort();
         for (n, (_, above)) in listed.iter().enumerate() {
             let below = listed.iter().filter(|(_, other)| other.is_within(above)).count();
@@ -303,7 +305,7 @@ fn sort_key() -> impl Strategy<Value = String> {
     let kind = prop_oneof![
         select(&["CHILD", "CHILDREN", "ORDER", "PROFILE", "QUESTION"][..]).prop_map(str::to_owned),
         instant().prop_map(|instant| instant.to_string()),
-        // The lists of a place start with its city.
+        // The sort key of a place's resident starts with the city.
         part().prop_map(|city| encode(&city)),
     ];
     (kind, part()).prop_map(|(kind, id)| join(&kind, &[&id]))
@@ -324,8 +326,8 @@ impl List {
         (self.ask)(after)
     }
 
-    /// Reads pages like the executor. For each page it queries every shard from the end of the
-    /// previous page, drops that item, and merges the results.
+    /// Reads pages as the executor does. For each page, this function queries every shard from the
+    /// last item of the previous page, drops that item, and merges the results.
     fn read(&self, keys: &BTreeSet<String>, shards: usize, size: usize) -> Vec<Vec<String>> {
         let (mut pages, mut end) = (Vec::new(), None::<String>);
         loop {

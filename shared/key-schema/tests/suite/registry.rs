@@ -40,7 +40,7 @@ fn every_pattern_names_its_purpose_and_its_callers() {
 }
 
 #[test]
-fn reads_name_their_consistency_and_strong_reads_the_reason() {
+fn every_read_has_a_consistency_and_every_strong_read_has_a_reason() {
     for pattern in registry::all() {
         let reads = matches!(
             pattern.operation,
@@ -107,7 +107,7 @@ fn three_kinds_of_entity_share_the_index_of_sharded_lists() {
 }
 
 /// A backward read from the profile returns the newest orders, and a forward read returns the
-/// newest questions. Another item between them would be part of every overview.
+/// newest questions. An item between the orders and the questions would be part of every overview.
 #[test]
 fn no_other_item_sorts_between_the_orders_and_the_questions_of_a_customer() {
     for golden in goldens(&World::plain()) {
@@ -127,7 +127,7 @@ fn no_other_item_sorts_between_the_orders_and_the_questions_of_a_customer() {
 }
 
 #[test]
-fn a_customers_partition_has_the_byte_order_of_the_design() {
+fn the_items_of_a_customers_partition_sort_in_the_designed_order() {
     let question = |text| join("QUESTION", &[&NewestFirst(at(text)), &"q"]);
     let order = [
         join("FOLLOWS", &[&"\u{10FFFF}"]),

@@ -8,6 +8,7 @@ use key_schema::expression::{Condition, Placeholders, Step, number, render_updat
 use key_schema::idempotency::{self, StoredResponse};
 use key_schema::index::INDEXES;
 use key_schema::order::{self, OrderStatus, Placement};
+use key_schema::promotion;
 use key_schema::registry;
 use key_schema::request::{Guarded, TooManyActions, Write};
 use serde_dynamo::AttributeValue;
@@ -34,8 +35,8 @@ fn every_pattern_is_produced_by_a_constructor() {
     assert_same(&produced, &registered);
 }
 
-/// Reads the sources, because a new constructor of an existing pattern would otherwise never be
-/// rendered.
+/// Finds the constructors in the sources. Otherwise no test would notice that a new constructor of
+/// an existing pattern is never rendered.
 #[test]
 fn every_constructor_is_exercised() {
     let exercised: BTreeSet<String> = exercises().iter().map(|shown| shown.constructor.to_owned()).collect();
@@ -151,8 +152,8 @@ fn no_update_changes_an_attribute_twice() {
     }
 }
 
-/// `rev` orders copies and search documents, so every update must increase it. A visible change
-/// also increases the ETag and sets `updated_at`.
+/// A copy or search document with an older `rev` is out of date, so every update must increase
+/// `rev`. A visible change also increases the ETag and sets `updated_at`.
 #[test]
 fn every_update_increases_rev_and_a_visible_update_also_increases_the_version() {
     for (constructor, steps) in updates() {
@@ -194,6 +195,7 @@ fn placing_an_order_takes_as_many_actions_as_were_calculated() {
             let mut order = world.order(OrderStatus::Pending);
             order.data.reference = order.data.reference.filter(|_| reference);
             let record = world.idempotency_record(StoredResponse::Order(world.order.clone()));
+            let addresses = Some(world.order_addresses());
             let placement = Placement {
                 order: &order,
                 lines: &vec![line.clone(); lines],
@@ -201,9 +203,11 @@ fn placing_an_order_takes_as_many_actions_as_were_calculated() {
                 claim: idempotent.then(|| idempotency::claim(&record, now).unwrap()),
                 open: cart.then(|| order::open::enter(&order, world.open_order(), None).unwrap()),
                 cart: cart.then(|| cart::check_out(&world.cart()).unwrap()),
+                addresses: addresses.as_ref().filter(|_| cart),
+                uses: promotion::take(&vec![world.promotion_use(); usize::from(cart)], &world.customer, now).unwrap(),
             };
+            let counted = placement.actions();
             let transaction = order::place(placement).unwrap();
-            let counted = order::actions(lines, reference, idempotent, cart, cart);
             assert_eq!(transaction.actions().len(), counted);
             assert_eq!(transaction.check_size(), if counted > 100 { Err(TooManyActions(counted)) } else { Ok(()) });
         }

@@ -22,7 +22,7 @@ fn an_order_is_closed_when_it_is_delivered_cancelled_or_returned() {
     assert!(!OrderStatus::Placing.is_closed());
 }
 
-/// Makes an order's lines, as many as given, and two events.
+/// Makes an order's parts: `lines` lines, and two status events.
 fn parts(world: &World, lines: u64) -> (Vec<Stored<order::OrderLine>>, Vec<Stored<OrderStatusEvent>>) {
     let line = |number| {
         let mut line = world.order_line();
@@ -51,7 +51,8 @@ fn an_order_that_fits_one_transaction_is_retired_in_one_transaction() {
     for (count, transactions) in [(1, 1), (96, 1), (97, 2)] {
         let (lines, history) = parts(&world, count);
         let expires_at = world.expiry();
-        let retirement = Retirement { order: &order, lines: &lines, history: &history, expires_at, at: at(NOW) };
+        let retirement =
+            Retirement { order: &order, lines: &lines, history: &history, addresses: None, expires_at, at: at(NOW) };
         let all = order::retire(retirement).unwrap();
         assert_eq!(all.len(), transactions, "{count} lines");
         let last = all.last().unwrap().actions();
@@ -68,7 +69,14 @@ fn all_items_of_a_retired_order_get_one_time_to_live_and_the_head_gets_it_last()
     let order = world.order(OrderStatus::Delivered);
     let (lines, history) = parts(&world, 261);
     let expires_at = world.expiry();
-    let all = order::retire(Retirement { order: &order, lines: &lines, history: &history, expires_at, at: at(NOW) });
+    let all = order::retire(Retirement {
+        order: &order,
+        lines: &lines,
+        history: &history,
+        addresses: None,
+        expires_at,
+        at: at(NOW),
+    });
     let all = all.unwrap();
     let [first, second, last] = &all[..] else { panic!("{} transactions", all.len()) };
     let labels: Vec<OrderAction> = labels(&all).concat();
@@ -122,8 +130,14 @@ fn an_interrupted_retirement_continues_with_the_remaining_items_and_the_stored_e
     lines[0].data.expires_at = Some(world.expiry());
     let late = world.expiry().plus_seconds(86_400);
     let order = world.retired_order();
-    let left =
-        order::retire(Retirement { order: &order, lines: &lines, history: &history, expires_at: late, at: at(NOW) });
+    let left = order::retire(Retirement {
+        order: &order,
+        lines: &lines,
+        history: &history,
+        addresses: None,
+        expires_at: late,
+        at: at(NOW),
+    });
     let left = left.unwrap();
     let expected = [
         OrderAction::Order,
@@ -173,7 +187,7 @@ fn a_restored_item_has_a_higher_rev_than_its_removal() {
             assert_eq!(item[same], archived[same]);
         }
         match restored.name() {
-            "Session" | "Cart" => assert_eq!(number(&item, "ttl"), until.as_seconds().cast_unsigned()),
+            "Session" | "Cart" => assert_eq!(item["expires_at"], AttributeValue::S(until.to_string())),
             _ => assert!(item.get("ttl").is_none() && item.get("expires_at").is_none()),
         }
         kinds.push(restored.name());

@@ -6,6 +6,7 @@ use key_schema::id::{MetricName, PointId};
 use key_schema::instant::Instant;
 use key_schema::item::key_of;
 use key_schema::metric::{self, Decimal, MAX_DAYS, MetricPoint};
+use key_schema::month::Month;
 use proptest::prelude::*;
 
 use crate::support::{at, deterministic, text};
@@ -37,7 +38,7 @@ proptest! {
     #![proptest_config(deterministic())]
 
     #[test]
-    fn a_point_is_found_between_both_instants_until_it_is_30_days_old(
+    fn a_point_within_the_range_is_found_until_it_is_30_days_old(
         when in -3_000_000_000_i64..400_000, from in -3_000_000_000_i64..400_000, to in -3_000_000_000_i64..400_000,
         id in text(9),
     ) {
@@ -58,6 +59,29 @@ fn a_query_covers_exactly_the_points_that_have_not_expired() {
     let first = days.first().unwrap().bounds().unwrap();
     assert!(!first.contains("2017-01-30T23:58:00.000Z#a") && first.contains("2017-01-30T23:58:00.001Z#a"));
     assert!(metric::of_name(&name(), at(NOW), at("2017-02-28T00:00:00Z"), at(NOW)).unwrap().is_empty());
+}
+
+#[test]
+fn the_table_of_a_month_has_the_points_of_that_month_in_utc() {
+    for (when, table, begins, ends) in [
+        ("2017-01-01T00:00:00.000Z", "shop-metrics-2017-01", "2017-01-01T00:00:00.000Z", "2017-01-31T23:59:59.999Z"),
+        ("2016-12-31T23:59:59.999Z", "shop-metrics-2016-12", "2016-12-01T00:00:00.000Z", "2016-12-31T23:59:59.999Z"),
+        ("2016-03-01T00:30:00+01:00", "shop-metrics-2016-02", "2016-02-01T00:00:00.000Z", "2016-02-29T23:59:59.999Z"),
+    ] {
+        let month = Month::of(at(when));
+        assert_eq!(month.table("shop"), table);
+        assert_eq!((month.begins(), month.ends()), (at(begins), at(ends)));
+        assert_eq!(month.plus(1).plus(-1), month);
+        assert_eq!(month.plus(1).begins(), month.ends().plus_millis(1));
+    }
+}
+
+#[test]
+fn the_visible_points_are_in_at_most_three_months() {
+    let visible = |now| Month::visible(at(now)).map(|month| month.to_string()).collect::<Vec<_>>();
+    assert_eq!(visible("2017-03-01T12:00:00Z"), ["2017-01", "2017-02", "2017-03"]);
+    assert_eq!(visible("2017-01-31T23:00:00Z"), ["2017-01"]);
+    assert_eq!(visible("2017-01-31T23:56:00Z"), ["2017-01", "2017-02"]);
 }
 
 #[test]
@@ -87,7 +111,7 @@ fn a_counter_doubles_its_shards_from_one_to_the_maximum() {
     for reason in [Reason::Hot, Reason::Asked, Reason::Throttled(now)] {
         assert!(counter::split(name, Some(&head), reason, now).unwrap().is_none());
     }
-    // A reader reads these shards and the first shard.
+    // A reader reads the first shard separately, so `rest` has all other shards.
     let rest = counter::rest(&head).unwrap().unwrap();
     assert_eq!(rest.keys().len() + 1, usize::try_from(MAX_SHARDS).unwrap());
     head.data.shards = 1;

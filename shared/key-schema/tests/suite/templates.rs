@@ -1,17 +1,23 @@
 //! Templates of keys: each part of a golden item's key is replaced by the name of its attribute.
 
+use std::collections::BTreeSet;
+
+use key_schema::counter;
 use key_schema::encoding::{self, NewestFirst, Part as _, split};
+use key_schema::id::CounterName;
 use key_schema::instant::Instant;
 use key_schema::item::Item;
 use serde_dynamo::AttributeValue;
+
+use crate::world::World;
 
 /// Attributes that are never compared with a part: the keys themselves, and attributes that no key
 /// contains.
 const SKIPPED: [&str; 7] = ["PK", "SK", "entity", "version", "rev", "born", "ttl"];
 
 /// Turns a key into its template: `ORDER#0197…` → `ORDER#<id>`. A part that equals an attribute's
-/// value gets the attribute's name. Another part may have the form of an instant in reverse, a
-/// shard, a year, a month or a day. Any other part stays literal.
+/// value gets the attribute's name. The complement, year, month or day of an instant gets a name
+/// such as `<day of at>`. A shard becomes `<shard>`. Any other part stays literal.
 pub fn template(item: &Item, key: &str) -> String {
     let values = values(item);
     let parts = split(key).unwrap();
@@ -53,8 +59,8 @@ fn name(part: &str, values: &[(String, String)]) -> Option<String> {
     exact.or_else(reversed).or_else(shard).or_else(year).or_else(month).or_else(day)
 }
 
-/// Returns every value that a part may come from, as its key text decodes. The entity's own
-/// attributes come first, then the common attributes.
+/// Returns every value that a part may come from, as the text that a decoded part would have. The
+/// entity's own attributes come first, then the common attributes.
 fn values(item: &Item) -> Vec<(String, String)> {
     let mut values = Vec::new();
     let mut names: Vec<&String> =
@@ -104,4 +110,36 @@ fn parts_are_named_by_the_attributes_that_they_came_from() {
     assert_eq!(shown("CounterShard", "PK"), "COUNTER#<name>#<shard>");
     assert_eq!(shown("Stock", "SK"), "PRODUCT#STOCK");
     assert_eq!(shown("UnsettledObject", "GSI1SK"), "<since>#<product_id>#<id>");
+}
+
+/// A client chooses ids and names. No choice may give an item the key of another entity.
+#[test]
+fn no_two_entities_can_have_the_same_key() {
+    let mut templates = BTreeSet::new();
+    for golden in crate::goldens::goldens(&World::plain()) {
+        let text = |name: &str| match &golden.item[name] {
+            AttributeValue::S(text) => text.clone(),
+            _ => panic!("not a string"),
+        };
+        let [pk, sk] = ["PK", "SK"].map(|name| template(&golden.item, &text(name)));
+        templates.insert((text("entity"), pk, sk));
+    }
+    let mut colliding = BTreeSet::new();
+    for (one, pk, sk) in &templates {
+        for (other, other_pk, other_sk) in templates.iter().filter(|(other, ..)| one < other) {
+            if may_be_equal(pk, other_pk) && may_be_equal(sk, other_sk) {
+                colliding.insert(format!("{one} {other}"));
+            }
+        }
+    }
+    // The name of the counter of invoices is reserved. The period of a tally is never `RANK`.
+    assert_eq!(colliding.into_iter().collect::<Vec<_>>(), ["Counter InvoiceCounter", "Rank Tally"]);
+    assert!(counter::is_reserved(&CounterName::new("invoices").unwrap()));
+}
+
+/// Returns whether two templates can give the same key. An attribute can have any text.
+fn may_be_equal(one: &str, other: &str) -> bool {
+    let (one, other): (Vec<_>, Vec<_>) = (one.split('#').collect(), other.split('#').collect());
+    let is_equal = |(one, other): (&&str, &&str)| one == other || one.starts_with('<') || other.starts_with('<');
+    one.len() == other.len() && one.iter().zip(&other).all(is_equal)
 }

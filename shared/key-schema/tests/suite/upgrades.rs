@@ -2,7 +2,7 @@
 //! code reads new items, and new code reads old items.
 //!
 //! The items in `released/` were written by a release, and they never change. With `UPDATE_DOCS=1`
-//! the test adds the item of a new entity or variant.
+//! one of the tests adds the items of new entities and variants.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ fn an_attribute_of_a_later_release_is_ignored() {
 }
 
 #[test]
-fn an_item_with_attributes_of_a_later_version_is_read() {
+fn an_item_with_attributes_of_a_later_release_is_read() {
     let mut item = golden("Stock").item;
     item.inner_mut()
         .insert("added_next_year".into(), AttributeValue::M([("a".to_owned(), AttributeValue::Null(true))].into()));

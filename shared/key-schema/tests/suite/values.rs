@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 use key_schema::entity::AnyEntity;
-use key_schema::item::{DecodeError, FromItem as _, Item, MAX_COUNT, Stored, size};
+use key_schema::item::{DecodeError, EncodeError, FromItem as _, Item, MAX_COUNT, MAX_ITEM_BYTES, Stored, size};
 use key_schema::money::{Currency, Money, MoneyError};
+use key_schema::order::addresses::{Country, UnknownCountry};
 use key_schema::order::{OrderStatus, UnknownStatus, total};
 use key_schema::place::PlaceSales;
 use key_schema::text::{Email, NameError, Username, fold};
@@ -136,8 +137,8 @@ fn spellings_of_the_same_name_fold_to_the_same_text() {
     }
 }
 
-/// A request's name has no invisible characters, so its claim is the folded form. A stored name
-/// keeps its text and its claim.
+/// The name of a request loses its invisible characters, so its claim is the folded form. A stored
+/// name keeps its text and its claim.
 #[test]
 fn a_new_name_loses_its_invisible_characters_and_a_stored_one_keeps_them() {
     let typed = "A\u{200D}nn\u{AD}";
@@ -170,7 +171,7 @@ fn a_new_name_with_an_unprintable_character_is_refused_and_a_stored_one_is_read(
 }
 
 /// Folding adds no invisible character, so one pass removes them all. The claim of a name without
-/// them is its folded form.
+/// invisible characters is the folded name.
 #[test]
 fn no_visible_character_folds_to_an_invisible_one() {
     for letter in (0..0x11_0000).filter_map(char::from_u32).map(String::from) {
@@ -182,8 +183,8 @@ fn no_visible_character_folds_to_an_invisible_one() {
     }
 }
 
-/// A name that was folded, stored in a claim and folded again must be equal to itself. The test
-/// covers the planes up to U+2FFFF, and no character above has a mapping.
+/// A claim stores a folded name, and a second folding must not change that name. The test
+/// covers the planes up to U+2FFFF, and no character above U+2FFFF has a mapping.
 #[test]
 fn a_second_folding_changes_no_letter_with_or_without_an_accent() {
     let accents = ["\u{300}", "\u{301}", "\u{308}", "\u{30C}", "\u{323}", "\u{345}", "\u{344}", "\u{F71}", "\u{1DCE}"];
@@ -249,8 +250,8 @@ fn an_order_allows_exactly_the_designed_status_changes() {
     assert_eq!(["placing", "Paid", "", "lost"].map(str::parse::<OrderStatus>), [Err(UnknownStatus); 4]);
 }
 
-/// The search engine reads `rev` as a signed 64-bit version. If one document has a higher version,
-/// the engine refuses the whole request with all documents.
+/// The search engine reads `rev` as a signed 64-bit version. If the version of one document does
+/// not fit, the engine refuses the whole request with all documents.
 #[test]
 fn a_version_or_rev_above_the_limit_of_the_search_engine_is_malformed() {
     let product = || World::plain().product().to_item().unwrap();
@@ -281,4 +282,27 @@ fn an_items_size_is_counted_as_dynamodb_counts() {
     assert_eq!(sized(AttributeValue::L(vec![])), 3);
     assert_eq!(sized(AttributeValue::L(vec![AttributeValue::S("ab".into())])), 3 + 2 + 1);
     assert_eq!(sized(AttributeValue::M([("key".to_owned(), AttributeValue::S("ab".into()))].into())), 3 + 3 + 2 + 1);
+}
+
+/// The limit is 409,600 bytes with the names of attributes. A larger item is not sent.
+#[test]
+fn an_item_of_400_kilobytes_is_stored_and_a_byte_more_is_refused() {
+    let mut content = World::plain().content();
+    content.data.text = String::new();
+    let room = MAX_ITEM_BYTES - size(&content.to_item().unwrap());
+    content.data.text = "x".repeat(room);
+    assert_eq!(size(&content.to_item().unwrap()), MAX_ITEM_BYTES);
+    content.data.text.push('x');
+    assert!(matches!(content.to_item(), Err(EncodeError::TooLarge(bytes)) if bytes == MAX_ITEM_BYTES + 1));
+}
+
+#[test]
+fn a_country_is_a_listed_code_in_upper_case() {
+    let letters = || (b'A'..=b'Z').map(char::from);
+    let pairs = letters().flat_map(|first| letters().map(move |second| format!("{first}{second}")));
+    assert_eq!(pairs.filter(|code| code.parse::<Country>().is_ok()).count(), 249);
+    assert_eq!("DE".parse::<Country>().unwrap().as_str(), "DE");
+    for bad in ["", "de", "D", "DEU", "XX", "EU", "DE ", "D E", "Germany"] {
+        assert_eq!(bad.parse::<Country>(), Err(UnknownCountry), "{bad}");
+    }
 }

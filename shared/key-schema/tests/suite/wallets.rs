@@ -26,7 +26,7 @@ impl World {
         wallet
     }
 
-    /// Makes a wallet that an earlier version opened in euros.
+    /// Makes a wallet that an earlier release opened in euros.
     pub fn foreign_wallet(&self) -> Stored<Wallet> {
         let mut wallet = self.wallet();
         wallet.data.currency = euros(0).currency;
@@ -125,7 +125,7 @@ fn every_movement_adds_the_amount_of_its_entry_to_a_balance() {
         assert_eq!(render(&entry.condition.unwrap()).text, "attribute_not_exists(#0)");
     }
     let claim = wallet::credit(customer, usd(1), order, id, now).unwrap().remove(1).1;
-    let moved = wallet::transfer(&world.transfer(), claim).unwrap();
+    let moved = wallet::transfer(&world.transfer(), claim, true).unwrap();
     let actions = moved.actions();
     let sums = [added(&actions[0].1), added(&actions[1].1)];
     assert_eq!(sums, [-2_500, 2_500], "the amounts of both entries sum to 0");
@@ -163,7 +163,7 @@ fn writes_add_to_a_balance_under_conditions_and_never_set_it() {
 /// An item of this release has only one attribute more than an item of an earlier release. So both
 /// releases can read it while they run at the same time.
 #[test]
-fn a_wallet_of_an_earlier_release_is_read_and_one_of_this_release_keeps_its_attributes() {
+fn a_wallet_of_an_earlier_release_is_read_and_a_wallet_of_this_release_only_adds_an_attribute() {
     let earlier = crate::support::parse_item(include_str!("released/Wallet.json"));
     let stored = Stored::<Wallet>::from_item(earlier.clone()).unwrap();
     assert_eq!(stored, World::plain().wallet());
@@ -176,7 +176,7 @@ fn a_wallet_of_an_earlier_release_is_read_and_one_of_this_release_keeps_its_attr
 }
 
 #[test]
-fn an_earlier_wallet_in_another_currency_is_converted_with_the_same_balance() {
+fn the_conversion_of_an_earlier_wallet_in_another_currency_keeps_the_balance() {
     let foreign = World::plain().foreign_wallet();
     assert_eq!((foreign.balance(Currency::USD), foreign.balances()), (usd(0), vec![euros(4_500)]));
     let convert = wallet::convert(&foreign).unwrap().unwrap();
@@ -190,8 +190,8 @@ fn an_earlier_wallet_in_another_currency_is_converted_with_the_same_balance() {
     }
 }
 
-/// Another customer can send money in every listed currency. The wallet must stay below 4 KB, so
-/// that a transaction writes it for at most 8 units.
+/// A customer can receive money in every listed currency from other customers. The wallet must stay
+/// below 4 KB, so that a transaction writes it for at most 8 units.
 #[test]
 fn a_wallet_with_every_currency_has_less_than_four_kilobytes() {
     let codes: Vec<&str> = LISTED.split_ascii_whitespace().collect();

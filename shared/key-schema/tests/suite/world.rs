@@ -5,6 +5,7 @@
 mod catalog;
 mod orders;
 mod others;
+mod pricing;
 
 use std::collections::BTreeMap;
 
@@ -82,13 +83,13 @@ fn longest_path(character: &str) -> CategoryPath {
 const MEASURED: &str = "2017-02-04T17:45:00.125Z";
 const PLACED: &str = "2017-01-01T11:53:26.000Z";
 /// The start of unfinished work. It differs from the order's instant, so that a key shows which of
-/// the two it contains.
+/// the two instants it contains.
 const UNFINISHED: &str = "2017-01-01T12:01:07.350Z";
 const LAPSES: &str = "2017-01-01T12:53:26.000Z";
 
 impl World {
     /// Makes readable ids as in a real shop, with spaces and letters outside ASCII. Some have
-    /// slashes, as earlier versions allowed.
+    /// slashes, as earlier releases allowed.
     pub fn plain() -> Self {
         Self {
             customer: CustomerId::new("household-2375").unwrap(),
@@ -123,7 +124,7 @@ impl World {
         }
     }
 
-    /// Returns a world whose ids occur in no world of another number.
+    /// Returns a world whose ids occur in no world with another number.
     pub fn numbered(number: u8) -> Self {
         let spread = u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes();
         let random = std::array::from_fn(|at| spread[at % spread.len()]);
@@ -262,7 +263,7 @@ impl World {
         })
     }
 
-    /// Returns the session as earlier versions stored it, without a sign-in.
+    /// Returns the session as earlier releases stored it, without a sign-in.
     pub fn session_without_sign_in(&self) -> Stored<Session> {
         let mut session = self.session();
         session.data.sign_in = None;
@@ -290,7 +291,7 @@ impl World {
         CartToken::new([0xA9; 32])
     }
 
-    /// Makes a guest cart. A customer has claimed it, or it has one line.
+    /// Makes an empty guest cart that a customer has claimed, or an unclaimed cart with one line.
     pub fn guest_cart(&self, is_claimed: bool) -> Stored<GuestCart> {
         let line = (self.product.clone(), self.cart_line());
         self.stored(GuestCart {

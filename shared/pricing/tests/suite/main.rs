@@ -8,12 +8,12 @@ mod taxes;
 
 use pricing::{Discounted, Line, Priced, Promotion, Reduction, Rounding, TaxRate, Taxes};
 
-/// Returns a line of some pieces with their unit price.
+/// Returns a basket line of `quantity` pieces at `unit_price` each.
 pub fn line(quantity: u64, unit_price: i64) -> Line {
     Line { quantity, amount: unit_price * i64::try_from(quantity).unwrap(), grams: 0 }
 }
 
-/// Returns a promotion of some lines.
+/// Returns a promotion that applies to the lines at these positions.
 pub fn promotion(reduction: Reduction, lines: &[usize]) -> Promotion {
     Promotion { reduction, lines: lines.to_vec(), min_amount: None, exclusive: false, priority: 0 }
 }
@@ -23,7 +23,7 @@ pub fn one_rate(lines: usize, rate: TaxRate, rounding: Rounding) -> Taxes {
     Taxes { lines: vec![Some(rate); lines], shipping: Some(rate), rounding }
 }
 
-/// Returns the price of lines without shipping and tax.
+/// Prices lines without shipping and without tax.
 pub fn untaxed(lines: &[Line], promotions: &[Promotion]) -> Priced {
     let taxes = Taxes { lines: Vec::new(), shipping: None, rounding: Rounding::Line };
     Discounted::new(lines, promotions).unwrap().price(0, &taxes).unwrap()

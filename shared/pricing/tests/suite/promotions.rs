@@ -36,7 +36,8 @@ fn the_cheapest_pieces_of_all_lines_are_free() {
         expected.push(0);
         assert_eq!(discounts(&untaxed(&lines, &three_for_two)), expected, "{quantities:?}");
     }
-    // A piece of the first line is cheaper, although the line costs more.
+    // A piece of the first line costs less than the piece of the second, although the whole first
+    // line costs more.
     let lines = [line(10, 100), line(1, 500)];
     let eleventh = [promotion(Reduction::BuyGet { buy: 10, get: 1 }, &[0, 1])];
     assert_eq!(discounts(&untaxed(&lines, &eleventh)), [100, 0]);
@@ -69,7 +70,7 @@ fn an_exclusive_promotion_excludes_all_others() {
 }
 
 #[test]
-fn the_minimum_is_compared_with_the_price_of_the_promotions_lines_before_discounts() {
+fn the_minimum_is_compared_with_the_undiscounted_price_of_the_lines_in_the_promotion() {
     let lines = [line(1, 600), line(1, 600)];
     let minimum = |lines: &[usize]| Promotion { min_amount: Some(1200), ..promotion(Reduction::Amount(100), lines) };
     assert_eq!(untaxed(&lines, &[minimum(&[0, 1])]).totals.discount, 100);

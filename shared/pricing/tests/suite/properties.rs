@@ -84,7 +84,7 @@ proptest! {
     }
 
     #[test]
-    fn a_basket_costs_the_same_in_any_order_without_promotions(lines in lines(), taxes in taxes()) {
+    fn without_promotions_a_basket_costs_the_same_in_any_order_of_its_lines(lines in lines(), taxes in taxes()) {
         let rate = taxes.shipping;
         let price = |lines: &[Line]| {
             let taxes = Taxes { lines: vec![rate; lines.len()], shipping: rate, rounding: taxes.rounding };

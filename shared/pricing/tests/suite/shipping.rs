@@ -34,7 +34,7 @@ fn free_shipping_does_not_apply_to_a_parcel_that_is_too_heavy() {
 }
 
 #[test]
-fn the_weight_counts_all_pieces_and_the_amount_is_after_discounts() {
+fn the_weight_includes_all_pieces_and_the_amount_is_the_price_after_discounts() {
     let lines = [Line { quantity: 3, amount: 6000, grams: 250 }, Line { quantity: 1, amount: 0, grams: 0 }];
     let discounted = Discounted::new(&lines, &[promotion(Reduction::Percentage(5000), &[0])]).unwrap();
     assert_eq!((discounted.grams(), discounted.amount().unwrap()), (750, 3000));

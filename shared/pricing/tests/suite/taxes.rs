@@ -4,7 +4,7 @@ use pricing::{Discounted, PricingError, Rounding, TaxRate, Taxes, part};
 
 use crate::{line, one_rate, untaxed};
 
-/// An example of a published text. The lines are pairs of quantity and unit price.
+/// An example from a published text. The lines are pairs of quantity and unit price.
 struct Example {
     source: &'static str,
     lines: &'static [(u64, i64)],
@@ -77,8 +77,7 @@ const EXAMPLES: &[Example] = &[
         tax: 1499,
         total: 8991,
     },
-    // A hundred pieces at 1.41 and 20 %: the tax is not computed and rounded for a single piece
-    // first.
+    // A hundred pieces at 1.41 and 20 %: the tax is computed and rounded once for all pieces.
     Example {
         source: "https://github.com/craftcms/commerce/pull/697",
         lines: &[(100, 141)],
@@ -125,7 +124,7 @@ fn half_a_minor_unit_is_rounded_up() {
 }
 
 #[test]
-fn each_rate_has_a_line_and_a_line_without_rate_is_not_taxed() {
+fn each_rate_has_one_tax_line_and_basket_lines_without_a_rate_are_not_taxed() {
     let standard = TaxRate { millionths: 190_000, included: true };
     let reduced = TaxRate { millionths: 70_000, included: true };
     let lines = [line(1, 1190), line(2, 535), line(1, 300), line(1, 1190)];

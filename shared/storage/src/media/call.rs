@@ -31,8 +31,8 @@ impl Media {
         }
     }
 
-    /// Copies an object with its media type, and overwrites an existing one. Returns `false` if the
-    /// source does not exist.
+    /// Copies an object with its media type, and overwrites an existing target. Returns `false` if
+    /// the source does not exist.
     ///
     /// # Errors
     /// [`MediaError`]. After [`MediaError::Unavailable`] the object may have been copied.

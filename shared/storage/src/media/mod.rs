@@ -2,12 +2,12 @@
 //!
 //! A function computes a URL without a request to S3. The URL's query contains a signature
 //! (Signature Version 4). The signature also covers the headers that the client must send. S3
-//! refuses a request with another name, media type or length, or after the URL has expired. The
-//! calls of a function (describe, copy, delete) are signed in their headers. All three are
-//! idempotent and are retried.
+//! refuses a request with another name, media type or length, and any request after the URL has
+//! expired. The calls of a function (describe, copy, delete) are signed in their headers. All three
+//! are idempotent and are retried.
 //!
-//! Errors contain the error code of S3, never an object's name or a URL, because anyone with a URL
-//! may use it.
+//! Errors contain the error code of S3, but never an object's name, and never a URL, because anyone
+//! with a URL may use it.
 
 mod call;
 
@@ -19,12 +19,12 @@ use aws::{Call, Method};
 use aws::SetupError;
 pub use call::Described;
 
-/// How long after its creation an upload URL can be used.
+/// The lifetime of a URL for an upload.
 pub const UPLOAD_LIFE: Duration = Duration::from_secs(15 * 60);
 /// The lifetime of a URL for reading. When a client gets a URL, at least three quarters of this
 /// time are left.
 pub const READ_LIFE: Duration = Duration::from_secs(60 * 60);
-/// An object has the same URL throughout this interval, so that browsers can cache the object.
+/// The time for which an object keeps its URL for reading, so that browsers can cache the object.
 const READ_STEP: Duration = Duration::from_secs(15 * 60);
 
 /// A request without a usable response, or a URL that cannot be created. The messages contain no

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_whether_a_retry_helps_and_quotes_no_message() {
+    fn an_error_says_whether_a_retry_helps_and_does_not_quote_the_message_of_s3() {
         for (status, code, text, again) in [
             (503, Some("SlowDown"), "the object store is throttled", true),
             (429, None, "the object store is throttled", true),

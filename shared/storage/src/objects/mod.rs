@@ -2,7 +2,7 @@
 //!
 //! The caller derives an object's name from its content, so a second write is harmless:
 //! [`ObjectStore::put_new`] keeps the first object. An object is one item of the table or one batch
-//! of records, so its body is completely in memory. Computing a checksum therefore costs almost
+//! of records, so its whole body is in memory. Computing a checksum therefore costs almost
 //! nothing.
 //!
 //! The SHA-256 of a body is signed and stored with the object. S3 verifies the checksum when the

@@ -32,7 +32,7 @@ pub struct ObjectInfo {
 pub struct ObjectPage {
     /// The objects.
     pub items: Vec<ObjectInfo>,
-    /// The name after which the next page begins, if there are more.
+    /// The name after which the next page begins, if there are more objects.
     pub next: Option<String>,
 }
 
@@ -40,7 +40,7 @@ impl ObjectStore {
     /// Reads an object. Returns `None` if it does not exist.
     ///
     /// # Errors
-    /// [`ObjectError`], [`ObjectError::TooLarge`] above [`MAX_BYTES`].
+    /// [`ObjectError`]. It is [`ObjectError::TooLarge`] for an object above [`MAX_BYTES`].
     pub async fn get(&self, name: &str) -> Result<Option<Vec<u8>>, ObjectError> {
         check(name)?;
         let (path, headers) = (s3::object(name), [("x-amz-checksum-mode", "ENABLED")]);

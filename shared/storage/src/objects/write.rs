@@ -67,8 +67,8 @@ impl ObjectStore {
         if matches!(response.status, 200 | 204) { Ok(()) } else { Err(classify(&response)) }
     }
 
-    /// Makes one attempt, with the usual retries of a call. Returns `None` after a conflict with
-    /// another write of the name.
+    /// Makes one call, with the retries that every call has. Returns `None` after a conflict with
+    /// another write of the same name.
     async fn attempt(&self, name: &str, body: &Bytes, class: Class) -> Result<Option<Put>, ObjectError> {
         let class = match class {
             Class::Standard => "STANDARD",

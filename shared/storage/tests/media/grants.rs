@@ -48,7 +48,7 @@ async fn a_presigned_url_has_only_the_permissions_of_its_signer() {
     assert_eq!(send(Method::GET, &reading.url, &[], b"").await.0, 200);
     let used: Vec<u64> = access.report()[0].grants.iter().map(|grant| grant.used).collect();
     assert_eq!(used, [1, 1, 1, 1]);
-    // The URL now names another session than its signature, so S3 refuses the signature. The report
+    // The URL now names a session that did not sign it, so S3 refuses the signature. The report
     // does not count the call, because no function has made it.
     let before = access.report();
     let forged = reading.url.replace("X-Amz-Security-Token=F", "X-Amz-Security-Token=G");

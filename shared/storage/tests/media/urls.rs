@@ -42,7 +42,7 @@ async fn an_upload_with_the_signed_headers_is_accepted_and_read_back() {
 }
 
 #[tokio::test]
-async fn an_upload_of_another_length_type_or_content_is_refused_and_leaves_no_object() {
+async fn an_upload_with_the_wrong_length_or_type_or_content_is_refused_and_leaves_no_object() {
     let (server, media) = start().await;
     let url = upload(&media).await;
     let refused = (403, "SignatureDoesNotMatch".to_owned());
@@ -70,7 +70,7 @@ async fn an_upload_of_another_length_type_or_content_is_refused_and_leaves_no_ob
     assert!(server.list(BUCKET, None, 10).unwrap().items.is_empty());
 }
 
-/// Sends a request without a content length. Returns its status line.
+/// Sends a request without a content length. Returns the status line of the response.
 fn chunked(url: &str) -> String {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = std::net::TcpStream::connect(host).unwrap();

@@ -24,7 +24,7 @@ async fn hasty() -> (ObjectServer, ObjectStore) {
 }
 
 #[tokio::test]
-async fn a_call_succeeds_once_the_store_recovers() {
+async fn a_call_succeeds_after_the_store_recovers() {
     for kind in [FaultKind::Throttle, FaultKind::Error, FaultKind::Reset] {
         let (server, store) = start().await;
         fail(&server, kind, Some(3));

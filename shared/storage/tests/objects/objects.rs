@@ -173,8 +173,8 @@ async fn a_list_is_in_byte_order_and_can_have_a_prefix_and_start_after_a_name() 
     assert_eq!((page.items[0].name.as_str(), page.next.as_deref()), ("b/B", Some("b/B")));
     let page = store.list("b/", Some("b/zzz"), 10).await.unwrap();
     assert_eq!(page.items[0].name, "b/é");
-    // `b` is the prefix and the name of an object. `after` may also be before or after all names
-    // with the prefix.
+    // `b` is both the prefix and an object's name. The name at which a list starts may also sort
+    // before or after all names with the prefix.
     assert_eq!(store.list("b", None, 10).await.unwrap().items.len(), 5);
     assert_eq!(store.list("b", Some("b"), 10).await.unwrap().items.len(), 4);
     assert_eq!(store.list("b/", Some("a"), 10).await.unwrap().items.len(), 4);

@@ -1,12 +1,13 @@
 //! Measures the cost of every access pattern on items of typical size, and compares it with
 //! `docs/cost.json` and `docs/cost.md`.
 //!
-//! Read units are those that the table reports. Write units are computed by DynamoDB's published
-//! rules from the sizes of the items before and after the write. The emulators do not agree on the
-//! units of transactions. The rules are:
+//! Read units are the units that the table reports. The emulators do not agree on the write units
+//! of transactions, so the test computes all write units from the sizes of the items. It follows
+//! DynamoDB's published rules:
 //!
-//! - A write costs one unit for each started KB of the larger image, before or after the write. In
-//!   a transaction it costs twice as much. A condition check costs as much as a write.
+//! - A write costs one unit for each started KB of the item. If the write changes the item's size,
+//!   the larger size counts. In a transaction it costs twice as much. A condition check costs as
+//!   much as a write.
 //! - Each index entry that is added, changed or removed costs further units.
 //!
 //! For a write outside a transaction, the computed units must equal the units that the table
@@ -19,9 +20,11 @@ mod meter;
 mod moves;
 mod organizations;
 mod pictures;
+mod pricing;
 mod series;
 mod shop;
 mod support;
+mod variants;
 mod wallets;
 
 use std::collections::BTreeMap;
@@ -49,7 +52,8 @@ const READ_PRICE: f64 = 0.125;
 const WRITE_PRICE: f64 = 0.625;
 const PRICES_OF: &str = "on-demand, us-east-1, since 2024-11-01";
 
-/// An id as long as the id of an API Gateway request. In a deployment every item has such an id.
+/// An id as long as the id of an API Gateway request. In a deployment an item stores the id of the
+/// request that wrote it.
 const REQUEST: &str = "JKJaXmPLvHcESHA=";
 
 #[tokio::test]
@@ -74,6 +78,7 @@ async fn measure() {
     organizations::measure(&mut bench).await;
     documents::measure(&mut bench).await;
     moves::measure(&mut bench).await;
+    variants::measure(&mut bench).await;
     start(&mut bench).await;
     let measured: std::collections::BTreeSet<&str> = bench.costs.iter().map(|cost| cost.pattern.id).collect();
     let missing: Vec<&str> = registry::all().map(|pattern| pattern.id).filter(|id| !measured.contains(id)).collect();
@@ -83,7 +88,7 @@ async fn measure() {
     fresh_page(&rows);
 }
 
-/// A line of `docs/cost.json`, from which `docs/cost.md` and `ops cost` are made.
+/// A line of `docs/cost.json`. The test makes `docs/cost.md` from it, and `ops cost` reads it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Row {
     pattern: String,
@@ -95,8 +100,8 @@ struct Row {
     write_units: BTreeMap<String, usize>,
     items: u32,
     bytes: u64,
-    /// The number of changed items of each entity. For a read, the number of items at its keys or
-    /// in its range.
+    /// The number of items of each entity. For a write, these are the changed items. For a read,
+    /// they are the items at its keys or in its range.
     entities: BTreeMap<String, u32>,
 }
 
@@ -163,7 +168,7 @@ fn docs(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)
 }
 
-/// Compares the measurements with `docs/cost.json`, a measurement in each line.
+/// Compares the measurements with `docs/cost.json`, which has one measurement in each line.
 fn fresh_data(rows: &[Row]) {
     let path = docs("cost.json");
     let embedded = std::env::var_os("AWS_ENDPOINT_URL_DYNAMODB").is_none();
@@ -173,8 +178,8 @@ fn fresh_data(rows: &[Row]) {
     }
     let pinned: Vec<Row> =
         serde_json::from_str(&std::fs::read_to_string(&path).unwrap_or_default()).unwrap_or_default();
-    // Other engines round the read units of index entries differently. Everything else must be the
-    // same.
+    // Engines other than the embedded table round the read units of index entries differently.
+    // Everything else must be the same.
     let compared = |row: &Row| if embedded { row.clone() } else { Row { half_read_units: 0, ..row.clone() } };
     let stale = "docs/cost.json is stale: run UPDATE_DOCS=1 cargo test -p bodega-table";
     assert_eq!(rows.len(), pinned.len(), "{stale}");
@@ -198,9 +203,17 @@ async fn rest(bench: &mut Bench) {
     for number in 1..=25 {
         let (head, lines) = data::order(number, 5);
         let counted_at = SalePlace::of(&head, None, place::store_of(&head));
-        let apply = sales::apply(&head, &lines, &sales::Derived::default(), counted_at).unwrap().remove(0);
+        let apply = sales::apply(&head, &lines, &sales::Derived::default(), counted_at, at(0)).unwrap().remove(0);
         if number == 1 {
             bench.transact("5 lines", apply).await;
+            let mut shipped = head.clone();
+            (shipped.data.status, shipped.meta.rev) = (OrderStatus::Shipped, head.meta.rev + 1);
+            let query = sales::derived(&order_id(1)).unwrap();
+            let seen: sales::Derived = bench.table.query(&query).await.unwrap().items.into_iter().collect();
+            let place = seen.place.clone().unwrap().data;
+            let _ = bench.table.meter().take();
+            let apply = sales::apply(&shipped, &lines, &seen, place, at(0)).unwrap().remove(0);
+            bench.transact("5 lines of a shipped order", apply).await;
         } else {
             bench.table.transact(&apply).await.unwrap().unwrap();
         }
@@ -210,6 +223,8 @@ async fn rest(bench: &mut Bench) {
     bench.query("a page of 20", 20, sold).await;
     bench.query("5 lines and their place", 6, sales::derived(&order_id(1)).unwrap()).await;
     places(bench).await;
+    pricing::rules(bench).await;
+    pricing::promotions(bench).await;
     expired(bench).await;
     let marks = data::marks(10);
     bench.batch_write("10 events", mark::keep(&marks).unwrap()).await;
@@ -282,7 +297,7 @@ async fn subscribers(bench: &mut Bench) {
 }
 
 async fn expired(bench: &mut Bench) {
-    // The measurement above has cancelled this order, so it is closed.
+    // `shop::orders` has cancelled this order, so it is closed.
     let items = bench.table.query(&order::read_for_update(&order_id(2)).unwrap()).await.unwrap().items;
     let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
     for item in items {
@@ -294,7 +309,7 @@ async fn expired(bench: &mut Bench) {
         }
     }
     let (order, expires_at, at) = (&head.unwrap(), at(86_400), at(200));
-    let retirement = order::Retirement { order, lines: &lines, history: &history, expires_at, at };
+    let retirement = order::Retirement { order, lines: &lines, history: &history, addresses: None, expires_at, at };
     let retire = order::retire(retirement).unwrap().remove(0);
     let _ = bench.table.meter().take();
     bench.transact("5 lines and 2 status changes", retire).await;

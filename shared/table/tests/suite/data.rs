@@ -149,6 +149,10 @@ pub fn order(number: u8, lines: u8) -> (Stored<Order>, Vec<Stored<OrderLine>>) {
         quantity: 2,
         unit_price: usd(129),
         total: usd(258),
+        discount: 0,
+        discounts: Vec::new(),
+        tax: 0,
+        tax_rate: None,
         expires_at: None,
     };
     let lines: Vec<_> = (1..=lines).map(|number| stored(line(number), number)).collect();

@@ -135,7 +135,7 @@ fn fuzz_targets_are_built_with_the_deployed_dependencies() {
         } else {
             assert!(
                 ours.get(name).is_some_and(|known| known.is_superset(versions)),
-                "{name}: {versions:?}, not {:?}",
+                "{name}: fuzz/Cargo.lock has {versions:?}, Cargo.lock has {:?}",
                 ours.get(name)
             );
         }

@@ -79,7 +79,7 @@ async fn is_moved(table: &Table, to: Shards) -> bool {
 }
 
 #[tokio::test]
-async fn a_page_reads_the_shards_that_items_leave_before_the_others() {
+async fn a_page_first_reads_the_shards_that_items_leave_and_then_the_other_shards() {
     let test = TestTable::create().await;
     let table = test.table();
     test.put_all((0..100).map(|number| member(number, Shards(if number % 2 == 0 { 2 } else { 8 })))).await;
@@ -93,6 +93,6 @@ async fn a_page_reads_the_shards_that_items_leave_before_the_others() {
         assert!(shards(leaving).is_disjoint(&shards(others)));
         assert_eq!(read(&table, || customer::by_tier(Tier::Bronze, layout).unwrap()).await, expected(100));
     }
-    // A stable layout reads all shards at once.
+    // With a stable layout all shards are read at once.
     assert!(customer::by_tier(Tier::Bronze, Layout::stable(Shards(8))).unwrap().steps().0.is_empty());
 }

@@ -8,6 +8,7 @@ mod data;
 mod executor;
 mod fuzzing;
 mod growing;
+mod periods;
 mod reach;
 mod real;
 mod security;

@@ -15,7 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::data;
 
-/// Starts a proxy to the table that counts its connections.
+/// Starts a proxy to the table. Returns its address and the number of its connections.
 async fn counted(endpoint: &str) -> (String, Arc<AtomicU32>) {
     let upstream = endpoint.strip_prefix("http://").unwrap().to_owned();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

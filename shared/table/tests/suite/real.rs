@@ -56,7 +56,7 @@ async fn a_table_can_be_created() {
 }
 
 #[test]
-fn a_tests_table_is_in_the_dynamodb_that_the_environment_names() {
+fn the_table_of_a_test_is_in_the_dynamodb_that_the_environment_names() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", server.local_addr().unwrap());
     let mut child = Command::new(std::env::current_exe().unwrap())

@@ -102,7 +102,7 @@ fn every_crate_is_from_crates_io_and_pinned_by_its_checksum() {
 }
 
 #[test]
-fn the_compiler_is_pinned_to_the_version_of_the_manifest() {
+fn the_pinned_compiler_has_the_version_that_the_manifest_requires() {
     let value = |file: &str, name: &str| {
         let text = read(file);
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
@@ -111,7 +111,7 @@ fn the_compiler_is_pinned_to_the_version_of_the_manifest() {
     let (pinned, least) = (value("rust-toolchain.toml", "channel"), value("Cargo.toml", "rust-version"));
     assert!(
         pinned == least || pinned.starts_with(&format!("{least}.")),
-        "{pinned} is pinned, but at least {least} is required"
+        "{pinned} is pinned, but the manifest requires {least}"
     );
     assert_eq!(
         pinned.split('.').filter(|part| part.parse::<u32>().is_ok()).count(),

@@ -2,7 +2,7 @@
 //!
 //! A function calls [`crash_point`] right after a durable write, while other work is still to be
 //! done. A crash at such a place must lose no work, and must not repeat the effect of a write.
-//! Deployed functions are built without the feature `crash-points`, and the call does nothing. Only
+//! Deployed functions are built without the feature `crash-points`, so their calls do nothing. Only
 //! the local system has the feature, and `/_local/faults` arms the points.
 
 #[cfg(feature = "crash-points")]
@@ -60,7 +60,7 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
     ),
     (
         "janitor.archive.emptied",
-        "The archive has no items of an erased customer. The note of the erasure still exists.",
+        "The archive no longer has items of an erased customer. The note of the erasure still exists.",
     ),
     ("notifier.claimed", "The right to send a message is claimed. The message is not sent."),
     ("notifier.sent", "A message is sent, and the table does not record it yet. The next attempt may send it again."),

@@ -1,8 +1,8 @@
 //! Decides whether an armed crash point crashes the process when the process passes it. Each point
 //! has a plan. The plans are in a folder that the local system shares with a function's processes.
 //!
-//! A plan is a small file, and a process changes it only while it holds the file's lock. So each
-//! pass counts once for any number of processes, and there are never more than `count` crashes.
+//! A plan is a small file. Only the process that holds the file's lock may change it. So each pass
+//! of any process counts once, and there are never more than `count` crashes.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -93,8 +93,8 @@ pub fn armed(folder: &Path) -> Vec<(&'static str, Plan)> {
     CRASH_POINTS.iter().filter_map(read_plan).collect()
 }
 
-/// Counts a pass of the point `name`. Returns whether this pass must crash the process. If the plan
-/// is unreadable, the pass does not crash.
+/// Counts a pass of the point `name`. Returns whether this pass must crash the process. The result
+/// is `false` if the plan is unreadable.
 pub(super) fn must_crash(folder: &Path, name: &str) -> bool {
     let pass = || -> io::Result<bool> {
         let mut file = OpenOptions::new().read(true).write(true).open(path(folder, name))?;

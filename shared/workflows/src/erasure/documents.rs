@@ -9,34 +9,50 @@ use table::{Budget, Table};
 
 use crate::removal::{self, RemovalError};
 
-/// The documents per page.
+/// The number of documents per page.
 const PAGE: usize = 25;
 
-/// Removes a customer from every document, and deletes personal documents with their history. The
-/// function can be called again after a failure.
+/// Removes a customer from every document, and deletes the customer's personal documents with their
+/// history. The function can be called again after a failure.
 ///
 /// # Errors
 /// [`table::TableError::OverBudget`] when there are more documents than one request removes.
-pub(super) async fn erase(table: &Table, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), RemovalError> {
+pub(super) async fn erase(
+    table: &Table,
+    customer: &CustomerId,
+    until: Instant,
+    budget: &Budget<'_>,
+) -> Result<(), RemovalError> {
+    let (mut after, mut found) = (None, false);
     loop {
-        // Every read is strong and starts at the first page, because ended ties no longer exist. A
-        // tie with a conflict is read again.
-        let ties = table.query(&document::of_customer(customer)?.limit(PAGE)).await?.items;
-        if ties.is_empty() {
-            return Ok(());
-        }
-        for tie in &ties {
-            settle(table, tie, budget).await?;
+        let page = table.query(&document::of_customer(customer)?.limit(PAGE).after(after)).await?;
+        for tie in page.items.iter().filter(|tie| tie.meta.created_at < until) {
+            settle(table, tie, until, budget).await?;
             budget.pace().await?;
+            found = true;
+        }
+        after = page.next;
+        // Every read is strong. The list is read again until no tie is left, because a tie remains
+        // after a conflict.
+        if after.is_none() && !std::mem::take(&mut found) {
+            return Ok(());
         }
     }
 }
 
 /// Ends the customer's tie (owner or editor) to one document. A refusal means that another request
 /// changed the item. Then the next read shows the new state.
-async fn settle(table: &Table, tie: &Stored<CustomerDocument>, budget: &Budget<'_>) -> Result<(), RemovalError> {
+async fn settle(
+    table: &Table,
+    tie: &Stored<CustomerDocument>,
+    until: Instant,
+    budget: &Budget<'_>,
+) -> Result<(), RemovalError> {
     let customer = &tie.customer_id;
     let head = table.get(&document::read_for_update(&tie.document_id)?).await?;
+    // A head from after `until` belongs to a new document with the same id. The tie belongs to the
+    // earlier document.
+    let head = head.filter(|head| head.meta.created_at < until);
     match head {
         Some(head) if tie.tie == Tie::Editor || (head.is_owner(customer) && head.organization_id.is_some()) => {
             let _ = table.transact(&document::release(&head, customer, tie.tie)?).await?;
@@ -49,7 +65,8 @@ async fn settle(table: &Table, tie: &Stored<CustomerDocument>, budget: &Budget<'
     Ok(())
 }
 
-/// Deletes a document as the function `documents` does for its owner, or continues a deletion.
+/// Deletes a document, or continues its deletion. The owner's request to the function `documents`
+/// has the same effect.
 async fn delete(
     table: &Table,
     head: Stored<Document>,

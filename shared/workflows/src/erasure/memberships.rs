@@ -1,29 +1,37 @@
 //! Ends the memberships and the invitations of an erased customer.
 //!
-//! The index of memberships is eventually consistent, so a membership may stay. Such a membership
-//! grants nothing, because a change of an organization also requires the caller's profile.
+//! The index of memberships is eventually consistent, so the erasure may miss a membership. Such a
+//! membership grants nothing, because a change of an organization is refused if the caller has no
+//! profile.
 
 use key_schema::id::{CustomerId, OrganizationId};
+use key_schema::instant::Instant;
 use key_schema::organization::{self, invitation};
 use table::{Budget, Table, retry_on_conflict};
 
 use crate::removal::RemovalError;
 
-/// The memberships per page.
+/// The number of memberships per page.
 const PAGE: usize = 25;
 
 /// Ends every membership of a customer, even if the customer is an organization's last admin. The
 /// function can be called again after a failure.
 ///
 /// # Errors
-/// [`table::TableError::OverBudget`] when the customer has more memberships than one request ends.
-pub(super) async fn erase(table: &Table, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), RemovalError> {
+/// [`table::TableError::OverBudget`] when one call cannot end all memberships of the customer.
+pub(super) async fn erase(
+    table: &Table,
+    customer: &CustomerId,
+    until: Instant,
+    budget: &Budget<'_>,
+) -> Result<(), RemovalError> {
     let mut after = None;
     loop {
-        // The index may still show ended memberships, so the loop reads each page once.
+        // The index may still show ended memberships. So the loop reads each page only once, and
+        // does not wait for an empty page.
         let page = table.query(&organization::of_customer(customer)?.limit(PAGE).after(after)).await?;
         for membership in &page.items {
-            end(table, &membership.id, customer).await?;
+            end(table, &membership.id, customer, until).await?;
             budget.pace().await?;
         }
         after = page.next;
@@ -40,10 +48,12 @@ pub(super) async fn erase(table: &Table, customer: &CustomerId, budget: &Budget<
 pub(super) async fn erase_invitations(
     table: &Table,
     customer: &CustomerId,
+    until: Instant,
     budget: &Budget<'_>,
 ) -> Result<(), RemovalError> {
     retry_on_conflict(async || {
-        let Some(roster) = table.get(&invitation::roster(customer)?).await? else { return Ok(Some(())) };
+        let roster = table.get(&invitation::roster(customer)?).await?;
+        let Some(roster) = roster.filter(|roster| roster.meta.created_at < until) else { return Ok(Some(())) };
         budget.write(&invitation::erase(&roster)?).await?;
         Ok(table.write(&invitation::forget(&roster)?).await?.ok())
     })
@@ -51,11 +61,16 @@ pub(super) async fn erase_invitations(
 }
 
 /// Ends a membership. It reads the current item first, because the organization's counters depend
-/// on role and team.
-async fn end(table: &Table, organization: &OrganizationId, customer: &CustomerId) -> Result<(), RemovalError> {
+/// on the member's role and team.
+async fn end(
+    table: &Table,
+    organization: &OrganizationId,
+    customer: &CustomerId,
+    until: Instant,
+) -> Result<(), RemovalError> {
     retry_on_conflict(async || {
         let member = table.get(&organization::erasable(organization, customer)?).await?;
-        let Some(member) = member else { return Ok(Some(())) };
+        let Some(member) = member.filter(|member| member.meta.created_at < until) else { return Ok(Some(())) };
         Ok(table.transact(&organization::erase_member(&member)?).await?.ok())
     })
     .await

@@ -4,52 +4,164 @@
 //! customer, so the customer gets no further items. The profile is deleted after the belongings, so
 //! that another worker can continue an interrupted erasure. Every step can run again.
 //!
-//! The function `customers` does this work within the budget of its request. The janitor finishes
-//! the erasures that no client repeats.
+//! The function `customers` does this work within the budget of its request. If no client repeats
+//! an interrupted request, the janitor finishes the erasure.
 
+mod addresses;
 mod documents;
 mod edges;
 mod memberships;
 mod questions;
 
+use key_schema::customer::CustomerAction;
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
-use key_schema::{cart, customer};
+use key_schema::pattern::Pattern;
+use key_schema::{cart, customer, document, follow, graph, like, order, organization, question, session};
 use table::{Budget, Table, TableError};
 
 use crate::removal::RemovalError;
 
-/// Removes the items that the customer or others may add while the profile exists: the cart,
-/// questions, follows, likes, invitations, memberships and documents.
+/// The access patterns with which an erasure continues. The pattern that begins it is not among
+/// them.
+pub const PATTERNS: &[&Pattern] = &[
+    &session::OF_CUSTOMER,
+    &session::READ_ALL,
+    &session::REVOKE_ALL,
+    &session::END_ALL,
+    &cart::DISCARD,
+    &order::addresses::OF_CUSTOMER,
+    &order::addresses::ERASE,
+    &customer::EDIT,
+    &customer::DELETE,
+    &follow::FOLLOWERS,
+    &follow::ERASE,
+    &like::ERASE,
+    &graph::OWN,
+    &question::ERASABLE,
+    &question::ANSWERS,
+    &question::ERASE,
+    &organization::ERASABLE,
+    &organization::ERASE_MEMBER,
+    &organization::OF_CUSTOMER,
+    &organization::invitation::ROSTER,
+    &organization::invitation::ERASE,
+    &organization::invitation::FORGET,
+    &document::EDIT,
+    &document::RETIRE,
+    &document::HISTORY,
+    &document::SWEEP,
+    &document::DELETE,
+    &document::OF_CUSTOMER,
+    &document::RELEASE,
+    &document::FORGET,
+];
+
+/// Returns a function's other access patterns, followed by [`PATTERNS`].
+#[must_use]
+pub const fn with_patterns<const N: usize>(others: &[&'static Pattern]) -> [&'static Pattern; N] {
+    let mut all = [&cart::DISCARD; N];
+    let (first, rest) = all.split_at_mut(others.len());
+    first.copy_from_slice(others);
+    rest.copy_from_slice(PATTERNS);
+    all
+}
+
+/// The kinds of items that the customer or others may add while the profile exists.
+#[derive(Debug, Clone, Copy)]
+enum Belonging {
+    Cart,
+    Addresses,
+    Questions,
+    OwnEdges,
+    Followers,
+    Invitations,
+    Memberships,
+    Documents,
+}
+
+impl Belonging {
+    const ALL: [Self; 8] = [
+        Self::Cart,
+        Self::Addresses,
+        Self::Questions,
+        Self::OwnEdges,
+        Self::Followers,
+        Self::Invitations,
+        Self::Memberships,
+        Self::Documents,
+    ];
+
+    async fn erase(
+        self,
+        table: &Table,
+        customer: &CustomerId,
+        until: Instant,
+        budget: &Budget<'_>,
+    ) -> Result<(), RemovalError> {
+        match self {
+            Self::Cart => {
+                // A refusal means that there is no cart from before `until`.
+                let _ = table.write(&cart::discard_earlier(customer, until)?).await?;
+                Ok(())
+            }
+            Self::Addresses => addresses::erase(table, customer, until, budget).await,
+            Self::Questions => questions::erase(table, customer, until, budget).await,
+            Self::OwnEdges => edges::erase_own(table, customer, until, budget).await,
+            Self::Followers => edges::erase_followers(table, customer, until, budget).await,
+            Self::Invitations => memberships::erase_invitations(table, customer, until, budget).await,
+            Self::Memberships => memberships::erase(table, customer, until, budget).await,
+            Self::Documents => documents::erase(table, customer, until, budget).await,
+        }
+    }
+}
+
+/// Removes the items that the customer or others added before `until`, while the profile existed:
+/// the cart, addresses of orders, questions, follows, likes, invitations, memberships and
+/// documents.
+///
+/// The caller reads the clock before it reads the profile. So items of a customer who signs up
+/// again under the same id are newer than `until`, and stay.
 ///
 /// # Errors
-/// [`TableError::OverBudget`] when there are more items than one request removes.
-pub async fn erase_belongings(table: &Table, customer: &CustomerId, budget: &Budget<'_>) -> Result<(), RemovalError> {
-    // The write has no condition that could refuse it.
-    let _ = table.write(&cart::discard(customer)?).await?;
-    questions::erase(table, customer, budget).await?;
-    edges::erase(table, customer, budget).await?;
-    memberships::erase_invitations(table, customer, budget).await?;
-    memberships::erase(table, customer, budget).await?;
-    documents::erase(table, customer, budget).await
+/// [`TableError::OverBudget`] when there are more items than one request removes. An error about
+/// one item does not stop the removal of the other kinds of items. The first such error is returned
+/// at the end.
+pub async fn erase_belongings(
+    table: &Table,
+    customer: &CustomerId,
+    until: Instant,
+    budget: &Budget<'_>,
+) -> Result<(), RemovalError> {
+    let mut failed = Ok(());
+    for belonging in Belonging::ALL {
+        let erased = belonging.erase(table, customer, until, budget).await;
+        let is_last = erased.as_ref().is_err_and(RemovalError::ends_request);
+        failed = failed.and(erased);
+        if is_last {
+            break;
+        }
+    }
+    failed
 }
 
 /// Continues an erasure that has begun, until the profile is deleted. Returns whether this call
-/// deleted it. The transaction that deletes the profile notes the erasure. The janitor's work on
-/// the note is the rest of the erasure.
+/// deleted it. The transaction that deletes the profile also writes a note. When the janitor finds
+/// the note, it does the rest of the erasure.
 ///
 /// # Errors
-/// As [`erase_belongings`].
+/// As [`erase_belongings`]. [`TableError::Rejected`] when the claim of one of the customer's names
+/// is missing or belongs to another customer. A repetition has the same result.
 pub async fn go_on(table: &Table, customer: &CustomerId, budget: &Budget<'_>) -> Result<bool, RemovalError> {
-    let read = async || table.get(&customer::read_for_update(customer)?).await.map_err(RemovalError::from);
-    if read().await?.is_none_or(|profile| profile.erasing_since.is_none()) {
-        return Ok(false);
-    }
-    erase_belongings(table, customer, budget).await?;
-    // The list may be outdated, so the current profile decides. Its version cannot have changed.
-    let Some(profile) = read().await?.filter(|profile| profile.erasing_since.is_some()) else { return Ok(false) };
+    let until = Instant::now();
+    // The caller may have found the customer in an outdated list, so the profile decides.
+    let profile = table.get(&customer::read_for_update(customer)?).await?;
+    let Some(profile) = profile.filter(|profile| profile.erasing_since.is_some()) else { return Ok(false) };
+    erase_belongings(table, customer, until, budget).await?;
     match table.transact(&customer::delete(&profile, Instant::now())?).await? {
         Ok(()) => Ok(true),
-        Err(_) => Err(TableError::Contended.into()),
+        // Another worker has deleted the profile.
+        Err(refusals) if refusals.names(CustomerAction::Profile) => Ok(false),
+        Err(_) => Err(TableError::Rejected("the claims of an erased customer's names".to_owned()).into()),
     }
 }

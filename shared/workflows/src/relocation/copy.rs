@@ -1,4 +1,4 @@
-//! Creates the successors of the moved categories below the new path. Also creates the missing
+//! Creates, below the new path, the successors of the moved categories. Also creates the missing
 //! ancestors of categories that clients created again below the old path.
 
 use key_schema::category;
@@ -19,7 +19,8 @@ const NOTED_EVERY: usize = 50;
 pub(crate) enum Copied {
     /// The category has a successor, or no longer exists.
     Yes,
-    /// The successor has a different description, so the category stays at its path.
+    /// The successor has another description, or clients kept changing the category's description.
+    /// The category stays at its path.
     Stays,
 }
 
@@ -37,7 +38,7 @@ impl Mover<'_> {
                     self.copy(moving, &node.path, &to).await?;
                 }
                 // There is no destination, because the path would be too deep or too long. The
-                // subcategories have none either.
+                // subcategories have no destination either.
                 None => walk.skip_below(),
             }
         }
@@ -62,8 +63,8 @@ impl Mover<'_> {
             if refusals.names(CategoryMoveAction::From) {
                 return Ok(Copied::Yes);
             }
-            // A client changed the description after it was read. The loop reads and copies it
-            // again, for a limited number of times.
+            // If `AboutTo` is not refused, a client changed the description after it was read. Then
+            // the loop reads and copies the description again, a limited number of times.
             if refusals.names(CategoryMoveAction::AboutTo) || !backoff.wait().await {
                 tracing::warn!("a category was not moved: its new path has another description");
                 return Ok(Copied::Stays);
@@ -96,7 +97,7 @@ impl Mover<'_> {
         if left.items.is_empty() { Ok(()) } else { self.add_missing(moving, old.lineage().collect()).await }
     }
 
-    /// Adds the given categories that do not exist.
+    /// Adds those of the given categories that do not exist.
     pub(super) async fn add_missing(
         &self,
         moving: &Stored<CategoryMove>,

@@ -72,7 +72,7 @@ impl<'a> Mover<'a> {
         self
     }
 
-    /// Returns the current move, or else the previous one.
+    /// Returns the current move, or the previous move if no move is in progress.
     pub async fn current(&self) -> Result<Option<Stored<CategoryMove>>, RelocationError> {
         Ok(self.table.get(&relocation::get()?).await?)
     }

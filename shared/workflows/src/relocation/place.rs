@@ -13,20 +13,21 @@ use table::TableError;
 
 use crate::relocation::{Mover, RelocationError, Stop};
 
-/// The number of entries of the list that are read at once. One product may have several entries.
+/// The number of entries that one request reads from the list of products. One product may have
+/// several entries.
 const PAGE: usize = 100;
 
 type ProductMove<'a> = (&'a Stored<Product>, CategoryPath);
 
 impl Mover<'_> {
     /// Moves all products and memberships in the category and below it. Repeats until a complete
-    /// pass over the list finds none.
+    /// pass over the list of products finds nothing to move.
     pub(super) async fn place_all(&self, moving: &Stored<CategoryMove>) -> Result<(), Stop> {
         while self.pass(moving).await? {}
         Ok(())
     }
 
-    /// Makes one pass over the list. Returns whether there was anything to move.
+    /// Makes one pass over the list of products. Returns whether there was anything to move.
     async fn pass(&self, moving: &Stored<CategoryMove>) -> Result<bool, Stop> {
         let (mut found, mut after) = (false, None);
         loop {
@@ -40,8 +41,8 @@ impl Mover<'_> {
         }
     }
 
-    /// Moves the products that are still at the old place. The index may be outdated, so it only
-    /// gives candidates.
+    /// Moves the products that are still at the old place. The list that gave the `ids` is an index
+    /// and may be outdated, so this method reads the products.
     async fn place_page(&self, moving: &Stored<CategoryMove>, ids: &BTreeSet<ProductId>) -> Result<bool, Stop> {
         let items = self.table.batch_get(&relocation::read(ids)?).await?;
         let (mut places, mut members, mut new) = (Vec::<ProductMove<'_>>::new(), Vec::new(), BTreeSet::new());
@@ -77,7 +78,7 @@ impl Mover<'_> {
         Ok(true)
     }
 
-    /// Moves a product's memberships, and the product itself if it is at the old place, too. If the
+    /// Moves a product's memberships, and also the product itself if it is at the old place. If the
     /// product has changed since it was read, the next pass moves it.
     async fn transfer(
         &self,

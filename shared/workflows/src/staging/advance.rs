@@ -1,5 +1,5 @@
-//! Sends transactions with some optional actions: if the table refuses only these, the transaction
-//! is sent again without them.
+//! Sends transactions with some optional actions: if the table refuses only optional actions, the
+//! transaction is sent again without the refused actions.
 
 use key_schema::order::OrderAction;
 use key_schema::request::Transaction;
@@ -8,9 +8,10 @@ use table::{Refusal, Refusals, Table, TableError};
 /// Sends the transaction that changes an order's status. If the table refuses only actions of these
 /// kinds, the transaction is sent again without them:
 ///
-/// - the removal from the customer's open orders, because that list has expired
-/// - the return of pieces to a product that staff have created again, because its new stock does
-///   not count them
+/// - the removal from the customer's open orders: that list may have expired
+/// - the return of a promotion's use: its count may be missing in a restored table
+/// - the return of pieces to a product that staff have created again: the new stock does not count
+///   these pieces
 ///
 /// Returns the refusals of the last transaction.
 ///
@@ -20,22 +21,27 @@ pub async fn advance(
     table: &Table,
     transaction: Transaction<OrderAction>,
 ) -> Result<Result<(), Refusals<OrderAction>>, TableError> {
-    without_refused(table, transaction, |refusal| refusal.action == OrderAction::Open || is_revived(refusal)).await
+    without_refused(table, transaction, |refusal| refusal.action == OrderAction::Open || is_lost(refusal)).await
 }
 
-/// Sends a transaction that returns pieces. It leaves out pieces of products that staff created
-/// again.
+/// Sends a transaction that returns pieces. If staff created a product again, the function leaves
+/// out the pieces of that product. It also leaves out the uses of promotions that are not counted.
 pub(crate) async fn return_pieces(
     table: &Table,
     transaction: Transaction<OrderAction>,
 ) -> Result<Result<(), Refusals<OrderAction>>, TableError> {
-    without_refused(table, transaction, is_revived).await
+    without_refused(table, transaction, is_lost).await
 }
 
-/// Returns whether a stock action is refused because the stock belongs to another incarnation of
-/// the product. A missing stock is an error.
-fn is_revived(refusal: &Refusal<OrderAction>) -> bool {
-    matches!(refusal.action, OrderAction::Stock(_)) && refusal.item.is_some()
+/// Returns whether the action has nothing to return to. Either the stock belongs to another
+/// incarnation of the product, or the use of a promotion is not counted. Returns `false` for a
+/// missing stock, so that this refusal stays an error.
+fn is_lost(refusal: &Refusal<OrderAction>) -> bool {
+    match refusal.action {
+        OrderAction::Stock(_) => refusal.item.is_some(),
+        OrderAction::Uses(_) | OrderAction::CustomerUses(_) => true,
+        _ => false,
+    }
 }
 
 async fn without_refused(

@@ -17,13 +17,12 @@ pub enum Lapsed {
     NotDue,
 }
 
-/// Cancels an order that has lapsed at `now`, and returns its stock. It does nothing if a payment,
-/// a cancellation or another lapse came first. If the call is interrupted after it cancelled a
-/// large order, the order stays in the list of unfinished orders. The janitor then returns the rest
-/// of the stock.
+/// Cancels an order that has lapsed by `now`, and returns its stock. Does nothing if the order is
+/// already paid or cancelled. If the call is interrupted after it cancelled a large order, the
+/// order stays in the list of unfinished orders. The janitor then returns the rest of the stock.
 ///
 /// # Errors
-/// [`StagingError`]. After an error, the next call cancels the order.
+/// [`StagingError`]. If the order is still pending after the error, the next call cancels it.
 pub async fn lapse(table: &Table, id: &OrderId, now: Instant) -> Result<Lapsed, StagingError> {
     let items = table.query(&order::read_for_update(id)?).await?.items;
     let (mut head, mut lines, mut last) = (None, Vec::new(), Instant::MIN);

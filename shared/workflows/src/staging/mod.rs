@@ -26,10 +26,11 @@ pub use place::{Placing, place};
 pub use rest::give_back;
 pub use undo::{Undone, undo};
 
-/// The number of attempts while other workers change the same order.
+/// The maximum number of attempts while other workers change the same order.
 const ATTEMPTS: usize = 8;
 
-/// An error that stopped the work. The steps so far remain, and the janitor finds the order.
+/// An error that stopped the work. The earlier steps stay in effect, and the janitor finds the
+/// order.
 #[derive(Debug, thiserror::Error)]
 pub enum StagingError {
     /// A condition on the order itself or on a line does not hold. The refused transaction changed

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use key_schema::entity::AnyEntity;
 use key_schema::item::Stored;
+use key_schema::order::addresses::OrderAddresses;
 use key_schema::order::staged::{self, RESERVED_AT_ONCE};
 use key_schema::order::{Order, OrderAction, OrderLine};
 use key_schema::product::Stock;
@@ -13,7 +14,7 @@ use table::{Refusal, Refusals, Table};
 use crate::staging::StagingError;
 use crate::staging::undo::{Undone, undo};
 
-/// The maximum time that a request spends on undoing its order, after placing the order failed.
+/// The maximum time that a request spends on undoing an order that it could not place.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// The order to place.
@@ -26,12 +27,16 @@ pub struct Placing<'a> {
     pub lines: &'a [Stored<OrderLine>],
     /// The caller who places the order.
     pub by: &'a str,
-    /// The claim of the idempotency key, if one was given.
+    /// The claim of the idempotency key, if the request has such a key.
     pub claim: Option<Guarded>,
-    /// The order's entry in its customer's open orders, if the customer places it.
+    /// The order's entry in its customer's open orders, if the customer places the order.
     pub open: Option<Guarded>,
     /// The removal of the cart that contained the lines, if there is one.
     pub cart: Option<Guarded>,
+    /// The addresses of the order, if it has any.
+    pub addresses: Option<&'a Stored<OrderAddresses>>,
+    /// The counts of the promotions that the order uses.
+    pub uses: Vec<(OrderAction, Guarded)>,
 }
 
 /// Places an order. After a failure the function undoes the order. If that fails too, the janitor
@@ -45,12 +50,14 @@ pub struct Placing<'a> {
 /// - [`StagingError::Table`] when a request failed. The order is undone.
 pub async fn place(table: &Table, placing: Placing<'_>) -> Result<(), StagingError> {
     let id = &placing.order.id;
-    let Err(error) = steps(table, &placing).await else { return Ok(()) };
-    // If the response of the last transaction was lost, the order may have been placed. `undo`
-    // reads the order and then does nothing.
+    let mut refused_by_check = false;
+    let Err(error) = steps(table, &placing, &mut refused_by_check).await else { return Ok(()) };
+    // If the response of the last transaction was lost, the order may have been placed. In that
+    // case `undo` reads the order and does nothing.
     match tokio::time::timeout(PATIENCE, undo(table, id)).await {
         Ok(Ok(Undone::Visible)) => Ok(()),
-        Ok(Ok(Undone::Gone)) => Err(complete(table, &placing, error).await),
+        // The check already named every line with too little stock, so it is not repeated.
+        Ok(Ok(Undone::Gone)) => Err(if refused_by_check { error } else { complete(table, &placing, error).await }),
         // Until the janitor undoes the order, its idempotency key is in use and its stock is
         // reserved. The error must not say that nothing happened.
         Ok(Err(left)) => {
@@ -64,15 +71,18 @@ pub async fn place(table: &Table, placing: Placing<'_>) -> Result<(), StagingErr
     }
 }
 
-async fn steps(table: &Table, placing: &Placing<'_>) -> Result<(), StagingError> {
+/// Places the order. Sets `refused_by_check` if the check of all stocks refuses the order.
+async fn steps(table: &Table, placing: &Placing<'_>, refused_by_check: &mut bool) -> Result<(), StagingError> {
     let mut head = placing.order.clone();
-    table.transact(&staged::begin(&head, placing.claim.clone(), placing.open.clone())?).await??;
+    let (claim, open, uses) = (placing.claim.clone(), placing.open.clone(), placing.uses.clone());
+    table.transact(&staged::begin(&head, claim, open, uses)?).await??;
     telemetry::crash_point("orders.staged.begun");
     // This check comes before the first reservation: an order that cannot be placed must not
     // reserve stock that other orders need. It comes after the claims, because a refused claim is
     // the more useful response.
     let short = short(table, placing.lines).await?;
     if !short.is_empty() {
+        *refused_by_check = true;
         return Err(short.into());
     }
     for lines in placing.lines.chunks(RESERVED_AT_ONCE) {
@@ -80,7 +90,7 @@ async fn steps(table: &Table, placing: &Placing<'_>) -> Result<(), StagingError>
         head = staged::counted(&head, lines.len(), true);
         telemetry::crash_point("orders.staged.reserved");
     }
-    table.transact(&staged::commit(&head, placing.by, placing.cart.clone())?).await??;
+    table.transact(&staged::commit(&head, placing.by, placing.cart.clone(), placing.addresses)?).await??;
     telemetry::crash_point("orders.placed");
     Ok(())
 }

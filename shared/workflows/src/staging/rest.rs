@@ -13,10 +13,10 @@ use crate::staging::{ATTEMPTS, StagingError};
 /// The number of transactions for the largest order, plus some for conflicts with other workers.
 const STEPS: usize = MAX_LINES.div_ceil(GIVEN_BACK_AT_ONCE) + ATTEMPTS;
 
-/// Returns the rest of an order's stock. It is idempotent and may run concurrently.
+/// Gives the rest of an order's stock back. The function is idempotent and may run concurrently.
 ///
 /// # Errors
-/// [`StagingError`]. After an error, the next call returns the rest.
+/// [`StagingError`]. After an error, the next call gives the rest back.
 pub async fn give_back(table: &Table, id: &OrderId) -> Result<(), StagingError> {
     let items = table.query(&order::read_for_update(id)?).await?.items;
     let (mut head, mut lines) = (None, Vec::new());
@@ -31,7 +31,7 @@ pub async fn give_back(table: &Table, id: &OrderId) -> Result<(), StagingError> 
     if u64::try_from(lines.len()) != Ok(head.line_count) {
         return Err(StagingError::Contended);
     }
-    // The head counts the returned lines in this order.
+    // The head's count of returned lines refers to this sequence of the lines.
     lines.sort_by_key(|line| line.line);
     for _ in 0..STEPS {
         let Some(transaction) = staged::give_back(&head, &lines, Instant::now())? else { return Ok(()) };

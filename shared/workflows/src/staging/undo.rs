@@ -20,7 +20,7 @@ pub enum Undone {
     Visible,
 }
 
-/// Undoes an order unless it was placed. It is idempotent and may run concurrently.
+/// Undoes an order unless it was placed. The function is idempotent and may run concurrently.
 ///
 /// # Errors
 /// [`StagingError`]. After an error, the next call undoes the rest.

@@ -79,8 +79,9 @@ proptest! {
             for (waits, change) in &meanwhile {
                 let somebody = shop.table();
                 crash_after(*waits, Mover::new(&somebody).settling(1_000_000).go_on(far())).await;
-                // The request has seen its category, so the category must exist if it is outside
-                // the moved subtree.
+                // A late request has read its category, so the category existed. Outside the moved
+                // subtree the move removes no category, so the test creates a category that is
+                // missing there.
                 if let Change::CreateLate(place) = change && !place.is_within(&from) {
                     shop.grow(place).await;
                 }

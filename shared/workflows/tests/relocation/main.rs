@@ -96,7 +96,7 @@ async fn a_category_that_moves_back_is_unchanged() {
 }
 
 #[tokio::test]
-async fn work_interrupted_at_any_point_continues_where_it_stopped() {
+async fn a_move_that_is_interrupted_repeatedly_continues_where_it_stopped() {
     let shop = furnished().await;
     shop.begin(&from(), &to()).await;
     let mut broken = 0;
@@ -181,7 +181,7 @@ async fn no_step_begins_after_the_deadline() {
 }
 
 #[tokio::test]
-async fn a_move_settles_for_longer_than_a_request_to_the_catalogue_may_take() {
+async fn the_wait_of_a_move_is_longer_than_any_request_to_the_catalogue() {
     let template = fixture::template();
     let slowest = template.functions.iter().find(|function| function.logical_id == "Catalog").unwrap().timeout;
     let waits = std::time::Duration::from_secs(key_schema::category::relocation::SETTLING_SECONDS.unsigned_abs());

@@ -149,7 +149,7 @@ impl Shop {
         self.transact(&relocation::begin(wanted, last.as_ref(), born, at).unwrap()).await;
     }
 
-    /// Returns a worker that waits for requests in progress longer than any test runs.
+    /// Returns a worker whose wait for requests in progress is longer than any test.
     pub fn mover(&self) -> Mover<'_> {
         Mover::new(self.own()).settling(FOREVER)
     }
@@ -186,7 +186,7 @@ impl Shop {
     pub async fn assert_is(&self, model: &Known, tops: &[&str]) {
         let categories = self.categories(tops).await;
         for node in categories.values() {
-            assert!(!node.moving, "{} is still marked", node.path);
+            assert!(!node.moving, "{} is still marked as moving", node.path);
         }
         let exists = |path: &CategoryPath| path.lineage().all(|above| categories.contains_key(&above));
         for path in categories.keys() {

@@ -16,12 +16,12 @@ async fn settling() -> Shop {
 }
 
 #[tokio::test]
-async fn a_product_that_a_late_request_creates_in_the_old_category_moves_too() {
+async fn a_product_also_moves_if_a_late_request_creates_it_in_the_old_category() {
     let mut shop = settling().await;
     shop.create_late("late", &from()).await;
     shop.create_late("late below", &path(&["A", "B #1", "x"])).await;
-    // A client created the category after the copies were made. The move removed it together with
-    // its parent.
+    // The next request is from a client that had created the category `new` after the move made
+    // its copies. The move then removed `new` together with its parent.
     shop.create_late("late at a new place", &path(&["A", "B #1", "x", "new"])).await;
     shop.put_into("p6", &path(&["A", "B #1", "x"])).await;
     let done = shop.finish().await;
@@ -36,7 +36,7 @@ async fn a_move_ends_only_after_all_requests_that_saw_the_old_category_have_ende
     assert_eq!(
         Mover::new(shop.own()).go_on(far()).await.unwrap(),
         Some(waiting.clone()),
-        "the move waits for the usual time"
+        "a mover with the default waiting time does not go on"
     );
     shop.create_late("late", &from()).await;
     assert_eq!(shop.mover().go_on(far()).await.unwrap(), Some(waiting));
@@ -45,7 +45,7 @@ async fn a_move_ends_only_after_all_requests_that_saw_the_old_category_have_ende
 }
 
 #[tokio::test]
-async fn the_missing_ancestors_of_a_category_that_was_created_again_are_restored() {
+async fn the_missing_ancestors_of_a_late_category_are_restored() {
     let shop = settling().await;
     // A request that saw the ancestors before their removal creates this category.
     let orphan = path(&["A", "B #1", "ä~/%", "new"]);
@@ -56,7 +56,7 @@ async fn the_missing_ancestors_of_a_category_that_was_created_again_are_restored
 }
 
 #[tokio::test]
-async fn a_category_that_is_created_after_its_parent_was_copied_moves_with_its_description() {
+async fn a_category_that_is_created_after_the_copying_phase_moves_with_its_description() {
     let mut shop = furnished().await;
     shop.begin(&from(), &to()).await;
     while shop.current().await.phase != Phase::Placing {
@@ -75,7 +75,7 @@ async fn a_category_that_is_created_after_its_parent_was_copied_moves_with_its_d
 }
 
 #[tokio::test]
-async fn a_product_with_a_path_too_deep_for_the_new_place_stays_with_its_categories() {
+async fn a_product_and_its_categories_stay_if_the_new_path_would_be_too_deep() {
     let mut shop = Shop::open().await;
     let (from, to) = (path(&["A", "B"]), path(&["Out", "1", "2", "3", "4"]));
     let deep = path(&["A", "B", "C", "D", "E", "F", "G"]);
@@ -103,7 +103,7 @@ async fn a_category_stays_if_its_new_path_has_another_description() {
     for (place, title) in [(path(&["A", "B", "C"]), "old"), (path(&["Out", "B", "C"]), "new")] {
         assert!(shop.describe(&place, title).await);
     }
-    // Removes the new category, so that a client can create it.
+    // A move begins only if its new path does not exist.
     shop.remove_node(&to).await;
     shop.create("p", &path(&["A", "B", "C"])).await;
     shop.begin(&from, &to).await;
@@ -114,7 +114,7 @@ async fn a_category_stays_if_its_new_path_has_another_description() {
 }
 
 #[tokio::test]
-async fn a_product_in_both_the_old_and_the_new_category_is_in_the_new_one_once_after_the_move() {
+async fn after_the_move_a_product_of_both_categories_is_in_the_new_category_once() {
     let mut shop = furnished().await;
     shop.begin(&from(), &to()).await;
     shop.put_into("p7", &from()).await;

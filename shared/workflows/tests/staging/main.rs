@@ -15,14 +15,14 @@ use workflows::staging::{StagingError, Undone, undo};
 
 use shop::{Basket, STOCK, Shop, TAKEN};
 
-/// The number of lines of three transactions. The last transaction is not full.
+/// A number of lines that takes three transactions. The last transaction is not full.
 const LINES: usize = 2 * RESERVED_AT_ONCE + 7;
-/// The number of lines of two transactions. Interrupting at every point would take long with more
-/// lines.
+/// A number of lines that takes two transactions. Interrupting at every point would take long with
+/// more lines.
 const FEW: usize = RESERVED_AT_ONCE + 2;
 
-/// Returns how many points to advance between two interruptions: every point on the embedded table,
-/// every second one on a slower table.
+/// Returns the unit in which tests increase the number of waits before an interruption: 1 on the
+/// embedded table, 2 on a slower table.
 fn stride() -> usize {
     if std::env::var_os("AWS_ENDPOINT_URL_DYNAMODB").is_some() { 2 } else { 1 }
 }
@@ -43,7 +43,7 @@ async fn a_large_order_is_invisible_until_it_is_placed_completely() {
     shop.assert_placed(&basket, "placed").await;
 
     let other = shop.basket(2, LINES);
-    shop.own().transact(&staged::begin(&other.order, None, None).unwrap()).await.unwrap().unwrap();
+    shop.own().transact(&staged::begin(&other.order, None, None, Vec::new()).unwrap()).await.unwrap().unwrap();
     shop.own()
         .transact(&staged::reserve(&other.order, &other.lines[..RESERVED_AT_ONCE]).unwrap())
         .await
@@ -93,7 +93,7 @@ async fn a_taken_reference_is_refused_before_any_stock_is_read() {
     let error = shop.place(shop.own(), &second).await.unwrap_err();
     let StagingError::Refused(refusals) = error else { panic!("{error}") };
     assert_eq!(refusals.iter().map(|refusal| refusal.action).collect::<Vec<_>>(), [OrderAction::Reference]);
-    // The second order did not take over the claim of the first one.
+    // The second order did not take over the first order's claim.
     let error = shop.place(shop.own(), &second).await.unwrap_err();
     assert!(matches!(error, StagingError::Refused(_)));
 }
@@ -162,7 +162,7 @@ async fn an_interrupted_undoing_is_continued() {
     let basket = shop.basket(1, LINES);
     let begun = async |shop: &Shop, basket: &Basket| {
         let mut head = basket.order.clone();
-        shop.own().transact(&staged::begin(&head, None, None).unwrap()).await.unwrap().unwrap();
+        shop.own().transact(&staged::begin(&head, None, None, Vec::new()).unwrap()).await.unwrap().unwrap();
         for lines in basket.lines.chunks(RESERVED_AT_ONCE) {
             shop.own().transact(&staged::reserve(&head, lines).unwrap()).await.unwrap().unwrap();
             head = staged::counted(&head, lines.len(), true);
@@ -192,7 +192,7 @@ async fn lines_that_are_reserved_during_an_undo_are_refused_or_undone() {
         let basket = shop.basket(1, FEW);
         let mut head = basket.order.clone();
         let (first, rest) = basket.lines.split_at(RESERVED_AT_ONCE);
-        shop.own().transact(&staged::begin(&head, None, None).unwrap()).await.unwrap().unwrap();
+        shop.own().transact(&staged::begin(&head, None, None, Vec::new()).unwrap()).await.unwrap().unwrap();
         shop.own().transact(&staged::reserve(&head, first).unwrap()).await.unwrap().unwrap();
         head = staged::counted(&head, first.len(), true);
         // The undoing worker has read the first lines, and pauses at a different point in each
@@ -279,13 +279,13 @@ async fn an_order_is_not_placed_if_its_customer_was_removed_in_the_meantime() {
     let shop = Shop::open(FEW).await;
     let basket = shop.basket(1, FEW);
     let mut head = basket.order.clone();
-    shop.own().transact(&staged::begin(&head, None, None).unwrap()).await.unwrap().unwrap();
+    shop.own().transact(&staged::begin(&head, None, None, Vec::new()).unwrap()).await.unwrap().unwrap();
     for lines in basket.lines.chunks(RESERVED_AT_ONCE) {
         shop.own().transact(&staged::reserve(&head, lines).unwrap()).await.unwrap().unwrap();
         head = staged::counted(&head, lines.len(), true);
     }
     shop.remove_customer().await;
-    let refused = shop.own().transact(&staged::commit(&head, "c1", None).unwrap()).await.unwrap().unwrap_err();
+    let refused = shop.own().transact(&staged::commit(&head, "c1", None, None).unwrap()).await.unwrap().unwrap_err();
     assert_eq!(refused[0].action, OrderAction::Customer);
     assert_eq!(undo(shop.own(), &basket.order.id).await.unwrap(), Undone::Gone);
     shop.assert_untouched(&basket, "gone").await;

@@ -9,8 +9,8 @@ use fixture::crash_after;
 use super::shop::{Basket, STOCK, Shop, at};
 use super::{FEW, LINES, lines_refused, stride};
 
-/// Cancels an order with more lines than one transaction can return. The cancellation returns the
-/// first of them.
+/// Cancels an order that has too many lines for one transaction. The cancellation returns only the
+/// stock of the first lines.
 async fn cancelled(shop: &Shop, basket: &Basket) {
     let head = shop.head(&basket.order.id).await.unwrap();
     let lines: Vec<OrderLine> = basket.lines.iter().map(|line| line.data.clone()).collect();
@@ -29,7 +29,7 @@ async fn cancelled(shop: &Shop, basket: &Basket) {
 }
 
 #[tokio::test]
-async fn the_stock_of_a_large_cancelled_order_returns_once_despite_interruptions() {
+async fn a_large_cancelled_order_returns_its_stock_once_despite_interruptions() {
     let lines = RETURNED_AT_ONCE + 120;
     let shop = Shop::open(lines).await;
     let mut waits = 0;
@@ -88,7 +88,7 @@ async fn an_undone_order_returns_no_pieces_to_products_that_were_revived() {
     let shop = Shop::open(LINES).await;
     let basket = shop.basket(1, LINES);
     let mut head = basket.order.clone();
-    shop.own().transact(&staged::begin(&head, None, None).unwrap()).await.unwrap().unwrap();
+    shop.own().transact(&staged::begin(&head, None, None, Vec::new()).unwrap()).await.unwrap().unwrap();
     for lines in basket.lines.chunks(RESERVED_AT_ONCE) {
         shop.own().transact(&staged::reserve(&head, lines).unwrap()).await.unwrap().unwrap();
         head = staged::counted(&head, lines.len(), true);
@@ -112,7 +112,7 @@ async fn no_order_takes_pieces_of_another_incarnation_of_its_product() {
     assert_eq!(lines_refused(&error), [1, LINES as u64]);
     shop.assert_untouched(&basket, "refused").await;
     // The transaction that reserves the line is refused, too.
-    let begun = staged::begin(&basket.order, None, None).unwrap();
+    let begun = staged::begin(&basket.order, None, None, Vec::new()).unwrap();
     shop.own().transact(&begun).await.unwrap().unwrap();
     let reserved =
         shop.own().transact(&staged::reserve(&basket.order, &basket.lines[..1]).unwrap()).await.unwrap().unwrap_err();
@@ -129,7 +129,7 @@ async fn a_missing_order_has_nothing_to_undo_and_nothing_to_give_back() {
 }
 
 #[tokio::test]
-async fn a_lapse_returns_all_stock_of_a_large_order_at_once() {
+async fn one_call_of_lapse_returns_all_stock_of_a_large_order() {
     let lines = RETURNED_AT_ONCE + 2;
     let shop = Shop::open(lines).await;
     let mut basket = shop.basket(1, lines);

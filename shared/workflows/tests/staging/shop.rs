@@ -85,7 +85,7 @@ impl Shop {
         let id = OrderId::generate(at(NOW), [number; 10]);
         let scope = Scope { caller: "c1".to_owned(), key: format!("k{number}") };
         let line = |line: usize| OrderLine {
-            // Lines that earlier versions wrote have no `product_born`.
+            // Lines that earlier releases wrote have no `product_born`.
             product_born: (line % 2 == 1).then(|| Born::new("b1").unwrap()),
             quantity: TAKEN,
             total: usd(387),
@@ -104,7 +104,20 @@ impl Shop {
 
     pub async fn place(&self, table: &Table, basket: &Basket) -> Result<(), StagingError> {
         let Basket { order, lines, .. } = basket;
-        place(table, Placing { order, lines, by: "c1", claim: Some(basket.claim()), open: None, cart: None }).await
+        place(
+            table,
+            Placing {
+                order,
+                lines,
+                by: "c1",
+                claim: Some(basket.claim()),
+                open: None,
+                cart: None,
+                addresses: None,
+                uses: Vec::new(),
+            },
+        )
+        .await
     }
 
     pub async fn head(&self, id: &OrderId) -> Option<Stored<Order>> {
@@ -156,7 +169,7 @@ impl Shop {
         self.put(&stored(IdempotencyRecord { scope: of.scope.clone(), ..by.record() })).await;
     }
 
-    /// Returns the order that now holds the idempotency key of this order.
+    /// Returns the order that now holds this basket's idempotency key.
     pub async fn claimant(&self, of: &Basket) -> Option<OrderId> {
         let record = self.own().get(&idempotency::get(&of.scope).unwrap()).await.unwrap()?;
         if let StoredResponse::Order(id) = record.data.answer { Some(id) } else { None }

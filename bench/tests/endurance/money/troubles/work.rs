@@ -9,7 +9,7 @@ use super::{GIANT, LARGE, RETURN_POINT, ROUNDS, order};
 use crate::support::{Answer, if_match};
 
 impl World {
-    /// Places a large order and cancels it, and places another one that is refused.
+    /// Places a large order and cancels it, and places a second order, which is refused.
     pub(super) async fn large(&self, mut rng: Rng) {
         let (plenty, scarce) = (order(plenty(&mut rng, LARGE)), order(scarce(&mut rng, LARGE)));
         if let Some(order) = self.place(&mut rng, plenty).await {
@@ -90,8 +90,8 @@ impl World {
                 "id": format!("{name}-{n}"), "name": "Thing", "brand": "Private", "category_path": [category],
                 "price": {"amount": 129, "currency": "USD"}, "stock": 1,
             });
-            // Retry until the product exists. An empty category would move without passing many
-            // points.
+            // Retry until the product exists. The move of an empty category would miss many of
+            // the crash points.
             for _ in 0..ROUNDS {
                 if matches!(self.clients.staff("POST", "/v1/products", &[], Some(&body)).await.status, 201 | 409) {
                     break;
@@ -111,8 +111,8 @@ impl World {
             last = self.clients.staff("POST", &path, &[], Some(&to)).await;
             match last.status {
                 200 => return,
-                // The move waits until older requests must have ended. The janitor's clock
-                // advances, so that the test need not wait.
+                // The move waits until no request that read the old path can still be running. The
+                // janitor's clock advances, so that the test need not wait.
                 202 => {
                     self.clients
                         .fault(json!({"target": "function:Janitor", "kind": "clock", "seconds": hour * 3_600}))

@@ -47,7 +47,7 @@ async fn any_number_of_customers_may_enter_an_address_and_one_may_verify_it() {
 }
 
 #[tokio::test]
-async fn a_changed_address_is_unverified_until_the_token_the_code_or_staff_verifies_it() {
+async fn a_changed_address_is_unverified_until_a_token_or_a_code_or_staff_verifies_it() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let changed = patch(&shop, patch_call().customer("ann"), "ann", &json!({ "email": "new@example.com" })).await;
@@ -133,7 +133,7 @@ async fn strangers_cannot_request_or_enter_a_code() {
 }
 
 #[tokio::test]
-async fn staff_who_gives_the_address_again_allows_mail_to_it() {
+async fn staff_who_enter_the_address_again_allow_mail_to_it() {
     use key_schema::recipient::{self, RecipientHash, StopReason};
     let shop = Shop::open().await;
     let ann = shop.customer("ann").await;

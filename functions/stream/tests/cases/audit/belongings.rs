@@ -35,7 +35,7 @@ async fn the_archived_belongings_of_a_customer_are_found_by_the_customers_id_alo
 }
 
 #[tokio::test]
-async fn an_erased_customers_expired_items_are_audited_without_a_name_but_not_archived() {
+async fn an_erased_customers_expired_items_are_recorded_but_not_archived() {
     let shop = Shop::open().await;
     assert_eq!(shop.take(&[expire("1", &session("s1"))]).await, None);
     shop.erase("c1").await;
@@ -46,7 +46,7 @@ async fn an_erased_customers_expired_items_are_audited_without_a_name_but_not_ar
     assert_eq!(shop.counts().await, (1, 3));
     let named: Vec<bool> = shop.entries().await.iter().map(|entry| entry.archive.is_some()).collect();
     assert_eq!(named.iter().filter(|named| **named).count(), 1, "{named:?}");
-    // The sink also archives nothing if an older record is replayed after its object was deleted.
+    // If a record is replayed after its object was deleted, the item is not archived again.
     shop.bucket.store.delete(&shop.bucket.names()[0]).await.unwrap();
     assert_eq!(shop.take(&[expire("1", &session("s1"))]).await, None);
     assert_eq!(shop.counts().await, (0, 3));
@@ -54,7 +54,7 @@ async fn an_erased_customers_expired_items_are_audited_without_a_name_but_not_ar
     shop.sign_up("c1", Instant::now()).await;
     assert_eq!(shop.take(&late).await, None);
     assert_eq!(shop.counts().await, (0, 3));
-    // Orders are accounting records, even those of an erased customer.
+    // Orders of an erased customer are archived, because they are accounting records.
     let mut head = order("o1", OrderStatus::Delivered, 6, 1);
     head.data.expires_at = Some("2017-01-01T11:00:00.000Z".parse().unwrap());
     assert_eq!(shop.take(&[expire("5", &head)]).await, None);
@@ -86,7 +86,7 @@ async fn a_removal_without_a_plausible_time_gets_the_time_of_the_expiry_in_every
     assert_eq!(shop.entries().await[0].removed_at, session("s1").expires_at);
 }
 
-/// Creates a table with another stream view, or without a stream.
+/// Creates a second table, with this stream view or without a stream.
 async fn table_with(view: Option<StreamViewType>) -> TestTable {
     let test = TestTable::create().await;
     let stream = StreamSpecification::builder().stream_enabled(view.is_some()).set_stream_view_type(view);
@@ -136,7 +136,7 @@ async fn case_34_a_stream_without_old_images_is_refused_at_the_start_with_a_clea
 
 /// DynamoDB may remove an item up to five years after its expiry.
 #[tokio::test]
-async fn a_late_removal_keeps_its_time_and_the_expiry_replaces_an_implausible_time() {
+async fn a_late_removal_keeps_its_time_but_an_implausible_time_becomes_the_time_of_the_expiry() {
     let shop = Shop::open().await;
     let removed = |sequence: &str, at: &str| {
         let mut record = expire(sequence, &session("s1"));

@@ -26,7 +26,8 @@ async fn case_35_an_item_with_a_rev_that_no_engine_accepts_is_quarantined_alone(
     assert!(shelf.kept().iter().all(|kept| kept.kind == "malformed_item"), "{:?}", shelf.kept());
 }
 
-/// Returns the record of a removal with an invalid tombstone. The engine then refuses a whole call.
+/// Returns the record of a removal whose tombstone is invalid. The engine refuses the whole call
+/// that contains the tombstone.
 fn spoils(sequence: u64) -> Value {
     remove(&sequence.to_string(), &product(&format!("poison{sequence}"), BEYOND - 1))
 }
@@ -44,7 +45,7 @@ async fn case_35_a_document_that_fails_the_whole_call_is_quarantined_and_others_
     assert_eq!(engine.products().await, written);
     assert_eq!(shelf.sequences(), ["5", "17"]);
     assert!(shelf.kept().iter().all(|kept| kept.kind == "index_rejects"), "{:?}", shelf.kept());
-    // The engine also refuses the tombstone in a separate call.
+    // The engine also refuses a call that contains only such a tombstone.
     assert_eq!(earliest(&consumer, &[spoils(21)]).await, None);
     assert_eq!(shelf.sequences(), ["5", "17", "21"]);
 }

@@ -20,8 +20,8 @@ pub(super) fn throttled() -> Response<Full<Bytes>> {
     )
 }
 
-/// Returns the response to `DescribeContributorInsights` for a table with a rule for throttled keys
-/// only.
+/// Returns the response to `DescribeContributorInsights` for a table whose only rule is the one for
+/// throttled keys.
 pub(super) fn insights(body: &[u8], throttles: &Throttles) -> Response<Full<Bytes>> {
     let request: Value = serde_json::from_slice(body).unwrap_or_default();
     let Some(table) = request.get("TableName").and_then(Value::as_str) else {

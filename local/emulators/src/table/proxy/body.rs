@@ -52,7 +52,8 @@ impl Halves {
             answer.as_object_mut()?.entry(member).or_insert_with(|| Value::Object(Map::new())).as_object_mut()?;
         for (table, mut rest) in self.left {
             match unprocessed.get_mut(&table) {
-                // The table itself may leave entries unprocessed. The response has both lists.
+                // The table itself may leave entries unprocessed. The response then has
+                // these entries and the other half.
                 Some(entry) => {
                     let rest = std::mem::take(entries(operation, &mut rest)?);
                     entries(operation, entry)?.extend(rest);
@@ -78,9 +79,9 @@ pub(super) fn count_actions(actions: &str, body: &[u8]) -> Option<usize> {
     Some(request.get(actions)?.as_array()?.len())
 }
 
-/// Corrects the identity of TTL deletions in stream records. DynamoDB's API has the names `Type`
-/// and `PrincipalId`. The engine writes the names of Lambda's events, which SDKs ignore. Returns
-/// `None` if there is nothing to correct.
+/// Corrects the identity of TTL deletions in stream records. DynamoDB names the identity's members
+/// `Type` and `PrincipalId`. SDKs ignore the engine's names, which are `type` and `principalId` as
+/// in Lambda's events. Returns `None` if there is nothing to correct.
 pub(super) fn with_repaired_identities(answer: &[u8]) -> Option<Bytes> {
     if !contains(answer, b"\"principalId\"") {
         return None;

@@ -44,7 +44,7 @@ pub use underway::TransactionTime;
 const MAX_BODY: usize = 16 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Durations of the faults that delay.
+/// The delays that faults cause.
 #[derive(Debug, Clone, Copy)]
 struct Delays {
     slow: Duration,
@@ -175,7 +175,7 @@ async fn accept(listener: TcpListener, gate: Arc<Gate>) {
                     connections.spawn(converse(stream, Arc::clone(&gate)));
                 }
                 // The process may have no file descriptors left. Open connections continue, and may
-                // free some.
+                // free descriptors.
                 Err(error) => {
                     tracing::warn!(%error, "the table's proxy cannot accept a connection");
                     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -198,7 +198,7 @@ async fn converse(stream: TcpStream, gate: Arc<Gate>) {
 #[error("a fault closes the connection")]
 struct HangUp;
 
-/// The throttle counts, and the name of the partition key attribute.
+/// The counts of throttled requests, and the name of the partition key attribute.
 struct Counting {
     partition: String,
     throttles: Throttles,
@@ -269,7 +269,8 @@ impl Gate {
         }
     }
 
-    /// Returns the partition keys that a request names. The list is empty unless keys are counted.
+    /// Returns the partition keys that a request names. The list is empty unless the proxy
+    /// counts throttled requests.
     fn keys(&self, operation: Operation, body: &[u8]) -> Vec<String> {
         self.counting.get().map(|counting| keys::partitions(operation, body, &counting.partition)).unwrap_or_default()
     }

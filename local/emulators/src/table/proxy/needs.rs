@@ -12,9 +12,11 @@ use crate::access::{Access, Need};
 #[serde(rename_all = "PascalCase")]
 struct Named {
     table_name: Option<String>,
+    resource_arn: Option<String>,
     index_name: Option<String>,
     request_items: Option<BTreeMap<String, IgnoredAny>>,
     transact_items: Option<Vec<BTreeMap<String, Action>>>,
+    tags: Option<Vec<IgnoredAny>>,
 }
 
 #[derive(Deserialize)]
@@ -24,8 +26,9 @@ struct Action {
 }
 
 /// Returns the permission for the call's operation on every table and index that it names. A
-/// transaction needs the permissions of its actions. A call that cannot be parsed needs the
-/// permission for its operation on `*`, which no function has.
+/// transaction needs the permissions of its actions, and a new table with tags also `TagResource`.
+/// A call that cannot be parsed needs the permission for its operation on `*`, which no function
+/// has.
 pub(super) fn needs(headers: &HeaderMap, body: &[u8], access: &Access) -> Vec<Need> {
     let target = headers.get("x-amz-target").and_then(|value| value.to_str().ok());
     let operation = target.and_then(|target| target.split_once('.')).map_or("Unknown", |(_, operation)| operation);
@@ -44,7 +47,14 @@ pub(super) fn needs(headers: &HeaderMap, body: &[u8], access: &Access) -> Vec<Ne
         Named { table_name: Some(name), index_name: Some(index), .. } => {
             [(operation, format!("{}/index/{index}", table(name)))].into()
         }
+        Named { table_name: Some(name), tags: Some(_), .. } => {
+            [(operation, table(name)), ("TagResource", table(name))].into()
+        }
         Named { table_name: Some(name), .. } => [(operation, table(name))].into(),
+        // The ARNs of the embedded table have a region of their own.
+        Named { resource_arn: Some(arn), .. } => {
+            [(operation, table(arn.split_once(":table/").map_or(arn, |(_, name)| name)))].into()
+        }
         _ => return everything(),
     };
     needs.into_iter().map(|(operation, resource)| Need::new(format!("dynamodb:{operation}"), resource)).collect()
@@ -77,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_needs_its_operation_on_each_resource_that_it_names() {
+    fn a_call_needs_the_permission_for_its_operation_on_each_resource_that_it_names() {
         let table = "arn:aws:dynamodb:r:a:table/t";
         for (operation, body, expected) in [
             ("GetItem", json!({"TableName": "t", "Key": {}}), vec![format!("dynamodb:GetItem {table}")]),
@@ -107,6 +117,16 @@ mod tests {
                 "TransactGetItems",
                 json!({"TransactItems": [{"Get": {"TableName": "t"}}]}),
                 vec![format!("dynamodb:GetItem {table}")],
+            ),
+            (
+                "CreateTable",
+                json!({"TableName": "t", "Tags": [{"Key": "k", "Value": "v"}]}),
+                vec![format!("dynamodb:CreateTable {table}"), format!("dynamodb:TagResource {table}")],
+            ),
+            (
+                "ListTagsOfResource",
+                json!({"ResourceArn": "arn:aws:dynamodb:other:a:table/t"}),
+                vec![format!("dynamodb:ListTagsOfResource {table}")],
             ),
             ("ListTables", json!({}), vec!["dynamodb:ListTables *".to_owned()]),
             ("PutItem", json!([]), vec!["dynamodb:PutItem *".to_owned()]),

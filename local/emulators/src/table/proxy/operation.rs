@@ -24,8 +24,8 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    /// Reads the operation from the header `x-amz-target`, which names it for tables and for
-    /// streams.
+    /// Reads the operation from the header `x-amz-target`, which requests to tables and requests to
+    /// streams have.
     pub(super) fn of(headers: &HeaderMap) -> Self {
         let target =
             headers.get("x-amz-target").and_then(|value| value.to_str().ok()).and_then(|target| target.split_once('.'));
@@ -46,8 +46,8 @@ impl Operation {
         }
     }
 
-    /// Returns whether a fault of this kind can hit the operation. `divisible` means a batch that
-    /// the proxy can split.
+    /// Returns whether a fault of this kind can hit the operation. `divisible` says whether the
+    /// request is a batch that the proxy can split.
     pub(super) fn can_suffer(self, kind: FaultKind, divisible: bool) -> bool {
         match kind {
             FaultKind::Partial => divisible,

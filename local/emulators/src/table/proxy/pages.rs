@@ -15,8 +15,8 @@ pub(super) const MAX_PAGE: usize = 1 << 20;
 const FIRST: u64 = 128;
 /// DynamoDB's maximum and default number of records.
 const MOST: u64 = 1000;
-/// Minimum size of a record in bytes. If a page has fewer bytes for each requested record, it has
-/// fewer records than requested.
+/// Minimum size of a record in bytes. A page that is smaller than this times the requested number
+/// has fewer records than requested.
 const SMALLEST_RECORD: u64 = 256;
 
 /// The number of records that the proxy requests next.
@@ -41,8 +41,8 @@ impl Pages {
         fewer
     }
 
-    /// Notes that a request for `limit` records returned `size` bytes. If the page was full and
-    /// used at most a quarter of the space, the next limit is doubled.
+    /// Notes that a request for `limit` records returned `size` bytes. If the page had all
+    /// of these records in at most a quarter of the space, the next limit is doubled.
     pub(super) fn fitted(&self, limit: u64, size: usize) {
         let size = u64::try_from(size).unwrap_or(u64::MAX);
         let room = u64::try_from(MAX_PAGE / 4).unwrap_or(u64::MAX);
@@ -82,13 +82,13 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_page_limit_shrinks_until_a_page_fits_and_grows_when_full_pages_are_small() {
+    fn the_page_limit_shrinks_until_a_page_fits_and_grows_if_all_records_take_little_space() {
         let pages = Pages::default();
         assert_eq!((pages.limit(1000), pages.limit(5)), (128, 5));
         assert_eq!((pages.too_many(128), pages.too_many(64), pages.too_many(1)), (64, 32, 1));
         assert_eq!(pages.limit(1000), 1);
         pages.fitted(1, 100);
-        assert_eq!(pages.limit(1000), 1, "a page with small records does not raise the limit");
+        assert_eq!(pages.limit(1000), 1, "a page with fewer records than requested does not raise the limit");
         pages.fitted(1, MAX_PAGE);
         assert_eq!(pages.limit(1000), 1);
         (0..20).for_each(|_| pages.fitted(pages.limit(1000), 256_000));

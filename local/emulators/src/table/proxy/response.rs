@@ -21,8 +21,8 @@ pub(super) fn conflict(operation: Operation, body: &[u8], strike: &Hit) -> Respo
     answer::cancelled(actions, culprit)
 }
 
-/// Returns a successful response with the body that `change` returns. If `change` returns `None`,
-/// the body is unchanged.
+/// Replaces the body of a successful response with the result of `change`. If `change` returns
+/// `None`, or the response is an error, the body is unchanged.
 pub(super) async fn rewritten(response: Response<Body>, change: impl FnOnce(&[u8]) -> Option<Bytes>) -> Response<Body> {
     if !response.status().is_success() {
         return response;
@@ -59,7 +59,8 @@ pub(super) fn own(response: Response<Full<Bytes>>) -> Response<Body> {
     response.map(|body| Either::Right(Either::Left(body)))
 }
 
-/// Returns half of a response. A response that cannot be halved closes the connection.
+/// Returns half of a response. If the response cannot be halved, the error closes the
+/// connection.
 pub(super) async fn truncated(response: Response<Body>) -> Result<Response<Body>, HangUp> {
     let (head, body) = response.into_parts();
     let body = Limited::new(body, MAX_BODY).collect().await.map_err(|_| HangUp)?.to_bytes();

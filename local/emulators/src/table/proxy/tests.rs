@@ -9,7 +9,7 @@ use super::super::EmbeddedTable;
 use super::*;
 use crate::faults::Fault;
 
-/// A table `shop` with a stream behind a proxy. Dropping the value ends both.
+/// A table `shop` with a stream, and a proxy in front of it. Dropping the value ends both.
 struct Shop {
     table: EmbeddedTable,
     proxy: FaultProxy,
@@ -116,7 +116,7 @@ fn transaction(puts: &[&str]) -> Value {
 }
 
 #[tokio::test]
-async fn requests_for_the_items_of_a_transaction_in_progress_conflict() {
+async fn requests_that_use_items_of_a_transaction_in_progress_are_refused() {
     let shop = Shop::open().await;
     let (key, time) = (vec!["PK".to_owned()], Duration::from_millis(300));
     shop.proxy.let_transactions_take(TransactionTime { key, time });
@@ -320,7 +320,7 @@ async fn trimmed_records_are_gone_and_later_records_get_higher_numbers() {
 }
 
 #[tokio::test]
-async fn kept_data_survives_a_restart_and_a_second_system_is_refused() {
+async fn a_data_folder_survives_a_restart_and_is_refused_while_it_is_in_use() {
     let data = std::env::temp_dir().join(format!("bodega-test-{:016x}", fastrand::u64(..)));
     let write = json!({"TableName": "shop", "KeySchema": [{"AttributeName": "PK", "KeyType": "HASH"}],
         "AttributeDefinitions": [{"AttributeName": "PK", "AttributeType": "S"}],
@@ -331,7 +331,7 @@ async fn kept_data_survives_a_restart_and_a_second_system_is_refused() {
         let proxy = FaultProxy::start(table.url()).await.unwrap();
         let http = reqwest::Client::new();
         let shop = Shop { table, proxy, http };
-        // The second system finds the table of the first system.
+        // After the restart, the table already exists.
         assert_eq!(shop.ask("CreateTable", write.clone()).await.0, expected);
         shop.table.shutdown();
     }

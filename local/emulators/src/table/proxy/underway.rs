@@ -35,8 +35,8 @@ pub(super) enum ConflictCheck<'u> {
     Free,
     /// A transaction begins. It holds its items for at least this duration.
     Acquired(Hold<'u>, Duration),
-    /// The request conflicts: action `culprit` of its `actions` actions uses an item of another
-    /// transaction.
+    /// The request has `actions` actions. The action at index `culprit` uses an item that a
+    /// transaction holds.
     Met { actions: usize, culprit: usize },
 }
 

@@ -93,6 +93,7 @@ pub fn product(id: &str, name: &str, brand: &str, path: &[&str], price: i64) -> 
         name: name.to_owned(),
         brand: brand.to_owned(),
         package_size: None,
+        thumbnail: None,
         category: categories(path),
         category_path,
         price_amount: price,
@@ -102,6 +103,10 @@ pub fn product(id: &str, name: &str, brand: &str, path: &[&str], price: i64) -> 
         rating_sum: 9,
         rating_count: 2,
         created_at: "2017-01-01T11:53:26.000Z".to_owned(),
+        parent: None,
+        options: Vec::new(),
+        group: id.into(),
+        has_variants: false,
         version: 1,
         deleted: false,
     }

@@ -40,6 +40,7 @@ fn write(n: u32, rev: u64) -> BulkOperation {
         name: format!("Product {n}"),
         brand: "National".to_owned(),
         package_size: None,
+        thumbnail: None,
         category: category_path.clone(),
         category_path,
         price_amount: 100,
@@ -49,6 +50,10 @@ fn write(n: u32, rev: u64) -> BulkOperation {
         rating_sum: 0,
         rating_count: 0,
         created_at: "2017-01-01T11:53:26.000Z".to_owned(),
+        parent: None,
+        options: Vec::new(),
+        group: n.to_string(),
+        has_variants: false,
         version: rev,
         deleted: false,
     };
@@ -63,7 +68,7 @@ async fn live(client: &SearchClient) -> u64 {
     client.count(Collection::Products).await.unwrap()
 }
 
-/// A folder that is removed when it is dropped.
+/// A folder. Dropping the value removes it.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -81,7 +86,7 @@ impl Drop for Folder {
 }
 
 #[tokio::test]
-async fn a_call_succeeds_once_the_engine_recovers() {
+async fn a_call_succeeds_after_the_engine_recovers() {
     for kind in [FaultKind::Throttle, FaultKind::Error, FaultKind::Reset] {
         let (server, client) = start(None).await;
         fail(&server, kind, 1.0, Some(3));
@@ -249,7 +254,11 @@ async fn the_engine_refuses_requests_that_it_does_not_know() {
         json!({"query": {"range": {"price_amount": {"gte": 1, "format": "x"}}}}),
         json!({"query": {"match_all": {}, "term": {}}}),
         json!({"explain": true}),
-        json!({"from": 10}),
+        json!({"from": 9_991}),
+        json!({"from": 1, "sort": [{"id": "asc"}], "search_after": ["a"]}),
+        json!({"collapse": {"field": "name"}}),
+        json!({"collapse": {"field": "group", "inner_hits": {}}}),
+        json!({"aggs": {"a": {"cardinality": {"field": "price_amount"}}}}),
         json!({"size": 10_001}),
         json!({"sort": [{"name": "asc"}]}),
         json!({"sort": [{"id": "asc"}], "search_after": [1]}),
@@ -300,7 +309,7 @@ async fn an_alias_is_moved_in_one_step() {
     ]});
     assert_eq!(send(&server, "POST", "/_aliases", &moved).await.0, 200);
     assert_eq!(live(&client).await, 0);
-    assert_eq!(send(&server, "POST", "/_aliases", &moved).await.0, 404, "the alias does not exist");
+    assert_eq!(send(&server, "POST", "/_aliases", &moved).await.0, 404, "the first index no longer has the alias");
     client.ensure_indices().await.unwrap();
     assert_eq!(client.bulk(&[write(1, 1)]).await.unwrap(), [BulkOutcome::Applied]);
     assert_eq!(live(&client).await, 1);
@@ -314,7 +323,7 @@ async fn struck(server: &SearchServer) {
 }
 
 #[tokio::test]
-async fn a_write_that_looked_up_its_index_before_the_swap_goes_to_the_new_index() {
+async fn a_write_that_looked_up_its_index_before_a_rebuild_goes_to_the_new_index() {
     let (server, client) = start(None).await;
     let late = {
         let client = client.clone();
@@ -333,7 +342,7 @@ async fn a_write_that_looked_up_its_index_before_the_swap_goes_to_the_new_index(
 }
 
 #[tokio::test]
-async fn a_document_that_comes_back_between_finding_and_purging_its_tombstone_survives() {
+async fn a_document_that_is_written_again_during_the_purge_of_its_tombstone_survives() {
     let (server, client) = start(None).await;
     let id = document_id("1", "PRODUCT");
     let gone = BulkOperation::tombstone(Collection::Products, id.clone(), 2, "2017-01-01T00:00:00.000Z").unwrap();

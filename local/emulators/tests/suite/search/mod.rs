@@ -4,6 +4,7 @@
 
 mod engine;
 mod faults;
+mod grouping;
 mod queries;
 mod rebuild;
 mod serverless;

@@ -153,8 +153,8 @@ async fn a_rebuild_that_was_interrupted_can_be_abandoned() {
     client.abandon_rebuild(&rebuild).await.unwrap();
     client.abandon_rebuild(&rebuild).await.unwrap();
     assert_eq!(layout(client).await, [(1, true, true)]);
-    // The backfill does not know that the rebuild was abandoned. It writes to no index, and then
-    // the rebuild cannot be finished.
+    // A backfill that does not know of the abandonment writes to no index, and cannot finish the
+    // rebuild.
     let outcomes = client.bulk_into(rebuild.new_index(), &[write(&shop()[0], 1)]).await.unwrap();
     assert!(matches!(outcomes[..], [BulkOutcome::Rejected { status: 404, .. }]), "{outcomes:?}");
     assert!(matches!(client.finish_rebuild(&rebuild).await, Err(SearchError::Request(_))));
@@ -167,7 +167,7 @@ async fn a_rebuild_that_was_interrupted_can_be_abandoned() {
 }
 
 #[tokio::test]
-async fn one_of_two_concurrent_rebuilds_begins() {
+async fn only_one_of_two_concurrent_rebuilds_begins() {
     let engine = Engine::start().await;
     let (one, other) = tokio::join!(engine.client.begin_rebuild(PRODUCTS), engine.client.begin_rebuild(PRODUCTS));
     assert!(one.is_ok() != other.is_ok(), "{one:?} {other:?}");
@@ -258,7 +258,7 @@ async fn new_fields_are_added_to_the_index_in_use_and_its_documents_are_kept() {
 }
 
 #[tokio::test]
-async fn a_page_of_documents_without_the_sort_field_is_an_error() {
+async fn documents_without_the_sort_field_fit_into_one_page_or_are_an_error() {
     let engine = Engine::start().await;
     let lines = (0..4).map(|n| {
         let action = json!({"index": {"_index": format!("{}-products-v1", engine.prefix), "_id": n.to_string()}});

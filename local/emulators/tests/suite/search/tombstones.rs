@@ -64,7 +64,7 @@ async fn a_difference_is_named_field_by_field() {
 }
 
 #[tokio::test]
-async fn documents_and_tombstones_are_paged_through_once_each() {
+async fn paging_returns_each_document_and_each_tombstone_once() {
     let engine = Engine::start().await;
     let client = &engine.client;
     let live: Vec<_> = (0..23).map(|n| product(&n.to_string(), "name", "brand", &["c"], n)).collect();
@@ -120,7 +120,8 @@ async fn a_document_that_came_back_survives_the_purge() {
     let engine = Engine::with_products(&shop()).await;
     let client = &engine.client;
     engine.write(&[remove("ice", 2), remove("rice", 2), remove("milk", 2)]).await;
-    // An engine may show these writes late, so the purge's search may not find them yet.
+    // An engine may show the next two writes late. Then the purge's search still finds the
+    // tombstones.
     let back = ProductDocument { version: 3, ..shop()[0].clone() };
     // The second document has the same `rev` as its tombstone, which only a manual repair can
     // cause.
@@ -170,9 +171,9 @@ async fn a_probe_without_the_indices_fails() {
     assert!(matches!(engine.client.probe().await, Err(SearchError::Unsupported(_))));
 }
 
-/// Tests the `_bulk` responses to deletions without the client.
+/// Sends deletions to `_bulk` without the client.
 #[tokio::test]
-async fn deletions_have_the_statuses_of_the_engine() {
+async fn each_deletion_gets_the_status_that_opensearch_documents() {
     let engine = Engine::with_products(&shop()).await;
     let index = format!("{}-products-v1", engine.prefix);
     let delete = |id: &str, condition: serde_json::Value| {

@@ -119,7 +119,7 @@ fn children_partition(parent: Option<&CategoryPath>) -> Result<PartitionKey, Key
     }
 }
 
-/// Returns the partition of the index with the whole tree below a top category.
+/// Returns the index partition with the whole tree below a top category.
 fn tree_partition(path: &CategoryPath) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("CATEGORYTREE", &[&path.top()])
 }
@@ -138,9 +138,10 @@ fn about_key(path: &CategoryPath) -> Result<Key, KeyError> {
 /// An action of a category transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CategoryAction {
-    /// The node already exists, does not exist, or is moving.
+    /// The node. The condition fails if the node exists already, or if it must exist but is missing
+    /// or moving.
     Node,
-    /// The description already exists.
+    /// The description. The condition fails if the description exists already.
     About,
 }
 
@@ -280,7 +281,7 @@ pub fn describe(about: &Stored<CategoryAbout>) -> Result<Transaction<CategoryAct
         .action(CategoryAction::About, Guarded::put(about, Condition::NotExists)?))
 }
 
-/// Replaces the description that is at `version`, and returns it.
+/// Replaces the description if it is still at `version`, and returns the new description.
 ///
 /// # Errors
 /// [`EncodeError`].

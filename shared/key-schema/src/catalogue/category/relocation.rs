@@ -16,13 +16,14 @@
 //! - One transaction changes a membership and the list that names the membership. If the product
 //!   moves too, the same transaction changes the product.
 //! - A category's successor exists before anything moves into it. A category is removed only after
-//!   its successor has its description. The transaction that copies a category also marks it
-//!   ([`CategoryNode::moving`]). A marked category accepts no new description, so no description is
-//!   lost.
-//! - A request that creates a product, or adds a product to a category, has read the tree before.
-//!   So the work removes the old categories first and then waits longer than such a request may
-//!   take ([`Phase::Settling`]). After the wait it moves the late products and memberships too.
-//! - Other requests may create an old category again. It stays, and the work adds its missing
+//!   its successor has its description. The transaction that copies a category also marks the old
+//!   category ([`CategoryNode::moving`]). A marked category accepts no new description, so no
+//!   description is lost.
+//! - A request that creates a product, or adds a product to a category, first reads the tree. So
+//!   it may write to an old category that the work has removed since. After the removal, the work
+//!   waits longer than such a request may take ([`Phase::Settling`]). Then it moves the late
+//!   products and memberships too.
+//! - A request may create an old category again. That category stays, and the work adds its missing
 //!   ancestors ([`Phase::Checking`]). The work removes no category after the wait.
 //! - A new path can be too deep or too long. Then the category or product stays at its old path,
 //!   together with all categories above it.
@@ -60,7 +61,7 @@ pub enum Phase {
     /// The old categories are removed, from the bottom.
     Clearing,
     /// The work waits for requests that have read the old categories. Then it moves the products
-    /// and memberships that these requests added there.
+    /// and memberships that these requests added to the old categories.
     Settling,
     /// Old categories that exist again get their missing ancestors back.
     Checking,
@@ -123,8 +124,8 @@ impl CategoryMove {
         Self { from, to, phase, since: at, reached: None, categories: 0, products: 0, memberships: 0 }
     }
 
-    /// Returns the path of a category after the move. Returns `None` for a category outside the
-    /// moved subtree, and for a new path that would be too deep or too long.
+    /// Returns the path of a category after the move. Returns `None` if the category is outside the
+    /// moved subtree, or if its new path would be too deep or too long.
     #[must_use]
     pub fn destination(&self, path: &CategoryPath) -> Option<CategoryPath> {
         path.rebased(&self.from, &self.to)
@@ -145,7 +146,8 @@ fn move_key() -> Result<Key, KeyError> {
 /// failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CategoryMoveAction {
-    /// The table has another move, or the move is in another phase.
+    /// The move. Its condition fails if the table has another move, or the move is in another
+    /// phase.
     Move,
     /// The node of the old category.
     From,

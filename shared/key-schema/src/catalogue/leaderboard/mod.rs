@@ -4,32 +4,40 @@
 //!
 //! A [`Tally`] counts one product on one board on one day. It is a counter: many writers add to it,
 //! and no condition depends on its value. So its writer does not know the new value, and cannot
-//! write an index key with that value. Another item does, the [`Rank`]: a copy of the sum of some
-//! tallies, whose index key begins with the sum. The stream's consumer writes it.
+//! write an index key with that value. A second item, the [`Rank`], has the index key. A rank is a
+//! copy of the sum of some tallies, and its index key begins with the sum. The stream's consumer
+//! writes the ranks. It adds up these sources:
 //!
-//! | board | of a day | of a week | of all time |
+//! | board | for a day | for a week | for all time |
 //! | --- | --- | --- | --- |
-//! | sales | the day's tally | the tallies of seven days | [`crate::product::ProductSales`] |
-//! | views | the day's tally | the tallies of seven days | a tally without a day |
+//! | sales, views | the day's tally | the tallies of seven days | a tally without a day |
 //! | likes | the day's tallies | the tallies of seven days | all [`crate::like::LikeCount`] items |
 //!
 //! # Why a rank converges
 //!
-//! The consumer reads the sources of a rank strongly, after the record of a source arrived. The
-//! rank gets the sum of the sources' `rev` as its own `rev`, and replaces only an older rank. A
-//! source's `rev` grows with every write. So the newest state of all sources has a larger sum than
-//! every earlier or mixed state, and wins whichever consumer writes last. The newest record of each
-//! source arrives after its write, so some consumer reads that state.
+//! When the record of a source arrives, the consumer reads all sources of the rank with strong
+//! consistency. The rank gets the sum of the sources' `rev` as its own `rev`, and replaces only an
+//! older rank. A source's `rev` grows with every write. So the newest state of all sources has a
+//! larger sum than every earlier or mixed state, and it wins, whichever consumer writes last. The
+//! record of a write arrives after the write, so the consumer of the last record reads the newest
+//! state.
 //!
-//! # When a count ends
+//! # Sales
+//!
+//! A sale counts on the day of its order's shipment ([`crate::sales`]). An earlier release counted
+//! it on the day on which the order was placed. Those counts are on another board, and no request
+//! reads that board.
+//!
+//! # When a tally expires
 //!
 //! The tallies of a week expire together, [`DAYS_KEPT`] days after the week. So a week is never
-//! summed without some of its days. A cancellation after that changes only the sales of all time.
+//! summed without some of its days. If an order is returned after that, only the sales of all time
+//! change.
 //!
 //! # Views
 //!
 //! A read of a product adds [`VIEW_SAMPLE`] views with the probability 1/[`VIEW_SAMPLE`]. The id of
-//! the request decides, so a read needs no state. The expected sum is the number of reads.
+//! the request decides this, so a read needs no state. The expected sum is the number of reads.
 //! [`standard_error`] returns its standard error.
 
 mod period;
@@ -55,35 +63,46 @@ use crate::shard::Shards;
 
 pub use period::{DAYS_KEPT, Period, PeriodError, WEEK_KEPT};
 
-/// The shards of each board's list of one period.
+/// The shards of one board in one period.
 pub const SHARDS: Shards = Shards(4);
-/// One of this many reads counts, as this many views.
-pub const VIEW_SAMPLE: Shards = Shards(16);
+/// About one in this many reads is counted, and it counts as this many views.
+pub const VIEW_SAMPLE: Shards = Shards(64);
 
 /// A subject of leaderboards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Board {
-    /// Pieces sold, by the day of their order, without cancelled and returned orders.
+    /// Pieces of shipped orders, by the day of the shipment, without returned orders.
+    #[serde(rename = "shipped")]
     Sales,
     /// Reads of the product's page, estimated from a sample.
     Views,
     /// Likes, less the likes that were removed in the same period.
     Likes,
+    /// Pieces of placed orders, which an earlier release counted. No request reads this board.
+    #[serde(rename = "sales")]
+    Placed,
 }
 
 impl Board {
-    /// Every board.
+    /// Every board that a request can read.
     pub const ALL: [Self; 3] = [Self::Sales, Self::Views, Self::Likes];
 
-    /// Returns the board's name in keys and URLs.
+    /// Returns the board's name in keys.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Sales => "sales",
+            Self::Sales => "shipped",
             Self::Views => "views",
             Self::Likes => "likes",
+            Self::Placed => "sales",
         }
+    }
+
+    /// Returns the board's name in URLs and responses.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        if matches!(self, Self::Sales) { "sales" } else { self.as_str() }
     }
 }
 
@@ -96,13 +115,13 @@ impl FromStr for Board {
     type Err = BoardError;
 
     fn from_str(text: &str) -> Result<Self, BoardError> {
-        Self::ALL.into_iter().find(|board| board.as_str() == text).ok_or(BoardError)
+        Self::ALL.into_iter().find(|board| board.name() == text).ok_or(BoardError)
     }
 }
 
 entity! {
-    /// The count of a product on a board on one day, or one part of it. The views of all time have
-    /// a tally, too.
+    /// The count of a product on a board on one day, or one part of it. The sales and views of all
+    /// time have a tally, too.
     Tally = "Tally" {
         fixed {
             /// The board.
@@ -111,7 +130,7 @@ entity! {
             product_id: ProductId,
             /// The day, or all time.
             period: Period,
-            /// The number of the part, from 0. Only likes have more than one.
+            /// The number of the part, from 0. Only likes have more than one part.
             part: u32,
             /// The count. It is below 0 if more was taken from the day than added to it.
             count: i64,
@@ -180,7 +199,7 @@ impl Entity for Rank {
     }
 }
 
-/// Returns the count with the width of the largest one, so that text order is numeric order.
+/// Returns the count with as many digits as the largest count, so that text order is numeric order.
 fn digits(count: u64) -> String {
     format!("{count:020}")
 }
@@ -190,8 +209,8 @@ fn board_partition(board: Board, period: Period, shard: u32) -> Result<Partition
 }
 
 impl Rank {
-    /// Returns the rank that is the sum of these counts, with the attributes of their items.
-    /// Returns `None` without a count.
+    /// Returns the rank whose count is the sum of these counts. Each count comes with the [`Meta`]
+    /// of its item. Returns `None` if there is no count.
     pub fn sum<'a>(
         board: Board,
         product: &ProductId,
@@ -249,7 +268,7 @@ patterns! {
         purpose: "Count a sampled view of a product",
         request: TransactWriteItems,
         key: "PK = TALLY#views#<product>, SK = <day>#<part> and ALL#<part>",
-        requires: "ADD the views of a sample to both",
+        requires: "no condition; ADD the views to both tallies",
         callers: "any",
     }
     DAYS {
@@ -258,7 +277,7 @@ patterns! {
         request: Query,
         key: "PK = TALLY#<board>#<product>, SK between <Monday> and <Sunday>$",
         returns: "the counts of each day",
-        consistency: Consistency::Strong("the sum must include the count of the record"),
+        consistency: Consistency::Strong("the sum must include the change in the stream record"),
         callers: "system",
     }
     PLACE {
@@ -266,7 +285,7 @@ patterns! {
         purpose: "Copy the sum of a product's counts to a board",
         request: PutItem,
         key: "PK = TALLY#<board>#<product>, SK = RANK#<period>",
-        requires: "does not exist, or has an older rev",
+        requires: "the rank does not exist, or has an older rev",
         callers: "system",
     }
     TOP {
@@ -289,8 +308,8 @@ patterns! {
     }
 }
 
-/// Adds to a tally. The action belongs to the transaction that proves the addition. Returns `None`
-/// if the tally has expired at `at`.
+/// Adds to a tally. The caller puts the action into the transaction of the event that is counted.
+/// Returns `None` if the tally has expired at `at`, the present time.
 pub(crate) fn count(
     (board, product): (Board, &ProductId),
     (period, part): (Period, u32),
@@ -348,7 +367,7 @@ pub fn days(board: Board, product: &ProductId, day: Instant) -> Result<Query<Sto
     Ok(Query::new(&DAYS, partition(board, product)?, range))
 }
 
-/// Writes a rank, unless the stored one is as new or newer.
+/// Writes a rank, unless the stored rank is as new or newer.
 ///
 /// # Errors
 /// [`EncodeError`].

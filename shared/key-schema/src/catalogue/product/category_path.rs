@@ -15,7 +15,7 @@ pub const MAX_CATEGORY_DEPTH: usize = 8;
 /// [`MAX_CURSOR_BYTES`](crate::cursor::MAX_CURSOR_BYTES).
 pub const MAX_CATEGORY_BYTES: usize = 580;
 
-/// A category as its names from the top, 1 to 8 of them.
+/// A category, as the 1 to 8 names on the path to it from the top.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Vec<String>", into = "Vec<String>")]
 pub struct CategoryPath(Vec<String>);
@@ -29,7 +29,7 @@ pub enum CategoryError {
     /// A name breaks the rule of ids.
     #[error("each name {0}")]
     Name(#[from] crate::id::IdError),
-    /// The path exceeds [`MAX_CATEGORY_BYTES`] with every special byte escaped.
+    /// With every special byte escaped, the path exceeds [`MAX_CATEGORY_BYTES`].
     #[error("the path is too long")]
     TooLong,
     /// The text is not a category path as in a URL: see [`CategoryPath::from_segment`].
@@ -38,7 +38,7 @@ pub enum CategoryError {
 }
 
 impl CategoryPath {
-    /// Makes a path from names, the top one first.
+    /// Makes a path from names, the top name first.
     ///
     /// # Errors
     /// [`CategoryError`].
@@ -73,7 +73,7 @@ impl CategoryPath {
         segment::encode(&self.0)
     }
 
-    /// Returns the names, the top one first.
+    /// Returns the names, the top name first.
     #[must_use]
     pub fn names(&self) -> &[String] {
         &self.0

@@ -3,8 +3,8 @@
 //! # Why the copies converge
 //!
 //! Each copy stores the `rev` of its source item, and overwrites only an older copy. A source's
-//! `rev` grows with every write and never restarts. So if records arrive twice, late or out of
-//! order, the copy still ends with the newest delivered record. A copy increases only the product's
+//! `rev` grows with every write and never restarts. So even if records arrive twice, late or out of
+//! order, the newest delivered record determines the copy. A copy increases only the product's
 //! `rev`, so it breaks no editor's If-Match.
 //!
 //! # Why not every record is copied
@@ -12,8 +12,8 @@
 //! Each sale changes the stock, but seldom its availability. The stream's consumer copies only the
 //! records in which the availability changes. That loses nothing: between two such records, the
 //! availability stays the same. So the newest state of the stock agrees with the newest copied
-//! record. If no record was copied yet, it agrees with the value at the product's creation. The
-//! same holds for the ratings.
+//! record. If no record was copied yet, the newest state agrees with the value at the product's
+//! creation. The same holds for the ratings.
 //!
 //! A new product starts with the availability of its first stock ([`Copied::of_new`]), so an import
 //! needs no second write. A revived product gets the availability of its new stock immediately, and
@@ -29,8 +29,8 @@ use crate::expression::{Condition, number};
 use crate::item::{EncodeError, Stored};
 use crate::request::{Guarded, Single};
 
-/// The copies on a product. Only the stream's consumer updates them, so [`Product`] has no setter
-/// for them.
+/// The copies on a product. A new or revived product gets them with its stock. Later only the
+/// stream's consumer updates them, so [`Product`] has no setter for them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Copied {
@@ -86,7 +86,7 @@ patterns! {
 }
 
 /// Copies the availability of a stock onto its product. DynamoDB refuses the write if the product
-/// is missing or has a newer copy.
+/// is missing, or if its copy is not older.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -98,7 +98,7 @@ pub fn copy_stock(stock: &Stored<Stock>) -> Result<Single<()>, EncodeError> {
 }
 
 /// Copies the review statistics onto their product. DynamoDB refuses the write if the product is
-/// missing or has a newer copy.
+/// missing, or if its copy is not older.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -5,8 +5,9 @@
 //!
 //! In the partition `PRODUCT#<id>` the sort keys are `CONTENT`, `IN#<category>`, `LIKES#<shard>`,
 //! `MEDIA`, `OBJECT#<id>`, `PRODUCT`, `PRODUCT#CATEGORIES`, `PRODUCT#SALES`, `PRODUCT#STATS`,
-//! `PRODUCT#STOCK` and `REVIEW#<customer>`. One Query between `PRODUCT` and `PRODUCT$` reads the
-//! product page: the five items whose sort keys begin with `PRODUCT`. It reads no content, pictures
+//! `PRODUCT#STOCK`, `PRODUCT#VARIANT#<options_hash>` and `REVIEW#<customer>`. One Query between
+//! `PRODUCT` and `PRODUCT$` reads the product page: five items whose sort keys begin with
+//! `PRODUCT`, and one item for each variant ([`crate::variant`]). It reads no content, pictures
 //! ([`crate::picture`]), reviews, entries of further categories ([`crate::membership`]) or count of
 //! likes ([`crate::like`]).
 
@@ -24,14 +25,16 @@ use serde_dynamo::AttributeValue;
 use crate::change::IndexEntry;
 use crate::encoding::{DELIMITER, Part as _};
 use crate::expression::{Condition, value};
-use crate::id::ProductId;
+use crate::id::{MediaId, ProductId, TaxCategory};
 use crate::index::GSI2;
 use crate::item::{DecodeError, EncodeError, Entity, FromItem, Item, Meta, decode, entity_name};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::media::MediaObject;
 use crate::membership::Membership;
 use crate::money::Money;
+use crate::pricing::STANDARD;
 use crate::shard::Shards;
+use crate::variant::Options;
 
 pub use category_path::{CategoryError, CategoryPath, MAX_CATEGORY_BYTES, MAX_CATEGORY_DEPTH};
 pub use copies::{Copied, copy_rating, copy_stock};
@@ -44,9 +47,10 @@ pub use stock::*;
 pub const CATEGORY_SHARDS: Shards = Shards(4);
 
 entity! {
-    /// The attributes of a product that lists and search show. A product that is taken out of the
-    /// catalogue is *retired*: its item stays, without index keys. So its `rev` never restarts. A
-    /// record of an older state never has a higher `rev` than a record of a newer state.
+    /// The attributes of a product that appear in lists and in search. A product that is taken out
+    /// of the catalogue is *retired*: its item stays, without index keys. So its `rev` never
+    /// restarts. A record of an older state never has a higher `rev` than a record of a newer
+    /// state.
     Product = "Product" {
         fixed {
             /// The id of the product.
@@ -57,6 +61,22 @@ entity! {
             /// product.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             retired: bool,
+            /// The product of which this product is a variant ([`crate::variant`]).
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            parent: Option<ProductId>,
+            /// The options of a variant.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            options: Option<Options>,
+            /// The number of variants in the catalogue. A product that has ever had a variant has
+            /// this attribute until it is retired and revived.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            variants: Option<u64>,
+            /// The id of the product's first picture. The transactions of the pictures
+            /// ([`crate::picture`]) write it, without a new `version`. Its stored name is
+            /// `reference`, because the index of the category lists projects that attribute, and
+            /// DynamoDB cannot change the projection of an existing index.
+            #[serde(rename = "reference", skip_serializing_if = "Option::is_none", default)]
+            thumbnail: Option<MediaId>,
             /// The copies of other items' attributes that the search document needs.
             #[serde(flatten)]
             copied: Copied,
@@ -74,30 +94,59 @@ entity! {
             /// A description of a line or two.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             summary: Option<String>,
+            /// The weight of one piece in grams, for the price of shipping.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            weight_grams: Option<u64>,
+            /// Whether the product is sent to the customer. Only `false` is stored.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            shippable: Option<bool>,
+            /// The category of goods for tax. A product without it has the category
+            /// [`STANDARD`](crate::pricing::STANDARD).
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            tax_category: Option<TaxCategory>,
         }
     }
 }
 
 impl Product {
-    /// Creates a product for sale without package size and summary.
+    /// Creates a product that is not retired, without a package size or a summary.
     #[must_use]
     pub fn new(id: ProductId, name: String, brand: String, price: Money, category_path: CategoryPath) -> Self {
         Self {
             id,
             category_path,
             retired: false,
+            parent: None,
+            options: None,
+            variants: None,
+            thumbnail: None,
             copied: Copied::default(),
             name,
             brand,
             package_size: None,
             price,
             summary: None,
+            weight_grams: None,
+            shippable: None,
+            tax_category: None,
         }
+    }
+
+    /// Returns whether the product is sent to the customer.
+    #[must_use]
+    pub fn is_shippable(&self) -> bool {
+        self.shippable.unwrap_or(true)
+    }
+
+    /// Returns the category of goods for tax.
+    #[must_use]
+    pub fn tax_category(&self) -> &str {
+        self.tax_category.as_ref().map_or(STANDARD, TaxCategory::as_str)
     }
 }
 
-/// The key of a product in the list of its category. The lists of all categories above use the same
-/// key.
+/// The key of a product in the list of its category. The lists of all categories above it use the
+/// same key.
 #[derive(Debug, Clone, Copy)]
 pub struct CategoryIndexKey<'a> {
     /// The category of the product.
@@ -136,10 +185,12 @@ fn category_partition(top: &str, shard: u32) -> Result<PartitionKey, KeyError> {
 }
 
 impl Product {
-    /// Returns whether two products are equal apart from their copies.
+    /// Returns whether two products are equal in everything that an import sets. An import sets
+    /// neither the copies nor the attributes of variants and pictures.
     #[must_use]
     pub fn is_described_as(&self, other: &Self) -> bool {
-        Self { copied: other.copied, ..self.clone() } == *other
+        let Self { copied, parent, options, variants, thumbnail, .. } = other.clone();
+        Self { copied, parent, options, variants, thumbnail, ..self.clone() } == *other
     }
 }
 
@@ -262,6 +313,9 @@ pub(crate) fn content_key(id: &ProductId) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::new("CONTENT")? })
 }
 
+/// The stored name of [`Product::thumbnail`].
+pub(crate) const THUMBNAIL: &str = "reference";
+
 pub(crate) fn in_catalogue() -> Condition {
     Condition::Exists.and(Condition::Lacks("retired"))
 }
@@ -282,6 +336,9 @@ pub struct ProductSummary {
     pub category_path: CategoryPath,
     /// The price of one piece.
     pub price: Money,
+    /// The id of the product's first picture.
+    #[serde(rename = "reference", default)]
+    pub thumbnail: Option<MediaId>,
     /// The version of the product.
     pub version: u64,
     /// The further category of this entry, as key text. [`None`] for the entry of the product's own

@@ -27,7 +27,8 @@ patterns! {
         id: "products.revive",
         purpose: "Bring a retired product back under its id",
         request: TransactWriteItems,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK",
+        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK; PK = CATEGORY#<parent>, SK = \
+            CHILD#<name>, for each missing node",
         requires: "the product is retired, at the version that was read",
         callers: "staff",
     }
@@ -36,7 +37,7 @@ patterns! {
         purpose: "Read everything that a product page shows, except content",
         request: Query,
         key: "PK = PRODUCT#<id>, SK between PRODUCT and PRODUCT$",
-        returns: "the product, its further categories, sales, review statistics and stock",
+        returns: "the product, its further categories, sales, review statistics, stock and variants",
         consistency: Consistency::Eventual,
         callers: "any",
     }
@@ -61,7 +62,7 @@ patterns! {
     }
     UPDATE {
         id: "products.update",
-        purpose: "Change a product, with its category key when the category changes",
+        purpose: "Change a product, and also its index key if the category changes",
         request: UpdateItem,
         key: "PK = PRODUCT#<id>, SK = PRODUCT",
         requires: "in the catalogue, version = the If-Match",
@@ -72,7 +73,7 @@ patterns! {
         purpose: "Take a product out of the catalogue",
         request: TransactWriteItems,
         key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK",
-        requires: "in the catalogue, version = the If-Match",
+        requires: "in the catalogue, version = the If-Match; no variant, and no parent of variants",
         callers: "staff",
     }
     SET_STOCK {
@@ -113,9 +114,10 @@ patterns! {
         id: "content.put",
         purpose: "Write a product's long description",
         request: TransactWriteItems,
-        key: "PK = PRODUCT#<id>, SK = CONTENT; SK = PRODUCT (check); SK = OBJECT#<id> of objects",
-        requires: "does not exist, or version = the If-Match; the product is in the catalogue; a \
-            new object is noted",
+        key: "PK = PRODUCT#<id>, SK = CONTENT; SK = PRODUCT (check); SK = OBJECT#<id> of the \
+            previous and the new object",
+        requires: "the content does not exist, or version = the If-Match; the product is in the \
+            catalogue; the note of a new object exists",
         callers: "staff",
     }
     IN_CATEGORY {
@@ -123,7 +125,7 @@ patterns! {
         purpose: "List the products of a category",
         request: ShardedQuery on GSI2,
         key: "GSI2PK = CATEGORYLIST#<top>#<shard>, GSI2SK under <path>#",
-        returns: "products of a category and all below it, by category and id",
+        returns: "products of a category and of all categories below it, by category and id",
         consistency: Consistency::Eventual,
         callers: "any",
     }

@@ -10,7 +10,7 @@ use super::{
 use crate::category::CategoryNode;
 use crate::change::Change;
 use crate::entity::AnyEntity;
-use crate::expression::Condition;
+use crate::expression::{Condition, number};
 use crate::id::ProductId;
 use crate::index::GSI2;
 use crate::instant::Instant;
@@ -18,11 +18,13 @@ use crate::item::{EncodeError, Stored};
 use crate::key::{KeyError, PartitionKey};
 use crate::media::{self, UnsettledObject};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
+use crate::variant::MAX_VARIANTS;
 
 /// An action of a product transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProductAction {
-    /// The product already exists, is missing, or is at another version.
+    /// The product. The condition fails if the product exists already, is missing, or is at another
+    /// version.
     Product,
     /// The product's stock item.
     Stock,
@@ -30,9 +32,16 @@ pub enum ProductAction {
     Content,
     /// The note of an object that the content starts or stops referencing.
     Object,
+    /// The product of which the product becomes or was a variant.
+    Parent,
+    /// The stock of that product. Its condition fails if the stock has pieces.
+    ParentStock,
+    /// The claim on the options of a variant. Its condition fails if a sibling has the options.
+    Options,
     /// A node of the product's category path.
     Category,
-    /// The idempotency record: an earlier attempt of the request has a response already.
+    /// The idempotency record. Its condition fails if an earlier attempt of the request already has
+    /// a response.
     Idempotency,
 }
 
@@ -58,10 +67,18 @@ pub fn create(
     available: u64,
     nodes: &[Stored<CategoryNode>],
 ) -> Result<Transaction<ProductAction>, EncodeError> {
-    let transaction = Transaction::new(&CREATE)
-        .action(ProductAction::Product, Guarded::put(&with_copies(product, available), Condition::NotExists)?)
-        .action(ProductAction::Stock, Guarded::put(&stock_of(product, available), Condition::NotExists)?);
+    let [product, stock] = new_items(product, available)?;
+    let transaction =
+        Transaction::new(&CREATE).action(ProductAction::Product, product).action(ProductAction::Stock, stock);
     with_nodes(transaction, nodes)
+}
+
+/// Returns the writes of a new product and its stock.
+pub(crate) fn new_items(product: &Stored<Product>, available: u64) -> Result<[Guarded; 2], EncodeError> {
+    Ok([
+        Guarded::put(&with_copies(product, available), Condition::NotExists)?,
+        Guarded::put(&stock_of(product, available), Condition::NotExists)?,
+    ])
 }
 
 /// Creates up to 50 products with their stock. Each action's label is a position in `products`.
@@ -73,9 +90,9 @@ pub fn create_many<'a>(
 ) -> Result<Transaction<usize>, EncodeError> {
     let mut transaction = Transaction::new(&CREATE_MANY);
     for (position, (product, available)) in products.into_iter().enumerate() {
-        transaction = transaction
-            .action(position, Guarded::put(&with_copies(product, available), Condition::NotExists)?)
-            .action(position, Guarded::put(&stock_of(product, available), Condition::NotExists)?);
+        for write in new_items(product, available)? {
+            transaction = transaction.action(position, write);
+        }
     }
     Ok(transaction)
 }
@@ -92,6 +109,18 @@ pub fn revive(
     available: u64,
     nodes: &[Stored<CategoryNode>],
 ) -> Result<Transaction<ProductAction>, EncodeError> {
+    let [product, stock] = revived_items(retired, product, available)?;
+    let transaction =
+        Transaction::new(&REVIVE).action(ProductAction::Product, product).action(ProductAction::Stock, stock);
+    with_nodes(transaction, nodes)
+}
+
+/// Returns the writes of a revived product and its stock.
+pub(crate) fn revived_items(
+    retired: &Stored<Product>,
+    product: &Stored<Product>,
+    available: u64,
+) -> Result<[Guarded; 2], EncodeError> {
     let (born, at) = (&product.meta.born, product.meta.created_at);
     let change = Change::<Product>::visible(at)
         .reborn(born, at)
@@ -100,11 +129,17 @@ pub fn revive(
         .package_size(&product.package_size)?
         .price(&product.price)?
         .summary(&product.summary)?
+        .weight_grams(&product.weight_grams)?
+        .shippable(&product.shippable)?
+        .tax_category(&product.tax_category)?
         .enter(&CategoryIndexKey { category_path: &product.category_path, id: &product.id })?
         .set("retired", None::<bool>)?
+        .set("parent", &product.parent)?
+        .set("options", &product.options)?
+        .set("variants", None::<u64>)?
         .set("in_stock", (available > 0).then_some(true))?;
-    // The condition is not on `rev`, because the stream's consumer changes `rev` when it copies the
-    // retirement onto the product.
+    // The condition is not on `rev`. The stream's consumer increases `rev` when, after the
+    // retirement, it copies the availability onto the product.
     let seen = Condition::Has("retired").and(Condition::version(retired.meta.version));
     let stock = Change::<Stock>::visible(at)
         .or_create(born, at)
@@ -112,15 +147,12 @@ pub fn revive(
         .set("available", available)?
         .set("sellable", true)?
         .set("product_born", born)?;
-    let transaction = Transaction::new(&REVIVE)
-        .action(ProductAction::Product, Guarded::update(key(&product.id)?, change, seen))
-        .action(ProductAction::Stock, Guarded::modify(stock_key(&product.id)?, stock));
-    with_nodes(transaction, nodes)
+    Ok([Guarded::update(key(&product.id)?, change, seen), Guarded::modify(stock_key(&product.id)?, stock)])
 }
 
 /// Adds the puts of category nodes. Every writer writes the same node, so the puts need no
 /// condition.
-fn with_nodes(
+pub(crate) fn with_nodes(
     mut transaction: Transaction<ProductAction>,
     nodes: &[Stored<CategoryNode>],
 ) -> Result<Transaction<ProductAction>, EncodeError> {
@@ -130,12 +162,12 @@ fn with_nodes(
     Ok(transaction)
 }
 
-/// The number of items that a product page shows: `PRODUCT` and, below it, `CATEGORIES`, `SALES`,
-/// `STATS` and `STOCK`.
-const PAGE_ITEMS: usize = 5;
+/// The maximum number of items that a product page shows: `PRODUCT` and, below it, `CATEGORIES`,
+/// `SALES`, `STATS`, `STOCK` and the variants.
+const PAGE_ITEMS: usize = 5 + MAX_VARIANTS as usize;
 
-/// Reads all items of a product page: summary, further categories, sales, statistics and stock. The
-/// result includes retired products.
+/// Reads all items of a product page: summary, further categories, sales, statistics, stock and
+/// variants. The product may be retired.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -159,7 +191,7 @@ pub fn many<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet
     Ok(BatchGet::new(&MANY, ids.into_iter().map(key).collect::<Result<_, _>>()?))
 }
 
-/// Changes a product of the catalogue that is at `version`, and returns the product.
+/// Changes a product and returns it, on the condition that it is in the catalogue and at `version`.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -168,19 +200,26 @@ pub fn update(id: &ProductId, change: Change<Product>, version: u64) -> Result<S
     Ok(Single::new(&UPDATE, Guarded::update(key(id)?, change, condition)))
 }
 
-/// Takes a product out of the catalogue.
+/// Takes a product out of the catalogue. DynamoDB refuses the write for a variant
+/// ([`crate::variant::retire`]) and for a parent of variants.
 ///
 /// # Errors
 /// [`EncodeError`].
 pub fn retire(id: &ProductId, version: u64, at: Instant) -> Result<Transaction<ProductAction>, EncodeError> {
+    let childless = Condition::Lacks("variants").or(Condition::Is("variants", number(0)));
+    let able = Condition::version(version).and(Condition::Lacks("parent")).and(childless);
+    let [product, stock] = retired_items(id, able, at)?;
+    Ok(Transaction::new(&RETIRE).action(ProductAction::Product, product).action(ProductAction::Stock, stock))
+}
+
+/// Returns the writes that retire a product and its stock, on a condition on the product.
+pub(crate) fn retired_items(id: &ProductId, able: Condition, at: Instant) -> Result<[Guarded; 2], EncodeError> {
     let change = Change::<Product>::visible(at).leave(GSI2).set("retired", true)?;
     let stock = Change::<Stock>::visible(at).set("sellable", false)?;
-    Ok(Transaction::new(&RETIRE)
-        .action(
-            ProductAction::Product,
-            Guarded::update(key(id)?, change, in_catalogue().and(Condition::version(version))),
-        )
-        .action(ProductAction::Stock, Guarded::update(stock_key(id)?, stock, Condition::Exists)))
+    Ok([
+        Guarded::update(key(id)?, change, in_catalogue().and(able)),
+        Guarded::update(stock_key(id)?, stock, Condition::Exists),
+    ])
 }
 
 /// Reads the product, then its content. The caller needs the product, because the content of a
@@ -207,9 +246,9 @@ pub fn create_content(
         .optional(ProductAction::Object, note.map(media::settled).transpose()?))
 }
 
-/// Replaces a product's content that is at `version`. `note` is the note of the newly referenced
+/// Replaces a product's content if it is at `version`. `note` is the note of the newly referenced
 /// object. `before` is a new note for the previously referenced object. Without `before`, DynamoDB
-/// refuses the write if the content references an object.
+/// refuses the write if the stored content references an object.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -223,8 +262,9 @@ pub fn replace_content(
     let id = &content.product_id;
     let change = Change::<ProductContent>::visible(at).text(&content.text)?.file(&content.file)?;
     let seen = Condition::version(version);
-    // The version determines the object that the content references, so with `before` the version
-    // is enough. Without `before`, the content must not reference an object.
+    // The version determines the object that the stored content references. So with `before`, the
+    // condition on the version is enough. Without `before`, the stored content must not reference
+    // an object.
     let seen = if before.is_some() { seen } else { seen.and(Condition::Lacks("file")) };
     let mut transaction = Transaction::new(&PUT_CONTENT)
         .action(ProductAction::Content, Guarded::update(content_key(id)?, change, seen))

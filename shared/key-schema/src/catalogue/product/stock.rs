@@ -25,14 +25,14 @@ entity! {
         fixed {
             /// The id of the product.
             product_id: ProductId,
-            /// The available pieces, never negative, because every write that takes pieces is
-            /// conditional. Only functions of [`crate::product`] change it.
+            /// The number of available pieces. It is never negative, because every write that takes
+            /// pieces is conditional. Only functions of [`crate::product`] change it.
             available: u64,
             /// Whether orders may take pieces from the stock. It is false while the product is
             /// retired.
             sellable: bool,
-            /// The `born` of the product to which the pieces belong. It is absent until the product
-            /// is revived.
+            /// The `born` of the product to which the pieces belong. Absent if the product was
+            /// never revived.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             product_born: Option<Born>,
         }
@@ -47,7 +47,7 @@ entity! {
 
 impl Stock {
     /// Returns whether the pieces belong to the incarnation of the product that began with `born`.
-    /// `born` is [`None`] for an order line of an earlier version.
+    /// `born` is [`None`] for an order line that an earlier release wrote.
     #[must_use]
     pub fn is_of(&self, born: Option<&Born>) -> bool {
         self.product_born.as_ref().is_none_or(|own| Some(own) == born)
@@ -130,7 +130,7 @@ impl Entity for Stock {
     }
 }
 
-/// Sets the stock of a product of the catalogue, and returns the stock.
+/// Sets the stock of a product in the catalogue, and returns the stock.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -139,9 +139,9 @@ pub fn set_stock(id: &ProductId, available: u64, at: Instant) -> Result<Single<S
     Ok(Single::new(&SET_STOCK, Guarded::update(stock_key(id)?, change, Condition::Is("sellable", value(true)?))))
 }
 
-/// Sets the stock to `available`. DynamoDB refuses the write if the stock has changed since `seen`
-/// was read. So no concurrent change is lost, and the response reports the stock right after this
-/// adjustment. `claim` is the idempotency record ([`crate::idempotency::claim`]).
+/// Sets the stock to `available`. DynamoDB refuses the write if the number of pieces is no longer
+/// that of `seen`. So no concurrent change is lost, and the response reports the stock right after
+/// this adjustment. `claim` is the idempotency record ([`crate::idempotency::claim`]).
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -10,9 +10,9 @@
 //! This entry copies all attributes that the list shows. Each transaction that writes the review
 //! also writes the whole entry, so the two never differ.
 //!
-//! An entry with only a reference to the review would avoid the copy's write when a review changes.
-//! But each page would then cost a read of every review on it. The list is public, and reads are
-//! far more frequent than changes. The key of an entry never changes, because it contains the
+//! If an entry had only a reference to the review, a change of the review would not write the
+//! entry. But each page would then cost a read of every review on it. The list is public, and reads
+//! are far more frequent than changes. The key of an entry never changes, because it contains the
 //! instant at which the review was first written.
 //!
 //! # Months without reviews
@@ -20,8 +20,8 @@
 //! One item per month notes that the month has reviews, so that a reader skips the other months. A
 //! request writes this note once, before the month's first review. A noted month without reviews
 //! costs one extra read. A missing note would hide the month's reviews, which is why the note is
-//! written first. All notes share a partition. It gets twelve items a year, and only pages that
-//! continue beyond their first month read it.
+//! written first. All notes share a partition. It gets twelve items a year, and a reader needs it
+//! only for a page that continues beyond its first month.
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -121,16 +121,16 @@ impl Month {
         Self::of_sort_key(&at.to_string())
     }
 
-    /// Returns the month in which the next page continues. The end of a page is either an entry's
-    /// sort key, or a month's text if the page contains the rest of that month.
+    /// Returns the month in which the next page continues. `sort_key` marks the end of a page. It
+    /// is the sort key of the page's last entry, or the text of a month that the page completes.
     #[must_use]
     pub fn of_sort_key(sort_key: &str) -> Self {
         // The text of an instant starts with its month.
         Self(sort_key.chars().take(7).collect())
     }
 
-    /// Returns the month's text. As a sort key it marks the end of a page that contains the rest of
-    /// the month.
+    /// Returns the month's text. As a sort key, the text marks the end of a page that completes the
+    /// month.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

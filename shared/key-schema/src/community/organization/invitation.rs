@@ -10,16 +10,16 @@
 //! - A customer has a membership or an invitation, never both. The transaction that writes one of
 //!   them removes the other, or checks that it does not exist. So a removed member cannot return by
 //!   an old invitation.
-//! - An invitation is accepted once, unchanged, and before it expires, while its inviter is an
-//!   admin. If the inviter stops being an admin, the invitation is void for ever, because the
-//!   membership of a former admin gets another birth mark.
+//! - An invitation can be accepted only once, unchanged and before it expires, and only while its
+//!   inviter is an admin. If the inviter stops being an admin, the invitation is void for ever,
+//!   because the inviter's membership then gets another birth mark.
 //! - An organization has at most [`MAX_OF_ORGANIZATION`] open invitations. The function counts them
 //!   with a strong read. Before that read, it reads the head's `invited`, the number of invitations
 //!   ever made. DynamoDB refuses a new invitation if `invited` has changed since. So the count is
 //!   still right when the new invitation is written. An invitation that ends or becomes void only
 //!   makes room, so it does not change `invited`.
-//! - A customer has at most [`MAX_OF_CUSTOMER`] open invitations, however many organizations an
-//!   attacker founds. The item [`Invitations`] in the customer's partition lists these invitations.
+//! - A customer has at most [`MAX_OF_CUSTOMER`] open invitations, even if an attacker creates many
+//!   organizations. The item [`Invitations`] in the customer's partition lists these invitations.
 //!   Each transaction that makes or ends an invitation also writes this item, on the condition that
 //!   the item is unchanged.
 //! - An inviter has at most [`MAX_OF_INVITER`] open invitations to the same customer. So one
@@ -31,8 +31,8 @@
 //! # Erasure
 //!
 //! [`Invitations`] lists every open invitation of a customer, so an erasure finds them with a
-//! strong read. An invitation requires the customer's profile, so the customer gets no invitation
-//! after the erasure.
+//! strong read. The condition of a new invitation is that the customer has a profile, so the
+//! customer gets no invitation after the erasure.
 //!
 //! An invitation keeps its inviter's id until it ends, also after the inviter's erasure. After that
 //! erasure it cannot be accepted, because the inviter's membership no longer exists.
@@ -77,20 +77,20 @@ entity! {
             id: OrganizationId,
             /// The invited customer.
             customer_id: CustomerId,
-            /// The name of the organization when the invitation was made. The customer cannot read
-            /// the organization.
+            /// The name of the organization when the invitation was made. The invitation has the
+            /// name, because the customer cannot read the organization.
             title: String,
             /// The role of the future member.
             role: Role,
             /// The team of the future member, if any.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             team: Option<TeamId>,
-            /// The admin who made or renewed the invitation. Invitations of earlier versions have
-            /// none.
+            /// The admin who made or renewed the invitation. Invitations of earlier releases have
+            /// no inviter.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             inviter: Option<CustomerId>,
-            /// The birth mark of the inviter's membership. Invitations of earlier versions have
-            /// none. They are valid again when the inviter becomes an admin again.
+            /// The birth mark of the inviter's membership. Invitations of earlier releases have no
+            /// birth mark. They are valid again when the inviter becomes an admin again.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             inviter_born: Option<Born>,
             /// When the invitation expires, which is also its time to live.
@@ -168,14 +168,14 @@ impl OpenInvitation {
 }
 
 impl Invitations {
-    /// Returns whether another organization can invite the customer. An organization that has
-    /// invited the customer already can renew its invitation.
+    /// Returns whether this organization can invite the customer. An earlier invitation by the same
+    /// organization does not count, because the new one replaces it.
     #[must_use]
     pub fn has_room(&self, organization: &OrganizationId, now: Instant) -> bool {
         self.others(organization, now).count() < MAX_OF_CUSTOMER
     }
 
-    /// Returns whether this inviter can invite the customer to another organization.
+    /// Returns whether this inviter can invite the customer to this organization.
     #[must_use]
     pub fn has_room_for(&self, inviter: &CustomerId, organization: &OrganizationId, now: Instant) -> bool {
         let inviter = hash("inviter", inviter.as_str());

@@ -1,9 +1,10 @@
 //! Organizations with their teams and members, and the list of a customer's memberships.
 //!
 //! The partition `ORG#<organization>` holds, in this byte order, `INVITATION#<customer>`
-//! ([`invitation`]), `MEMBER#<customer>`, `ORG` and `TEAM#<team>`. The head sorts before its teams,
-//! at most [`MAX_TEAMS`]. So one Query from `ORG` to `TEAM$` reads an organization with all its
-//! teams. An organization may have any number of members, and their items sort outside that range.
+//! ([`invitation`]), `MEMBER#<customer>`, `ORG` and `TEAM#<team>`. The head sorts directly before
+//! its teams, of which there are at most [`MAX_TEAMS`]. So one Query from `ORG` to `TEAM$` reads an
+//! organization with all its teams. An organization may have any number of members, and their items
+//! sort outside that range.
 //! Each membership also has a key in an index by customer, which lists a customer's memberships.
 //!
 //! # Guarantees of the conditions
@@ -15,8 +16,8 @@
 //! - The head has the numbers of teams and admins. A transaction that adds or removes a team or an
 //!   admin also changes the number. There are never more than [`MAX_TEAMS`] teams. No request by a
 //!   member or by staff removes the last admin, as long as that admin has a profile.
-//! - A team counts its members, and only an empty team can be deleted. So no member is in a team
-//!   that does not exist.
+//! - The item of a team has the number of its members, and only an empty team can be deleted. So no
+//!   member is in a team that does not exist.
 //! - A member has a profile at the moment when the membership is created or changed. The same holds
 //!   for a customer who creates or changes an organization.
 //!
@@ -57,8 +58,8 @@ pub use write::{
 };
 pub(crate) use write::{admin_check, member_check};
 
-/// The maximum number of teams of an organization. One Query reads them with the head, far below
-/// its limit of 1 MB.
+/// The maximum number of teams of an organization. One Query reads them with the head, and the
+/// result is far below the limit of 1 MB for a Query.
 pub const MAX_TEAMS: usize = 100;
 
 /// The role of a member.
@@ -125,7 +126,7 @@ entity! {
     }
 }
 
-/// Items of earlier versions have no count of invitations.
+/// Items of earlier releases have no count of invitations.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 const fn is_zero(count: &u64) -> bool {
     *count == 0

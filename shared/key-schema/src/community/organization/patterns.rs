@@ -13,7 +13,7 @@ patterns! {
         key: "PK = ORG#<id>, SK = ORG and MEMBER#<customer>; PK = CUSTOMER#<customer>, SK = \
             PROFILE (check); PK = QUOTA#<hash of the customer>, SK = DAY#<day>",
         requires: "the organization does not exist; the customer exists and has created fewer \
-            organizations on the day than the quota; ADD organizations",
+            organizations on the day than the quota; ADD 1 to the quota's counter",
         callers: "owner",
     }
     GET {
@@ -49,8 +49,8 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = ORG#<id>, SK = TEAM#<team> and ORG; SK = MEMBER#<caller>, PK = \
             CUSTOMER#<caller>, SK = PROFILE (checks)",
-        requires: "the team does not exist; the organization has room; the caller is an admin with \
-            a profile; ADD teams",
+        requires: "the team does not exist; the organization has room for another team; the caller \
+            is an admin with a profile; ADD teams",
         callers: "owner",
     }
     CHANGE_TEAM {
@@ -129,7 +129,8 @@ patterns! {
         request: GetItem,
         key: "PK = ORG#<id>, SK = MEMBER#<customer>",
         returns: "the membership",
-        consistency: Consistency::Strong("the counts change by the stored membership"),
+        consistency: Consistency::Strong("the role and team of the stored membership decide which \
+            counts change"),
         callers: "owner",
     }
     ERASE_MEMBER {
@@ -137,12 +138,13 @@ patterns! {
         purpose: "End a membership of an erased customer",
         request: TransactWriteItems,
         key: "PK = ORG#<id>, SK = MEMBER#<customer>, ORG and TEAM#<team>",
-        requires: "the membership is unchanged; ADD to the counts, whether or not an admin remains",
+        requires: "the membership is unchanged (another admin need not remain); ADD to the counts",
         callers: "owner",
     }
     HEAD_ONLY {
         id: "organizations.head",
-        purpose: "Check that an organization without members exists",
+        purpose: "Check that an organization exists, if its list of members or invitations is \
+            empty",
         request: GetItem,
         key: "PK = ORG#<id>, SK = ORG",
         returns: "the organization",

@@ -47,7 +47,7 @@ pub fn create(
     })
 }
 
-/// Renames an organization that is at `version`.
+/// Renames an organization if it is at `version`.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -83,7 +83,7 @@ pub fn create_team(
     authority.checked(transaction, id, None)
 }
 
-/// Renames a team that is at `version`.
+/// Renames a team if it is at `version`.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -100,7 +100,7 @@ pub fn change_team(
     authority.checked(Transaction::new(&CHANGE_TEAM).action(OrganizationAction::Team, update), id, None)
 }
 
-/// Deletes a team that is at `version` and has no members.
+/// Deletes a team if it is at `version` and has no members.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -147,9 +147,9 @@ pub fn put_member(
             }
             Guarded::put(new, unchanged)?
         }
-        // Callers cannot make themselves members. This condition requires an admin's membership
-        // that does not exist, so DynamoDB always refuses the write. If the caller became an admin
-        // after the read, a retry reads the new membership.
+        // Callers cannot make themselves members. This condition requires that the membership does
+        // not exist and that its role is admin, so DynamoDB always refuses the write. If the caller
+        // became an admin after the read, a retry reads the new membership.
         None if authority.is(customer_id) => Guarded::put(new, Condition::NotExists.and(is_admin()?))?,
         None => Guarded::put(new, Condition::NotExists)?,
     };
@@ -205,7 +205,7 @@ pub fn erase_member(old: &Stored<Member>) -> Result<Transaction<OrganizationActi
 }
 
 /// Ends the membership of a customer who is erased or is being erased, even the membership of the
-/// last admin. Such an admin cannot appoint another admin. Only staff use this function.
+/// last admin. An erased admin cannot appoint a successor. Only staff use this function.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -228,8 +228,8 @@ fn end_anyway(
     count_members(transaction, id, team.as_ref(), None)
 }
 
-/// Adds an admin to the head's count, or removes one if another remains. Returns [`None`] if the
-/// change of role does not change the count.
+/// Adds 1 to the organization's number of admins, or subtracts 1 if another admin remains. Returns
+/// [`None`] if the change of role does not change the count.
 fn count_admins(
     id: &OrganizationId,
     before: Option<Role>,
@@ -268,8 +268,8 @@ pub(super) fn count_members(
     Ok(transaction)
 }
 
-/// Returns the condition that an item is unchanged since it was read. A deleted and recreated item
-/// restarts its `rev`, so the condition includes `born`.
+/// Returns the condition that an item is unchanged since it was read. The `rev` of an item that is
+/// deleted and created again starts anew, so the condition includes `born`.
 pub(super) fn is<T>(item: &Stored<T>) -> Result<Condition, EncodeError> {
     Ok(Condition::Is("rev", number(item.meta.rev)).and(Condition::Is("born", value(&item.meta.born)?)))
 }
@@ -278,7 +278,7 @@ pub(super) fn is_admin() -> Result<Condition, EncodeError> {
     Ok(Condition::Is("role", value(Role::Admin)?))
 }
 
-/// Returns the check that a customer is an admin, for the transaction that needs an admin.
+/// Returns the check that a customer is an admin, for a transaction that only an admin may make.
 pub(crate) fn admin_check(id: &OrganizationId, customer: &CustomerId) -> Result<Guarded, EncodeError> {
     Ok(Guarded::check(member_key(id, customer)?, is_admin()?))
 }
@@ -290,8 +290,8 @@ pub(crate) fn member_check(id: &OrganizationId, customer: &CustomerId) -> Result
 
 impl Authority<'_> {
     /// Adds the checks that the caller is an admin and has a profile. `target` is the customer
-    /// whose membership the transaction writes. If that is the caller, no check is added, because
-    /// DynamoDB takes only one action per item.
+    /// whose membership the transaction writes. If that customer is the caller, no check is added,
+    /// because DynamoDB takes only one action per item.
     pub(super) fn checked(
         self,
         transaction: Transaction<OrganizationAction>,

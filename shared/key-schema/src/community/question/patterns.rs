@@ -12,9 +12,9 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = QUESTION#<id>, SK = QUESTION; PK = CUSTOMER#<customer>, SK = \
             QUESTION#<complement of created_at>#<id>; SK = PROFILE (check); PK = QUOTA#<hash of \
-            the customer>, SK = DAY#<day>; PK = IDEMPOTENCY#<caller>#<key> with one",
-        requires: "does not exist; the customer exists; fewer questions on the day than the quota; \
-            ADD questions; the key is new",
+            the customer>, SK = DAY#<day>; PK = IDEMPOTENCY#<caller>#<key> where there is a key",
+        requires: "the question does not exist; the customer exists and has asked fewer questions \
+            on the day than the quota; ADD 1 to the quota's counter; the idempotency key is new",
         callers: "owner",
     }
     EDIT {
@@ -31,9 +31,11 @@ patterns! {
         purpose: "Answer a question",
         request: TransactWriteItems,
         key: "PK = QUESTION#<id>, SK = ANSWER#<answer>, QUESTION; PK = CUSTOMER#<customer>, SK = \
-            QUESTION#<complement of created_at>#<id>; PK = IDEMPOTENCY#<caller>#<key> with one",
-        requires: "the question and its copy exist and have room for an answer; ADD 1, SET \
-            answered; the answer and the key are new",
+            QUESTION#<complement of created_at>#<id>; PK = IDEMPOTENCY#<caller>#<key> where there \
+            is a key",
+        requires: "the question and its copy exist and have room for an answer; ADD 1 to the \
+            number of answers, SET the status to answered; the answer and the idempotency key are \
+            new",
         callers: "staff",
     }
     GET {

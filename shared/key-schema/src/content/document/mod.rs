@@ -14,18 +14,19 @@
 //! - `VERSION#<number>`, one item per version: its manifest, author, time and note.
 //!
 //! The owner and each editor also have an item `DOCUMENT#<document>#<role>` in their own partition.
-//! The transaction that makes a customer owner or editor writes this item. The transaction that
-//! ends the role removes it. An erasure finds a customer's documents through these items, with a
+//! The transaction that gives a customer the role also writes this item. The transaction that ends
+//! the role removes it. An erasure finds a customer's documents through these items, with a
 //! strong read.
 //!
 //! A change of one section writes one new item of that section. The other sections stay untouched,
 //! because the next manifest repeats their numbers. Only the head says which version is current. So
 //! one conditional write publishes a draft of many sections, and readers see all of it or nothing.
 //!
-//! One conditional write also discards a draft. Its texts can be too large for one transaction. So
-//! the head keeps the names of their sections, and several transactions remove the texts
-//! ([`discard_texts`]). A sparse index lists the documents with such texts, and the deleted ones
-//! ([`removals`]). The janitor finishes the removals that no client repeats.
+//! One conditional write also discards a draft. The texts of the draft can be too large for one
+//! transaction to remove. So the head keeps the names of their sections, and several transactions
+//! remove the texts ([`discard_texts`]). A sparse index lists the documents that still have such
+//! texts, and the documents that are being deleted ([`removals`]). The janitor finishes a failed
+//! removal that no client repeats.
 //!
 //! # Why the newest texts have no second copy
 //!
@@ -45,9 +46,10 @@
 //! ([`Right::Member`]). An admin of the organization may do everything. Another condition on the
 //! membership checks this ([`Right::Admin`]).
 //!
-//! So the end of a membership ends the customer's rights in all documents at once, without a write
-//! to any document. The heads keep the roles. A customer who becomes a member again has the same
-//! roles, unless an admin has removed them.
+//! So the end of a membership ends the customer's rights in all documents of the organization at
+//! once, without a write to any document. Only one right remains: an editor can give up the role.
+//! The heads keep the roles. A customer who becomes a member again has the same roles, except those
+//! that were removed meanwhile.
 //!
 //! A customer needs a profile to become owner or editor. A member of staff may create a document
 //! without having a profile. An erasure removes the customer from all heads, and with that the
@@ -83,8 +85,8 @@ use crate::request::{BatchGet, Get, Query, Range};
 
 pub use patterns::*;
 pub use removal::{
-    DISCARDED_AT_ONCE, REMOVAL_SHARDS, Removal, RemovalIndexKey, delete, discard_texts, removals, retire,
-    retire_shared, sweep_texts, sweep_versions,
+    REMOVAL_SHARDS, REMOVED_AT_ONCE, Removal, RemovalIndexKey, delete, discard_texts, removals, retire, retire_shared,
+    sweep_texts, sweep_versions,
 };
 pub use roles::{CustomerDocument, Tie, add_editor, forget, release, remove_editor};
 pub use write::{Edit, Right, begin_draft, create, discard_draft, publish, put_section, restore};
@@ -128,18 +130,18 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             organization_id: Option<OrganizationId>,
             /// The customers who may edit the document besides its owner. DynamoDB has no empty
-            /// set, so the attribute is absent without editors.
+            /// set, so without editors the attribute is absent.
             #[serde(skip_serializing_if = "BTreeSet::is_empty", default, with = "serde_dynamo::string_set")]
             editors: BTreeSet<CustomerId>,
             /// Whether the document is deleted. Its texts and versions are then being removed.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             deleting: bool,
-            /// The sections of a discarded draft whose texts are still being removed. Until then
-            /// the content does not change.
+            /// The sections of a discarded draft whose texts are still being removed. Until the
+            /// texts are removed, DynamoDB refuses every change of the content.
             #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
             discarded: BTreeSet<SectionName>,
-            /// When the removal of the document or of the draft began, while it lasts. Part of the
-            /// key in the janitor's list.
+            /// When the removal of the document or of the draft's texts began. Absent if no removal
+            /// is in progress. Part of the key in the janitor's list.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             removing_since: Option<Instant>,
         }
@@ -171,7 +173,7 @@ impl Document {
     }
 
     /// Returns whether the head names a customer as owner or editor. In an organization's document
-    /// that is a right only together with a membership.
+    /// the role gives rights only together with a membership.
     #[must_use]
     pub fn is_editor(&self, customer: &CustomerId) -> bool {
         self.is_owner(customer) || self.editors.contains(customer)
@@ -191,8 +193,8 @@ impl Entity for Document {
 }
 
 entity! {
-    /// The text of a section from a version on. A published text never changes. Each change of a
-    /// draft overwrites the draft's text.
+    /// The text of a section from a version on. A published text never changes. A change of the
+    /// section in a draft overwrites the section's text in that draft.
     DocumentSection = "DocumentSection" {
         fixed {
             /// The document's id.
@@ -276,7 +278,8 @@ fn version_key(id: &DocumentId, number: u64) -> Result<Key, KeyError> {
 /// An action of a document transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentAction {
-    /// The head is missing or at another version, or the author may not write it.
+    /// The head is missing, or at another version than the author has read, or the author may not
+    /// write it.
     Document,
     /// The author is not a member of the organization.
     Member,
@@ -325,7 +328,8 @@ pub fn standing(organization: &OrganizationId, customer: &CustomerId) -> Result<
     Ok(Get::new(&STANDING, organization::member_key(organization, customer)?))
 }
 
-/// Reads the texts that a manifest names, in its order, and then a membership if one is given.
+/// Reads the texts that a manifest names, in the manifest's order, and then a membership if one is
+/// given.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -13,9 +13,9 @@ patterns! {
         key: "PK = DOC#<id>, SK = DOC, VERSION#<1> and SECTION#<name>#<1>; PK = CUSTOMER#<caller>, \
             SK = DOCUMENT#<id>#owner and PROFILE (check); PK = ORG#<organization>, SK = \
             MEMBER#<caller> or ORG (check); PK = QUOTA#<hash of the caller>, SK = DAY#<day>",
-        requires: "the document does not exist; its creator exists and is a member of the \
-            organization; a customer created fewer documents on the day than the quota; ADD \
-            documents",
+        requires: "the document does not exist; a customer who creates it exists, is a member of \
+            the organization and has created fewer documents on the day than the quota; ADD 1 to \
+            the quota's counter",
         callers: "owner",
     }
     GET {
@@ -83,8 +83,8 @@ patterns! {
         key: "PK = DOC#<id>, SK = DOC, SECTION#<name>#<next> and, without a draft, VERSION#<next>; \
             PK = ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE \
             (checks)",
-        requires: "version = the If-Match; the caller is the owner or an editor and still a \
-            member, or an admin with a profile",
+        requires: "version = the If-Match; the caller is the owner or an editor (and still a \
+            member), or an admin with a profile",
         callers: "owner",
     }
     BEGIN_DRAFT {
@@ -93,8 +93,8 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = DOC#<id>, SK = DOC; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = \
             CUSTOMER#<caller>, SK = PROFILE (checks)",
-        requires: "version = the If-Match; the caller is the owner or an editor and still a \
-            member, or an admin with a profile",
+        requires: "version = the If-Match; the caller is the owner or an editor (and still a \
+            member), or an admin with a profile",
         callers: "owner",
     }
     DISCARD_DRAFT {
@@ -103,8 +103,8 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = DOC#<id>, SK = DOC; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = \
             CUSTOMER#<caller>, SK = PROFILE (checks)",
-        requires: "version = the If-Match; the caller is the owner or an editor and still a \
-            member, or an admin with a profile",
+        requires: "version = the If-Match; the caller is the owner or an editor (and still a \
+            member), or an admin with a profile",
         callers: "owner",
     }
     DISCARD_TEXTS {
@@ -117,12 +117,12 @@ patterns! {
     }
     PUBLISH {
         id: "documents.publish",
-        purpose: "Make the draft current",
+        purpose: "Publish the draft as the current version",
         request: TransactWriteItems,
         key: "PK = DOC#<id>, SK = DOC and VERSION#<next>; PK = ORG#<organization>, SK = \
             MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)",
-        requires: "version = the If-Match; the caller is the owner or an editor and still a \
-            member, or an admin with a profile",
+        requires: "version = the If-Match; the caller is the owner or an editor (and still a \
+            member), or an admin with a profile",
         callers: "owner",
     }
     RESTORE {
@@ -131,8 +131,8 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = DOC#<id>, SK = DOC and VERSION#<next>; PK = ORG#<organization>, SK = \
             MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE (checks)",
-        requires: "version = the If-Match; the caller is the owner or an editor and still a \
-            member, or an admin with a profile",
+        requires: "version = the If-Match; the caller is the owner or an editor (and still a \
+            member), or an admin with a profile",
         callers: "owner",
     }
     ADD_EDITOR {
@@ -142,8 +142,9 @@ patterns! {
         key: "PK = DOC#<id>, SK = DOC; PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#editor and \
             PROFILE (check); PK = ORG#<organization>, SK = MEMBER#<caller> and MEMBER#<customer>, \
             PK = CUSTOMER#<caller>, SK = PROFILE (checks)",
-        requires: "the caller is the owner and still a member, or an admin with a profile; the set \
-            has room or has the customer; the customer exists and is a member; ADD editors",
+        requires: "the caller is the owner (and still a member), or an admin with a profile; the \
+            document has room for another editor or has this editor already; the customer exists \
+            and is a member; ADD editors",
         callers: "owner",
     }
     REMOVE_EDITOR {
@@ -153,8 +154,8 @@ patterns! {
         key: "PK = DOC#<id>, SK = DOC; PK = CUSTOMER#<customer>, SK = DOCUMENT#<id>#editor; PK = \
             ORG#<organization>, SK = MEMBER#<caller>, PK = CUSTOMER#<caller>, SK = PROFILE \
             (checks)",
-        requires: "the caller is the owner or this editor and still a member, or an admin with a \
-            profile; DELETE editors",
+        requires: "the caller is this editor, or the owner (and still a member), or an admin with \
+            a profile; DELETE editors",
         callers: "owner",
     }
     RETIRE {
@@ -172,8 +173,8 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = DOC#<id>, SK = DOC; PK = ORG#<organization>, SK = MEMBER#<caller>, PK = \
             CUSTOMER#<caller>, SK = PROFILE (checks)",
-        requires: "version = the If-Match; the caller is the owner and still a member, or an admin \
-            with a profile",
+        requires: "version = the If-Match; the caller is the owner (and still a member), or an \
+            admin with a profile",
         callers: "owner",
     }
     HISTORY {
@@ -188,9 +189,9 @@ patterns! {
     SWEEP {
         id: "documents.sweep",
         purpose: "Remove the texts and versions of a deleted document",
-        request: BatchWriteItem,
-        key: "PK = DOC#<id>, SK = SECTION#<name>#<version> or VERSION#<number>, for each",
-        requires: "no condition",
+        request: TransactWriteItems,
+        key: "PK = DOC#<id>, SK = DOC (check), SECTION#<name>#<version> or VERSION#<number>",
+        requires: "the document is being deleted, and its born is unchanged",
         callers: "owner",
     }
     DELETE {
@@ -207,7 +208,7 @@ patterns! {
         purpose: "Find the documents with unfinished removals",
         request: ShardedQuery on GSI1,
         key: "GSI1PK = REMOVALS#<shard>, GSI1SK up to <since>",
-        returns: "ids, the longest unfinished first",
+        returns: "ids, the oldest removal first",
         consistency: Consistency::Eventual,
         callers: "system",
     }
@@ -216,7 +217,7 @@ patterns! {
         purpose: "Find the documents of an erased customer",
         request: Query,
         key: "PK = CUSTOMER#<customer>, SK under DOCUMENT#",
-        returns: "the customer's role items, as owner or editor",
+        returns: "the items of the customer's roles as owner or editor",
         consistency: Consistency::Strong("a missed document would outlive its owner"),
         callers: "owner",
     }

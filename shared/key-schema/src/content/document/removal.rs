@@ -1,5 +1,5 @@
 //! Requests that remove a document, or the texts of a discarded draft. The first request hides the
-//! document or the draft, the others delete items.
+//! document or the draft. The other requests delete items.
 
 use item_model::prelude::*;
 use serde::Deserialize;
@@ -18,19 +18,17 @@ use crate::id::{CustomerId, DocumentId, SectionName};
 use crate::index::GSI1;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
-use crate::key::{IndexKey, KeyError, PartitionKey, SortKey};
-use crate::request::{
-    BatchWrite, BatchWriteAction, Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Single, Transaction,
-};
+use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
+use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Single, Transaction};
 use crate::shard::Shards;
 
 /// The shards of the list of unfinished removals.
 pub const REMOVAL_SHARDS: Shards = Shards(4);
-/// The texts of a discarded draft that one transaction removes, 1 MB at most. DynamoDB refuses more
-/// than 4 MB.
-pub const DISCARDED_AT_ONCE: usize = 10;
+/// The number of texts that one transaction removes. Together they have 1 MB at most. DynamoDB
+/// refuses a transaction of more than 4 MB.
+pub const REMOVED_AT_ONCE: usize = 10;
 
-/// The key of a document in the list of unfinished removals, the longest unfinished first.
+/// The key of a document in the list of unfinished removals, which begins with the oldest removal.
 #[derive(Debug, Clone, Copy)]
 pub struct RemovalIndexKey<'a> {
     /// When the removal began.
@@ -74,8 +72,8 @@ pub struct Removal {
 
 view!(Removal of Document);
 
-/// Lists the documents whose removal, or whose draft's removal, began up to `before` and is not
-/// finished.
+/// Lists the documents with an unfinished removal that began at `before` or earlier. The removal is
+/// of the document itself or of a discarded draft.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -85,12 +83,13 @@ pub fn removals(before: Instant) -> Result<Query<Removal>, KeyError> {
 }
 
 /// Removes the next texts of a discarded draft, and their names from the head. `head` is the head
-/// that was read. A refusal means that another request changed it, such as another worker.
+/// that was read. A refusal means that another request, for example a request of another worker,
+/// has changed the head.
 ///
 /// # Errors
 /// [`EncodeError`].
 pub fn discard_texts(head: &Stored<Document>) -> Result<Transaction<DocumentAction>, EncodeError> {
-    let rest: Vec<&SectionName> = head.discarded.iter().skip(DISCARDED_AT_ONCE).collect();
+    let rest: Vec<&SectionName> = head.discarded.iter().skip(REMOVED_AT_ONCE).collect();
     let change = Change::<Document>::copied();
     let change = if rest.is_empty() {
         change.leave(GSI1).set("discarded", None::<SectionName>)?.set("removing_since", None::<Instant>)?
@@ -100,15 +99,15 @@ pub fn discard_texts(head: &Stored<Document>) -> Result<Transaction<DocumentActi
     let unchanged = is(head)?.and(Condition::Is("rev", number(head.meta.rev)));
     let mut transaction = Transaction::new(&DISCARD_TEXTS)
         .action(DocumentAction::Document, Guarded::update(key(&head.id)?, change, unchanged));
-    for name in head.discarded.iter().take(DISCARDED_AT_ONCE) {
+    for name in head.discarded.iter().take(REMOVED_AT_ONCE) {
         let delete = Guarded::remove(section_key(&head.id, name, head.next())?);
         transaction = transaction.action(DocumentAction::Section, delete);
     }
     Ok(transaction)
 }
 
-/// Marks a document that is at `version` as being deleted, so that no reader sees it any more. The
-/// caller is staff, or the owner of a document without an organization. Returns the head.
+/// If a document is at `version`, marks it as being deleted, so that no reader sees it any more.
+/// The caller is staff, or the owner of a document without an organization. Returns the head.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -145,47 +144,62 @@ pub fn retire_shared(
 
 /// Removes the texts that were written in these versions of a deleted document, or in its draft or
 /// a discarded draft. The texts must be removed before the versions, because the versions name
-/// them.
+/// them. A refusal means that the deletion is complete, and the id may be in use again.
 ///
 /// # Errors
-/// [`KeyError`].
-pub fn sweep_texts(document: &Document, versions: &[Stored<DocumentVersion>]) -> Result<BatchWrite, KeyError> {
-    let id = &document.id;
-    let mut writes = Vec::new();
+/// [`EncodeError`].
+pub fn sweep_texts(
+    head: &Stored<Document>,
+    versions: &[Stored<DocumentVersion>],
+) -> Result<Vec<Transaction<DocumentAction>>, EncodeError> {
     let manifests = versions.iter().map(|version| (&version.sections, version.number));
-    let draft = document.draft.iter().map(|draft| (&draft.sections, document.next()));
-    for (sections, number) in manifests.chain(draft) {
-        for name in since(sections, number) {
-            writes.push(BatchWriteAction::Delete(section_key(id, name, number)?));
-        }
-    }
-    for name in &document.discarded {
-        writes.push(BatchWriteAction::Delete(section_key(id, name, document.next())?));
-    }
-    Ok(BatchWrite::new(&SWEEP, writes))
+    let draft = head.draft.iter().map(|draft| (&draft.sections, head.next()));
+    let written =
+        manifests.chain(draft).flat_map(|(sections, number)| since(sections, number).map(move |name| (name, number)));
+    let discarded = head.discarded.iter().map(|name| (name, head.next()));
+    let texts = written.chain(discarded).map(|(name, number)| section_key(&head.id, name, number));
+    sweep(head, texts.collect::<Result<_, _>>()?)
 }
 
-/// Removes versions of a deleted document.
+/// Removes versions of a deleted document. A refusal means the same as in [`sweep_texts`].
 ///
 /// # Errors
-/// [`KeyError`].
-pub fn sweep_versions(versions: &[Stored<DocumentVersion>]) -> Result<BatchWrite, KeyError> {
-    let delete =
-        |version: &Stored<DocumentVersion>| Ok(BatchWriteAction::Delete(version_key(&version.id, version.number)?));
-    Ok(BatchWrite::new(&SWEEP, versions.iter().map(delete).collect::<Result<_, KeyError>>()?))
+/// [`EncodeError`].
+pub fn sweep_versions(
+    head: &Stored<Document>,
+    versions: &[Stored<DocumentVersion>],
+) -> Result<Vec<Transaction<DocumentAction>>, EncodeError> {
+    sweep(head, versions.iter().map(|version| version_key(&head.id, version.number)).collect::<Result<_, _>>()?)
+}
+
+/// Removes items of a deleted document, on the condition that its head still exists. Without this
+/// condition, a slow worker could remove items of the next document under the same id.
+fn sweep(head: &Stored<Document>, keys: Vec<Key>) -> Result<Vec<Transaction<DocumentAction>>, EncodeError> {
+    let transaction = |keys: &[Key]| {
+        let check = Guarded::check(key(&head.id)?, deleted(head)?);
+        let transaction = Transaction::new(&SWEEP).action(DocumentAction::Document, check);
+        Ok(keys.iter().fold(transaction, |transaction, key| {
+            transaction.action(DocumentAction::Section, Guarded::remove(key.clone()))
+        }))
+    };
+    keys.chunks(REMOVED_AT_ONCE).map(transaction).collect()
+}
+
+fn deleted(head: &Stored<Document>) -> Result<Condition, EncodeError> {
+    Ok(is(head)?.and(Condition::Is("deleting", value(true)?)))
 }
 
 /// Removes the head of a deleted document, and so frees its id. The role items of its owner and
 /// editors are removed too.
 ///
-/// With the maximum number of editors, one transaction cannot hold all role items. Then the first
-/// transaction removes some role items, and the last transaction removes the other role items and
-/// the head.
+/// If the document has the maximum number of editors, one transaction cannot remove all role items.
+/// Then the first transaction removes some role items, and the last transaction removes the other
+/// role items and the head.
 ///
 /// # Errors
 /// [`EncodeError`].
 pub fn delete(head: &Stored<Document>) -> Result<Vec<Transaction<DocumentAction>>, EncodeError> {
-    let deleted = is(head)?.and(Condition::Is("deleting", value(true)?));
+    let deleted = deleted(head)?;
     let owner = head.owner_id.iter().map(|owner| (owner, Tie::Owner));
     let ties: Vec<_> = owner.chain(head.editors.iter().map(|editor| (editor, Tie::Editor))).collect();
     let (first, last) = ties.split_at(ties.len().saturating_sub(MAX_TRANSACTION_ACTIONS - 1));

@@ -114,7 +114,7 @@ pub fn add_editor(
 }
 
 /// Removes an editor from a document that was read. A caller who is neither staff nor an admin must
-/// be the owner or that editor.
+/// be the owner or that editor. The editor needs no membership, so former members can leave too.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -126,11 +126,11 @@ pub fn remove_editor(
     let role = if right.is(editor) { is_editor } else { is_owner };
     let condition = right.on_head(is_there().and(is(head)?), role)?;
     let change = Change::<Document>::copied().exclude("editors", editor.as_str());
-    right.checked(
-        Transaction::new(&REMOVE_EDITOR)
-            .action(DocumentAction::Document, Guarded::update(key(&head.id)?, change, condition))
-            .action(DocumentAction::Tie, untied(editor, &head.id, Tie::Editor)?),
-    )
+    let remove = Transaction::new(&REMOVE_EDITOR)
+        .action(DocumentAction::Document, Guarded::update(key(&head.id)?, change, condition))
+        .action(DocumentAction::Tie, untied(editor, &head.id, Tie::Editor)?);
+    let leaves = matches!(right, Right::Member(..)) && right.is(editor);
+    if leaves { Ok(remove) } else { right.checked(remove) }
 }
 
 /// Removes an erased customer, as owner or as editor, from a document that was read and that stays.
@@ -153,8 +153,8 @@ pub fn release(
         .action(DocumentAction::Tie, untied(customer, &head.id, tie)?))
 }
 
-/// Removes an erased customer's role item that leads to no document. DynamoDB refuses the write if
-/// the item was written again since the read.
+/// Removes an erased customer's role item that leads to no document. DynamoDB refuses the deletion
+/// if the item was created again after the read.
 ///
 /// # Errors
 /// [`EncodeError`].

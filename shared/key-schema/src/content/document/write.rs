@@ -1,5 +1,5 @@
-//! The right to write a document, and the requests that change its content. Each of them is
-//! conditional on the head that was read and on the author's right.
+//! The right to write a document, and the requests that change its content. Each of these requests
+//! is conditional on the head that was read and on the author's right.
 
 use item_model::prelude::*;
 
@@ -24,7 +24,7 @@ pub enum Right<'a> {
     /// Staff may write every document.
     Staff,
     /// A customer who must be the owner or an editor of a document without an organization. The
-    /// head's own condition checks that.
+    /// condition on the head checks that.
     Own(&'a CustomerId),
     /// A customer who must be the owner or an editor, and a member of the document's organization.
     /// Conditions on the head and on the membership check that.
@@ -105,7 +105,8 @@ impl Edit<'_> {
         pattern: &'static crate::pattern::Pattern,
         change: Change<Document>,
     ) -> Result<Transaction<DocumentAction>, EncodeError> {
-        // A new text could have the key of a discarded one that is still being removed.
+        // The head must list no discarded texts: a new text could have the key of a discarded text
+        // that is not removed yet.
         let condition = Condition::version(self.old.meta.version).and(is(self.old)?).and(Condition::Lacks("discarded"));
         let condition = self.right.on_head(condition, is_editor)?;
         let transaction = Transaction::new(pattern)
@@ -140,8 +141,8 @@ impl Edit<'_> {
     }
 }
 
-/// Returns the condition that the head is the incarnation that was read. A document that is deleted
-/// and created again restarts its `version`, so a `version` alone is not enough.
+/// Returns the condition that the document was not deleted and created again since the read. A new
+/// document starts with `version` 1 again, so a condition on `version` is not enough.
 pub(super) fn is(head: &Stored<Document>) -> Result<Condition, EncodeError> {
     Ok(Condition::Is("born", value(&head.meta.born)?))
 }

@@ -1,4 +1,5 @@
-//! The list of customers whose erasure has begun and is not finished. The janitor finishes them.
+//! The list of customers whose erasure has begun and is not finished. The janitor finishes these
+//! erasures.
 
 use item_model::prelude::*;
 use serde_dynamo::AttributeValue;
@@ -18,7 +19,7 @@ use crate::shard::Shards;
 /// The shards of the list.
 pub const ERASING_SHARDS: Shards = Shards(4);
 
-/// The key of a customer in the list, the longest unfinished erasure first.
+/// The key of a customer in the list, which begins with the oldest erasure.
 #[derive(Debug, Clone, Copy)]
 pub struct ErasingIndexKey<'a> {
     /// When the erasure began.
@@ -53,7 +54,7 @@ fn shard(shard: u32) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("ERASING", &[&shard])
 }
 
-/// Lists the customers whose erasure began up to `before` and is not finished.
+/// Lists the customers whose erasure began at `before` or earlier and is not finished.
 ///
 /// # Errors
 /// [`KeyError`].

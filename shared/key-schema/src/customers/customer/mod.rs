@@ -1,11 +1,11 @@
 //! Customers: profiles, unique names, and lists by tier.
 //!
-//! The partition `CUSTOMER#<id>` holds, in this byte order, `DOCUMENT#…`, `FOLLOWS#…`, `LIKE#…`,
-//! `ORDER#<order id>`, `PROFILE`, `QUESTION#<complement of time>#<id>` and `VERIFICATION`. Order
-//! ids grow with time, question keys shrink with time, and the profile is between them. So one
-//! Query backward from `PROFILE` reads the profile and the newest orders. One Query forward from it
-//! reads the profile and the newest questions. No other item may sort between `ORDER#` and
-//! `QUESTION$`.
+//! The partition `CUSTOMER#<id>` holds, in this byte order, `CUSTOMER#INVITATIONS`, `DOCUMENT#…`,
+//! `FOLLOWS#…`, `LIKE#…`, `OPEN`, `ORDER#<order id>`, `PROFILE`, `QUESTION#<complement of
+//! time>#<id>`, `SHIPTO#<order id>` and `VERIFICATION`. Order ids grow with time, question keys
+//! shrink with time, and the profile is between them. So one Query backward from `PROFILE` reads
+//! the profile and the newest orders. One Query forward from it reads the profile and the newest
+//! questions. No other item may sort between `ORDER#` and `QUESTION$`.
 
 mod erasing;
 mod patterns;
@@ -36,7 +36,8 @@ pub use erasing::*;
 pub use patterns::*;
 pub use requests::*;
 
-/// The maximum number of addresses of a customer. It keeps the profile far below DynamoDB's 400 KB.
+/// The maximum number of addresses of a customer. It keeps the profile far below DynamoDB's limit
+/// of 400 KB.
 pub const MAX_ADDRESSES: usize = 50;
 /// The number of orders in an overview.
 pub const OVERVIEW_ORDERS: usize = 20;
@@ -44,7 +45,7 @@ pub const OVERVIEW_ORDERS: usize = 20;
 pub const OVERVIEW_QUESTIONS: usize = 20;
 
 /// A customer's tier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
     /// The lowest tier, in which every customer begins.
@@ -127,8 +128,8 @@ entity! {
             /// changes only together with its claim ([`rename`]).
             email: Email,
             /// Whether the customer has verified the address, or staff have entered it as verified.
-            /// Only a verified address has a claim. Profiles of earlier versions lack this
-            /// attribute. They all have a claim, and count as verified.
+            /// Only a verified address has a claim. Profiles of earlier releases lack this
+            /// attribute. Each of their addresses has a claim and is taken as verified.
             #[serde(default = "verified_before")]
             email_verified: bool,
             /// The user name, unique in its folded form. It changes only together with its claim
@@ -141,11 +142,11 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             place: Option<Place>,
             /// When the erasure of the customer began, if it has begun. From then on no request
-            /// adds items to the customer ([`check`]), so the erasure ends.
+            /// adds items to the customer ([`check`]), so that the erasure can finish.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             erasing_since: Option<Instant>,
-            /// The number of shards by which the key of the tier's list is derived
-            /// ([`crate::lists`]).
+            /// The number of shards with which the customer's index key in the list of the tier is
+            /// computed ([`crate::lists`]).
             #[serde(skip_serializing_if = "lists::is_first", default = "lists::first")]
             list_shards: Shards,
         }
@@ -181,7 +182,7 @@ const fn verified_before() -> bool {
     true
 }
 
-/// The key of a customer in the list of a tier, oldest customer first.
+/// The key of a customer in the list of a tier, which begins with the oldest customer.
 #[derive(Debug, Clone, Copy)]
 pub struct TierIndexKey<'a> {
     /// The tier.
@@ -190,7 +191,7 @@ pub struct TierIndexKey<'a> {
     pub created_at: Instant,
     /// The customer's id.
     pub id: &'a CustomerId,
-    /// The number of shards by which the key is derived.
+    /// The number of shards with which the key is computed.
     pub shards: Shards,
 }
 
@@ -257,7 +258,7 @@ pub(crate) const fn stays() -> Condition {
 }
 
 /// A sentinel item that reserves a verified email address for one customer. Its key is the folded
-/// address, so two spellings conflict.
+/// address, so two spellings of an address conflict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmailClaim {
     /// The folded address.

@@ -11,9 +11,9 @@ patterns! {
         purpose: "Create a customer and claim the verified email and the user name",
         request: TransactWriteItems,
         key: "PK = CUSTOMER#<id>, SK = PROFILE; PK = EMAIL#<folded>; PK = USERNAME#<folded>; \
-            claims of earlier versions (check)",
-        requires: "the profile does not exist; no other customer has the names, also in the form of \
-            earlier versions; EMAIL#… only for a verified address",
+            claims of earlier releases (check)",
+        requires: "the profile does not exist; no other customer has the names, in the present \
+            form or in the form of earlier releases; only a verified address has an item EMAIL#…",
         callers: "owner",
     }
     GET {
@@ -27,7 +27,7 @@ patterns! {
     }
     EDIT {
         id: "customers.edit",
-        purpose: "Read a customer before changing unique names or erasing, and after a \
+        purpose: "Read a customer before a change of unique names or an erasure, and after a \
             verification",
         request: GetItem,
         key: "PK = CUSTOMER#<id>, SK = PROFILE",
@@ -46,12 +46,12 @@ patterns! {
     }
     RENAME {
         id: "customers.rename",
-        purpose: "Change email or user name with their claims",
+        purpose: "Change the email address or the user name, together with its claim",
         request: TransactWriteItems,
         key: "PK = CUSTOMER#<id>, SK = PROFILE; old and new EMAIL#…, USERNAME#…",
-        requires: "version = the If-Match; same born; no erasure has begun; the new names are free, also in \
-            the form of earlier versions; the old claims are this customer's; EMAIL#… only for \
-            verified addresses",
+        requires: "version = the If-Match; born is unchanged; no erasure has begun; the new names \
+            are free, in the present form and in the form of earlier releases; the old claims are \
+            this customer's; only a verified address has an item EMAIL#…",
         callers: "owner",
     }
     BEGIN_ERASURE {
@@ -59,16 +59,17 @@ patterns! {
         purpose: "Begin an erasure, so that the customer gets no further items",
         request: UpdateItem,
         key: "PK = CUSTOMER#<id>, SK = PROFILE",
-        requires: "version = the If-Match; same born; SET erasing_since",
+        requires: "version = the If-Match; born is unchanged; SET erasing_since",
         callers: "owner",
     }
     DELETE {
         id: "customers.delete",
-        purpose: "Erase a customer, free the names and note the erasure for the archive",
+        purpose: "Erase a customer, free the names, and write a note of the erasure for the \
+            archive",
         request: TransactWriteItems,
         key: "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; EMAIL#… of a verified address; \
             USERNAME#…; ERASURE#<id>",
-        requires: "version = the If-Match; same born; the claims are this customer's",
+        requires: "version = the If-Match; born is unchanged; the claims are this customer's",
         callers: "owner",
     }
     PUT_ADDRESS {
@@ -76,8 +77,8 @@ patterns! {
         purpose: "Set one address without touching the others",
         request: UpdateItem,
         key: "PK = CUSTOMER#<id>, SK = PROFILE",
-        requires: "exists and no erasure has begun; has this address or room for another address; \
-            SET addresses.<name>",
+        requires: "the customer exists and no erasure has begun; the profile has this address or \
+            room for another address; SET addresses.<name>",
         callers: "owner",
     }
     REMOVE_ADDRESS {
@@ -85,7 +86,7 @@ patterns! {
         purpose: "Remove one address",
         request: UpdateItem,
         key: "PK = CUSTOMER#<id>, SK = PROFILE",
-        requires: "has this address; no erasure has begun; REMOVE addresses.<name>",
+        requires: "the profile has this address; no erasure has begun; REMOVE addresses.<name>",
         callers: "owner",
     }
     BY_EMAIL {
@@ -120,13 +121,13 @@ patterns! {
         purpose: "Find the customers whose erasure is not finished",
         request: ShardedQuery on GSI1,
         key: "GSI1PK = ERASING#<shard>, GSI1SK up to <erasing_since>",
-        returns: "ids, the longest unfinished first",
+        returns: "ids, the oldest erasure first",
         consistency: Consistency::Eventual,
         callers: "system",
     }
     HYDRATE {
         id: "customers.hydrate",
-        purpose: "Read the profiles of a page",
+        purpose: "Read the profiles of the customers on a page",
         request: BatchGetItem,
         key: "PK = CUSTOMER#<id>, SK = PROFILE, for each id",
         returns: "the profiles",

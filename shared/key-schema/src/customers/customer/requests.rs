@@ -1,4 +1,4 @@
-//! The requests to customers and the claims of their names.
+//! Requests to customers and to the claims of their names.
 
 use item_model::prelude::*;
 
@@ -23,7 +23,8 @@ use crate::verification;
 /// An action of a customer transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CustomerAction {
-    /// The profile already exists, or is not at the version that the caller has read.
+    /// The profile already exists, is not at the version that the caller has read, or is being
+    /// erased.
     Profile,
     /// Another customer has verified the email address.
     Email,
@@ -46,7 +47,8 @@ pub fn create(customer: &Stored<Customer>) -> Result<Transaction<CustomerAction>
     let claims = Claims::of(customer);
     let mut transaction =
         Transaction::new(&CREATE).action(CustomerAction::Profile, Guarded::put(customer, Condition::NotExists)?);
-    // A claim of the same customer remains from an earlier profile, so the new profile may take it.
+    // A claim of the same customer can remain from an earlier profile. Then the new profile takes
+    // it.
     let free = Condition::NotExists.or(Condition::Is("customer_id", value(&customer.id)?));
     if let Some(email) = &claims.email {
         transaction = transaction.action(CustomerAction::Email, Guarded::put(email, free.clone())?);
@@ -56,7 +58,7 @@ pub fn create(customer: &Stored<Customer>) -> Result<Transaction<CustomerAction>
     Ok(free_earlier(transaction, CustomerAction::Username, earlier_username(&customer.username)?))
 }
 
-/// Returns the key under which an earlier version claimed the address, if that key differs from the
+/// Returns the key under which an earlier release claimed the address, if that key differs from the
 /// present key.
 fn earlier_email(email: &Email) -> Result<Option<Key>, KeyError> {
     email.folded_earlier().map(|folded| email_key(&folded)).transpose()
@@ -66,7 +68,7 @@ fn earlier_username(username: &Username) -> Result<Option<Key>, KeyError> {
     username.folded_earlier().map(|folded| username_key(&folded)).transpose()
 }
 
-/// Adds the check that an earlier version has not claimed the name in exactly this spelling.
+/// Adds the check that an earlier release has not claimed the name in exactly this spelling.
 fn free_earlier(
     transaction: Transaction<CustomerAction>,
     action: CustomerAction,
@@ -114,7 +116,8 @@ pub fn read_for_update(id: &CustomerId) -> Result<Get<Stored<Customer>>, KeyErro
     Ok(Get::new(&EDIT, key(id)?))
 }
 
-/// Changes a customer that was read and has not changed since, and returns the customer.
+/// Changes the customer that was read, and returns the customer. DynamoDB refuses the write if the
+/// customer has changed since or is being erased.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -134,8 +137,8 @@ pub struct Names<'a> {
     pub username: &'a Username,
 }
 
-/// Changes the email address, its verification or the user name, together with the other steps of
-/// `change`. `old` is the profile that was read.
+/// Changes the email address, its verification or the user name, and makes the changes of `change`
+/// in the same write. `old` is the profile that was read.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -156,7 +159,7 @@ pub fn rename(
     let (before, after) = (Claims::of(old), Claims::of(&renamed));
     let update = Guarded::update(key(&old.id)?, change, Condition::unchanged(&old.meta)?.and(stays()));
     let mut transaction = Transaction::new(&RENAME).action(CustomerAction::Profile, update);
-    // A new spelling with the same folded form has the same claim.
+    // If a new spelling has the same folded form, the claim stays.
     if before.address() != after.address() {
         let own = before.email.as_ref().map(|claim| claim.key()).transpose()?;
         if let Some(claim) = &after.email {
@@ -189,8 +192,8 @@ pub fn begin_erasure(customer: &Stored<Customer>, at: Instant) -> Result<Single<
     Ok(Single::new(&BEGIN_ERASURE, Guarded::update(key(&customer.id)?, change, unchanged)))
 }
 
-/// Removes a customer's profile at the version that was read, frees the claimed names, and notes
-/// the erasure ([`crate::erasure`]).
+/// Removes a customer's profile at the version that was read, frees the claimed names, and writes a
+/// note of the erasure ([`crate::erasure`]).
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -211,7 +214,7 @@ pub fn delete(customer: &Stored<Customer>, at: Instant) -> Result<Transaction<Cu
 }
 
 /// Sets one address, and returns the customer. DynamoDB refuses the write if the customer does not
-/// exist, is not at `version`, or has no room.
+/// exist, is being erased, is not at `version`, or has no room for another address.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -230,7 +233,7 @@ pub fn put_address(
 }
 
 /// Removes one address, and returns the customer. DynamoDB refuses the write if the customer or the
-/// address does not exist, or if the customer is not at `version`.
+/// address does not exist, or if the customer is being erased or not at `version`.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -252,7 +255,7 @@ fn at_version(condition: Condition, version: Option<u64>) -> Condition {
     }
 }
 
-/// Reads the claim of a verified email address, in any spelling.
+/// Reads the claim of a verified email address, which may be given in any spelling.
 ///
 /// # Errors
 /// [`KeyError`] when the text is too long for a key.
@@ -260,8 +263,8 @@ pub fn by_email(email: &str) -> Result<Get<Stored<EmailClaim>>, KeyError> {
     Ok(Get::new(&BY_EMAIL, email_key(&fold(email))?))
 }
 
-/// Reads the claim of an email address that an earlier version stored with its invisible
-/// characters. Returns [`None`] for an address without invisible characters.
+/// Reads the claim that an earlier release stored for an email address, invisible characters
+/// included. Returns [`None`] for an address without invisible characters.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -269,7 +272,8 @@ pub fn by_earlier_email(email: &Email) -> Result<Option<Get<Stored<EmailClaim>>>
     Ok(earlier_email(email)?.map(|claim| Get::new(&BY_EMAIL, claim)))
 }
 
-/// Lists the customers of a tier, oldest first. `layout` is the present one of the lists by tier.
+/// Lists the customers of a tier, oldest first. `layout` is the present layout of the lists by
+/// tier.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -289,7 +293,7 @@ pub fn all(layout: Layout) -> Result<Query<CustomerSummary>, KeyError> {
     Query::in_layout(&ALL, layout, partitions, Range::All)
 }
 
-/// Reads the profiles of a page.
+/// Reads the profiles of the customers on a page.
 ///
 /// # Errors
 /// [`KeyError`].

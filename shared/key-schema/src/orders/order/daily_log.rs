@@ -5,8 +5,8 @@
 //! and a reader reads the lines of a page by key. An index that carried whole lines would store
 //! their texts again.
 //!
-//! Lines of earlier versions lack the index key. They are in the logs of their orders. They are not
-//! in the list of their day until the migration `list-entries` has written them.
+//! Lines of earlier releases lack the index key. They are in the logs of their orders, but not in
+//! the list of their day until the migration `list-entries` gives them the key.
 
 use item_model::prelude::*;
 use serde::Deserialize;
@@ -67,7 +67,7 @@ fn day_partition(day: &str, shard: u32) -> Result<PartitionKey, KeyError> {
 }
 
 /// Lists the log lines of all orders on a day (`2017-01-01`, UTC), oldest first. `layout` is the
-/// list's present one.
+/// list's present layout.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -1,4 +1,4 @@
-//! The keys of orders in the lists by status and of a customer's shipments.
+//! The keys of orders in the list by status and in a customer's list of shipments.
 
 use serde_dynamo::AttributeValue;
 
@@ -23,7 +23,7 @@ pub struct StatusIndexKey<'a> {
     pub placed_at: Instant,
     /// The id of the order.
     pub id: &'a OrderId,
-    /// The number of shards by which the key is derived.
+    /// The number of shards with which the key is computed.
     pub shards: Shards,
 }
 

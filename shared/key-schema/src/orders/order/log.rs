@@ -15,9 +15,9 @@ use crate::request::{Guarded, Query, Range, Transaction};
 use crate::shard::Shards;
 
 entity! {
-    /// A line of the log that staff keep about an order. It has its own partition and an index key,
-    /// so a long log does not enlarge the order's item collection. A second index key puts the line
-    /// into the list of its day ([`super::daily_log`]).
+    /// A line of the log that staff keep about an order. Each line has its own partition, so a long
+    /// log does not enlarge the order's item collection. One index key puts the line into the log
+    /// of its order. A second index key puts it into the list of its day ([`super::daily_log`]).
     OrderLog = "OrderLog" {
         fixed {
             /// The id of the line.
@@ -28,8 +28,8 @@ entity! {
             at: Instant,
             /// The member of staff who wrote the line.
             by: String,
-            /// The number of shards by which the key of the line's day is derived
-            /// ([`crate::lists`]).
+            /// The number of shards with which the line's index key in the list of its day is
+            /// computed ([`crate::lists`]).
             #[serde(skip_serializing_if = "lists::is_first", default = "lists::first")]
             list_shards: Shards,
         }
@@ -69,7 +69,8 @@ fn alive(now: Instant) -> Condition {
     Condition::Lacks("expires_at").or(Condition::AtLeast("expires_at", first_alive(now)))
 }
 
-/// Adds a line to an order's log. An order in status `placing` is invisible, so it has no log.
+/// Adds a line to an order's log. DynamoDB refuses the write if the order does not exist, has
+/// expired, or is invisible (status `placing`).
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -3,9 +3,11 @@
 //!
 //! The partition `ORDER#<id>` holds `ITEM#<line>`, `ORDER` and `STATUS#<instant>#<status>`. One
 //! Query reads head, lines and history together, or only the lines or only the history. The
-//! customer's partition holds a copy with the attributes that lists show (`ORDER#<order id>`). The
-//! transaction that changes the head also changes the copy.
+//! customer's partition holds a copy, `ORDER#<order id>`, with the attributes that appear in lists.
+//! The transaction that changes the head also changes the copy.
 
+pub mod addresses;
+mod charges;
 pub mod daily_log;
 mod index_keys;
 mod log;
@@ -13,6 +15,7 @@ pub mod open;
 pub mod parts;
 mod patterns;
 mod placement;
+mod reference;
 mod requests;
 mod retire;
 pub mod staged;
@@ -21,7 +24,6 @@ mod transition;
 mod views;
 
 use item_model::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use crate::customer;
 use crate::id::{Born, CustomerId, OrderId, OrderReference, ProductId, StoreId};
@@ -31,13 +33,16 @@ use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::lists;
 use crate::money::{Money, MoneyError};
 use crate::shard::Shards;
+use addresses::Destination;
 use open::LapseIndexKey;
 use staged::{Unfinished, UnfinishedIndexKey};
 
+pub use charges::{Charges, ChosenMethod, LineDiscount, TaxLine, TaxRate, TaxRounding};
 pub use index_keys::{ShipmentIndexKey, StatusIndexKey};
 pub use log::{OrderLog, OrderLogChanges, add_log, log};
 pub use patterns::*;
-pub use placement::{Placement, actions, history, place};
+pub use placement::{Placement, history, place};
+pub use reference::ReferenceClaim;
 pub use requests::*;
 pub use retire::{Retirement, retire};
 pub use status::{OrderStatus, UnknownStatus};
@@ -46,10 +51,13 @@ pub use views::{LogLine, OrderSummary, Shipment};
 
 /// The maximum number of lines in an order.
 pub const MAX_LINES: usize = 500;
+/// The maximum number of discounts that staff enter for a line.
+pub const MAX_LINE_DISCOUNTS: usize = 5;
 /// The maximum number of pieces in one line.
 pub const MAX_QUANTITY: u64 = 1_000_000;
-/// The largest total of an order, in minor units. A write adds it to a shop's daily total without
-/// reading that total. With this bound, the totals of 900,000 orders still fit 64 bits.
+/// The largest total of an order, in minor units. A write adds an order's total to its shop's daily
+/// total without reading that total. With this bound, a daily total of 900,000 orders still fits 64
+/// bits.
 pub const MAX_TOTAL: i64 = 10_000_000_000_000;
 
 entity! {
@@ -60,16 +68,16 @@ entity! {
             id: OrderId,
             /// The customer of the order.
             customer_id: CustomerId,
-            /// The status, which is part of the status list's key.
+            /// The status. It is part of the order's key in the list by status.
             status: OrderStatus,
             /// The instant at which the order was placed.
             placed_at: Instant,
-            /// The client's own number for the order, unique among the orders of a customer, or of
-            /// staff ([`ReferenceClaim`]).
+            /// The client's own number for the order. It is unique among the orders that one
+            /// customer placed, or among the orders that staff placed ([`ReferenceClaim`]).
             #[serde(skip_serializing_if = "Option::is_none", default)]
             reference: Option<OrderReference>,
-            /// Whether the customer placed the order, not staff. It is false on orders of earlier
-            /// versions.
+            /// Whether the customer, and not staff, placed the order. It is false on orders of
+            /// earlier releases.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             by_customer: bool,
             /// The instant at which the order lapses if it is still pending. An order without it
@@ -79,8 +87,16 @@ entity! {
             /// The shop where the order was placed, if any.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             store_id: Option<StoreId>,
-            /// The sum of the lines.
+            /// The country and city to which the order is sent, if it has an address. The address
+            /// itself is in [`addresses::OrderAddresses`].
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            destination: Option<Destination>,
+            /// The amount that is charged: the sum of the lines, and the price of shipping.
             total: Money,
+            /// The parts of the total, if the order was placed from a quote or its lines have
+            /// discounts.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            charges: Option<Charges>,
             /// The number of lines.
             line_count: u64,
             /// The instant at which a retired order expires ([`retire`]), which is also its time to
@@ -91,8 +107,8 @@ entity! {
             /// unfinished.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             unfinished: Option<Unfinished>,
-            /// The number of shards by which the key of the list by status is derived
-            /// ([`crate::lists`]).
+            /// The number of shards with which the order's index key in the list by status is
+            /// computed ([`crate::lists`]).
             #[serde(skip_serializing_if = "lists::is_first", default = "lists::first")]
             list_shards: Shards,
         }
@@ -127,7 +143,9 @@ impl Order {
             by_customer: false,
             lapses_at: None,
             store_id: None,
+            destination: None,
             total,
+            charges: None,
             line_count,
             expires_at: None,
             unfinished: None,
@@ -140,7 +158,7 @@ impl Order {
     }
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(amount: &i64) -> bool {
     *amount == 0
 }
@@ -180,7 +198,7 @@ entity! {
             /// The product that was sold.
             product_id: ProductId,
             /// The incarnation of the product that was sold: the product's `born` at the sale. The
-            /// lines of earlier versions do not have it.
+            /// lines of earlier releases do not have it.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             product_born: Option<Born>,
             /// The name of the product at the sale.
@@ -189,9 +207,21 @@ entity! {
             quantity: u64,
             /// The catalogue price of one piece at the sale.
             unit_price: Money,
-            /// The price of the line: quantity times unit price, or the amount that staff entered
-            /// as actually paid.
+            /// The price of the line: quantity times unit price, less the discount, plus the tax
+            /// that the price does not include. Or the amount that staff entered as actually paid.
             total: Money,
+            /// The discount, in minor units.
+            #[serde(skip_serializing_if = "is_zero", default)]
+            discount: i64,
+            /// The discounts that staff entered. Their sum is the discount.
+            #[serde(skip_serializing_if = "Vec::is_empty", default)]
+            discounts: Vec<LineDiscount>,
+            /// The tax, in minor units, whether the price includes it or not.
+            #[serde(skip_serializing_if = "is_zero", default)]
+            tax: i64,
+            /// The rate of the tax. The lines of earlier releases do not have it.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            tax_rate: Option<TaxRate>,
             /// The time to live of a retired order's line.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             expires_at: Option<Instant>,
@@ -248,8 +278,8 @@ impl Entity for OrderStatusEvent {
 }
 
 entity! {
-    /// The customer's copy of an order: the shipment, and the attributes that lists and the
-    /// overview show.
+    /// The customer's copy of an order: the shipment, and the attributes that appear in lists and
+    /// in the overview.
     CustomerOrder = "CustomerOrder" {
         fixed {
             /// The id of the order.
@@ -261,7 +291,10 @@ entity! {
             /// The client's own number for the order.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             reference: Option<OrderReference>,
-            /// The sum of the lines.
+            /// The country and city to which the order is sent, if it has an address.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            destination: Option<Destination>,
+            /// The amount to pay: the lines and the shipping.
             total: Money,
             /// The number of lines.
             line_count: u64,
@@ -294,6 +327,7 @@ impl CustomerOrder {
             customer_id: order.customer_id.clone(),
             placed_at: order.placed_at,
             reference: order.reference.clone(),
+            destination: order.destination.clone(),
             total: order.total,
             line_count: order.line_count,
             shipped_at: None,
@@ -326,43 +360,6 @@ impl Entity for CustomerOrder {
     }
 }
 
-/// A sentinel item that reserves a reference for one order.
-///
-/// Each customer has a separate namespace of references, and all staff share another. So a customer
-/// cannot block or detect the references of others. The references of earlier versions are in the
-/// namespace of staff.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReferenceClaim {
-    /// The client's own number for the order.
-    pub reference: OrderReference,
-    /// The order that has the reference.
-    pub order_id: OrderId,
-    /// The customer who gave the reference, or [`None`] for staff.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub customer_id: Option<CustomerId>,
-}
-
-impl ReferenceClaim {
-    /// Returns the claim on an order's reference, if it has one.
-    #[must_use]
-    pub fn of(order: &Order) -> Option<Self> {
-        let customer_id = order.by_customer.then(|| order.customer_id.clone());
-        Some(Self { reference: order.reference.clone()?, order_id: order.id.clone(), customer_id })
-    }
-}
-
-impl Entity for ReferenceClaim {
-    const NAME: &'static str = "ReferenceClaim";
-
-    fn key(&self) -> Result<Key, KeyError> {
-        let pk = match &self.customer_id {
-            Some(customer) => PartitionKey::of("REFERENCE", &[&self.reference, customer])?,
-            None => PartitionKey::of("REFERENCE", &[&self.reference])?,
-        };
-        Ok(Key { pk, sk: SortKey::new("REFERENCE")? })
-    }
-}
-
 fn partition(id: &OrderId) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("ORDER", &[id])
 }
@@ -375,7 +372,7 @@ pub(crate) fn copy_key(customer: &CustomerId, order: &OrderId) -> Result<Key, Ke
     Ok(Key { pk: customer::partition(customer)?, sk: SortKey::of("ORDER", &[order])? })
 }
 
-/// Returns the sum of an order's lines, or [`None`] without lines.
+/// Returns the sum of an order's lines, or [`None`] if there are no lines.
 ///
 /// # Errors
 /// [`MoneyError`] when currencies differ or the sum does not fit.

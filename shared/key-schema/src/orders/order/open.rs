@@ -2,33 +2,35 @@
 //! customer may have, and how many orders a customer may place on a day.
 //!
 //! No other customer can buy the pieces of a pending order. So the order has an instant at which it
-//! lapses ([`Order::lapses_at`]). An order by staff lapses only if the request sets `lapses`. A
-//! sparse index ([`LapseIndexKey`]) holds the order until it leaves the status `pending`. The
-//! janitor lists the due orders in this index, and cancels each of them with
-//! [`lapse`](super::lapse). A payment, a cancellation and a lapse require the head's version and
-//! status, so only one of them succeeds.
+//! lapses ([`Order::lapses_at`]). An order that staff place lapses only if the request sets
+//! `lapses`. A sparse index ([`LapseIndexKey`]) holds the order until it leaves the status
+//! `pending`. The janitor lists the due orders in this index, and cancels each of them with
+//! [`lapse`](super::lapse). The condition of a payment, a cancellation and a lapse is that the
+//! head's version and status are unchanged. So only one of them succeeds.
 //!
 //! # The item of a customer
 //! The item `CUSTOMER#<id>`, `OPEN` has an entry for each order of the customer in status `placing`
-//! or `pending`, except those by staff. The transaction that places an order adds its entry, on the
-//! condition that the item has not changed since it was read. The limits were checked on that item,
-//! so concurrent requests cannot exceed them. The transaction that gives the order another status
-//! removes the entry.
+//! or `pending`, except orders by staff. The transaction that places an order adds its entry, on
+//! the condition that the item has not changed since it was read. The limits were checked on that
+//! item, so concurrent requests cannot exceed them. The transaction that gives the order any other
+//! status removes the entry.
 //!
-//! The item also counts the orders that the customer placed on the newest UTC day. The count
-//! includes cancelled orders, so a customer cannot place and cancel any number of orders.
+//! The item also counts the orders of one UTC day: the newest day on which the customer placed an
+//! order. The count includes cancelled orders, so a customer cannot place and cancel an unlimited
+//! number of orders.
 //!
 //! # Why an entry names no product
-//! The product ids of 20 orders with 500 lines can take 1.3 MB, but an item has at most 400 KB. So
-//! an entry has the largest quantity of a line instead. The sum over all entries is an upper bound
-//! for the pieces of every product, and it is usually below the limit. Above the limit, the placing
-//! function also reads the lines of these orders. Lines never change, so the transaction needs no
-//! condition on them. An item with [`MAX_ORDERS`] entries has less than 100 KB.
+//! The product ids of 20 orders with 500 lines each can take 1.3 MB, but an item has at most 400
+//! KB. So an entry has the largest quantity of a line instead. The sum over all entries is an upper
+//! bound for the pieces of each product. It is usually below [`Limits::max_pending_quantity`]. If
+//! it is above, the placing function also reads the lines of these orders. Lines never change, so
+//! the transaction needs no condition on them. An item with [`MAX_ORDERS`] entries has less than
+//! 100 KB.
 //!
 //! # When the item expires
-//! The item expires a week after the last of its orders was due. So an order may have no entry any
-//! more. The transaction that changes its status is then sent without the removal of the entry
-//! ([`Transaction::without`](crate::request::Transaction::without)).
+//! The item expires a week after the last of its orders was due to lapse. So an order may have no
+//! entry any more. The transaction that changes that order's status is then sent without the
+//! removal of the entry ([`Transaction::without`](crate::request::Transaction::without)).
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -38,7 +40,7 @@ use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
 use super::placement::stored;
-use super::{MAX_LINES, Order, OrderStatus};
+use super::{MAX_LINES, Order, OrderStatus, TaxRounding};
 use crate::change::{Change, IndexEntry};
 use crate::customer;
 use crate::encoding::join;
@@ -67,15 +69,15 @@ pub const MAX_PENDING_LINES: RangeInclusive<u64> = MAX_LINES as u64..=MAX_ORDERS
 pub const MAX_ORDERS_PER_DAY: RangeInclusive<u64> = 1..=1_000_000;
 /// The largest number of open orders that the settings allow a customer.
 pub const MAX_ORDERS: u64 = 1_000;
-/// How long a customer's item stays after its last order was due.
+/// How long a customer's item stays after its last order was due to lapse.
 const KEPT_SECONDS: i64 = 7 * 24 * 60 * 60;
 
-/// The limits of open orders.
+/// The limits of open orders, and the shop's other settings for new orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The minutes after which a pending order lapses.
     pub pending_minutes: u64,
-    /// The largest number of a customer's open orders.
+    /// The largest number of open orders that a customer may have.
     pub max_pending_orders: u64,
     /// The largest number of pieces of one product in a customer's open orders.
     pub max_pending_quantity: u64,
@@ -84,6 +86,12 @@ pub struct Limits {
     pub max_pending_lines: u64,
     /// The largest number of orders that a customer may place on one UTC day.
     pub max_orders_per_day: u64,
+    /// Whether a customer's order must have a shipping address.
+    pub shipping_address_required: bool,
+    /// When tax is rounded.
+    pub tax_rounding: TaxRounding,
+    /// Whether a customer may order without a quote although the shop has rules of pricing.
+    pub quote_optional: bool,
 }
 
 impl Default for Limits {
@@ -94,6 +102,9 @@ impl Default for Limits {
             max_pending_quantity: 1_000,
             max_pending_lines: 1_000,
             max_orders_per_day: 1_000,
+            shipping_address_required: false,
+            tax_rounding: TaxRounding::Line,
+            quote_optional: false,
         }
     }
 }
@@ -174,7 +185,7 @@ entity! {
             /// The newest UTC day on which the customer placed an order.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             day: Option<String>,
-            /// The orders that the customer placed on that day.
+            /// The number of orders that the customer placed on that day.
             #[serde(default)]
             placed: u64,
         }
@@ -214,7 +225,8 @@ patterns! {
         request: GetItem,
         key: "PK = CUSTOMER#<id>, SK = OPEN",
         returns: "the customer's open orders",
-        consistency: Consistency::Strong("the placing of an order is conditional on it"),
+        consistency: Consistency::Strong("an order is placed on condition that the open orders are \
+            unchanged"),
         callers: "owner",
     }
     LAPSING {

@@ -1,7 +1,7 @@
 //! Reads of an order's head with only the lines, or with only the history.
 //!
 //! The sort keys of the lines are before the head's sort key, and the sort keys of the history are
-//! after it. So one Query reads either part together with the head. The caller of the function
+//! after it. So one Query reads either part together with the head. A caller of these functions
 //! needs the head to check the client's right to see the order.
 
 use item_model::prelude::*;

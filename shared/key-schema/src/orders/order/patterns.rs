@@ -1,4 +1,4 @@
-//! The access patterns of orders that fit one transaction, and of their lists.
+//! The access patterns of the lists of orders, and of orders small enough for one transaction.
 
 use item_model::prelude::*;
 
@@ -11,8 +11,9 @@ patterns! {
         purpose: "Read everything that placing an order needs",
         request: BatchGetItem,
         key: "PK = CUSTOMER#<id>, SK = PROFILE; for a customer's order PK = CUSTOMER#<id>, SK = \
-            OPEN; PK = IDEMPOTENCY#<caller>#<key>; PK = PRODUCT#<id>, SK = PRODUCT, for each line",
-        returns: "customer, open orders, stored response, products",
+            OPEN, and PK = PRICING, SK = PRICING; PK = IDEMPOTENCY#<caller>#<key>; PK = PRODUCT#<id>, \
+            SK = PRODUCT, for each line",
+        returns: "customer, open orders, number of pricing rules, stored response, products",
         consistency: Consistency::Strong("a retry must see the effect of the first attempt"),
         callers: "owner",
     }
@@ -22,11 +23,13 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = \
             ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = REFERENCE#…; PK = \
-            IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check) and, for a customer's order, \
-            OPEN; PK = CART#<id>",
+            IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check), SHIPTO#<id> and, for a customer's \
+            order, OPEN; PK = CART#<id>; PK = PROMOTION#<id>, SK = USES and USE#<customer hash>, for each \
+            promotion with a limit",
         requires: "every stock has enough pieces, is for sale and belongs to the product that was \
             read; reference and idempotency key are free; the customer exists and no erasure has \
-            begun; open orders and cart are unchanged",
+            begun; open orders and cart are unchanged; the uses of each promotion are below their \
+            limits",
         callers: "owner",
     }
     GET {
@@ -44,7 +47,7 @@ patterns! {
         request: Query,
         key: "PK = ORDER#<id>",
         returns: "lines, head, history",
-        consistency: Consistency::Strong("the next step depends on it"),
+        consistency: Consistency::Strong("the next step depends on the order's present state"),
         callers: "owner",
     }
     LINES {
@@ -72,7 +75,8 @@ patterns! {
         key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = \
             PRODUCT#<id>, SK = PRODUCT#STOCK when stock returns; PK = CUSTOMER#<id>, SK = OPEN \
             when a customer's order leaves pending; PK = WALLET#<customer>, SK = WALLET and \
-            ENTRY#<entry> when money moves",
+            ENTRY#<entry> when money moves; PK = PROMOTION#<id>, SK = USES and USE#<customer hash> \
+            when an order with promotions is cancelled",
         requires: "version = the If-Match; the wallet has enough money; stock returns only to the \
             product that was ordered (same born)",
         callers: "owner",
@@ -82,7 +86,8 @@ patterns! {
         purpose: "Cancel a pending order that has lapsed",
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id> and, for \
-            a customer's order, OPEN; PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
+            a customer's order, OPEN; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = PROMOTION#<id>, SK = \
+            USES and USE#<customer hash>",
         requires: "version = the version that was read; pending and due; stock returns only to the \
             product that was ordered (same born)",
         callers: "system",
@@ -116,7 +121,8 @@ patterns! {
     }
     REFERENCE {
         id: "orders.reference",
-        purpose: "Find the order that has a reference, when the customer may place no further order",
+        purpose: "Find the order with a given reference, for a customer who may place no further \
+            order",
         request: GetItem,
         key: "PK = REFERENCE#<reference>#<customer>, SK = REFERENCE",
         returns: "the claim on the reference",
@@ -130,7 +136,8 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry>; \
             PK = IDEMPOTENCY#<caller>#<key>",
-        requires: "version = the version that was read; the wallet has room; the key is free",
+        requires: "version = the version that was read; the wallet can hold the refund; the key is \
+            free",
         callers: "staff",
     }
     RETIRE {
@@ -147,7 +154,8 @@ patterns! {
         purpose: "Add to an order's log",
         request: TransactWriteItems,
         key: "PK = LOG#<id>, SK = LOG; PK = ORDER#<order>, SK = ORDER (check)",
-        requires: "does not exist; the order exists, is not placing and has not expired",
+        requires: "the log line does not exist; the order exists, is not placing and has not \
+            expired",
         callers: "staff",
     }
     LOG {

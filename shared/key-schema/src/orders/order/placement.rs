@@ -2,6 +2,7 @@
 
 use item_model::prelude::*;
 
+use super::addresses::{self, OrderAddresses};
 use super::{CustomerOrder, Order, OrderAction, OrderLine, OrderStatus, OrderStatusEvent, PLACE, staged};
 use crate::customer;
 use crate::expression::Condition;
@@ -19,21 +20,34 @@ pub struct Placement<'a> {
     pub lines: &'a [Stored<OrderLine>],
     /// The id of the caller who places the order.
     pub by: &'a str,
-    /// The idempotency record ([`idempotency::claim`]), if the request has a key.
+    /// The idempotency record ([`crate::idempotency::claim`]), if the request has a key.
     pub claim: Option<Guarded>,
-    /// The order's entry in its customer's open orders ([`open::enter`]), if the customer places
-    /// it.
+    /// The order's entry in its customer's open orders ([`super::open::enter`]), if the customer
+    /// places it.
     pub open: Option<Guarded>,
     /// The deletion of the cart from which the order is placed ([`crate::cart::check_out`]), if
     /// any.
     pub cart: Option<Guarded>,
+    /// The addresses of the order, if it has any.
+    pub addresses: Option<&'a Stored<OrderAddresses>>,
+    /// The counts of the promotions that the order uses ([`crate::promotion::take`]).
+    pub uses: Vec<(OrderAction, Guarded)>,
 }
 
-/// Returns the maximum number of actions of an order with this many lines.
-#[must_use]
-pub const fn actions(lines: usize, reference: bool, idempotent: bool, open: bool, cart: bool) -> usize {
-    // Head, history, copy and customer check are 4 actions. Each line takes 2.
-    4 + 2 * lines + reference as usize + idempotent as usize + open as usize + cart as usize
+impl Placement<'_> {
+    /// Returns the number of actions of the transaction.
+    #[must_use]
+    pub fn actions(&self) -> usize {
+        let optional = [
+            self.order.reference.is_some(),
+            self.claim.is_some(),
+            self.open.is_some(),
+            self.cart.is_some(),
+            self.addresses.is_some(),
+        ];
+        // Head, history, copy and customer check are 4 actions. Each line takes 2.
+        4 + 2 * self.lines.len() + self.uses.len() + optional.into_iter().filter(|has| *has).count()
+    }
 }
 
 /// Places an order in one transaction.
@@ -41,7 +55,7 @@ pub const fn actions(lines: usize, reference: bool, idempotent: bool, open: bool
 /// # Errors
 /// [`EncodeError`].
 pub fn place(placement: Placement<'_>) -> Result<Transaction<OrderAction>, EncodeError> {
-    let Placement { order, lines, by, claim, open, cart } = placement;
+    let Placement { order, lines, by, claim, open, cart, addresses, uses } = placement;
     let at = order.meta.created_at;
     let event = history(order, order.status, order.placed_at, by, None);
     let mut transaction = Transaction::new(&PLACE)
@@ -52,7 +66,11 @@ pub fn place(placement: Placement<'_>) -> Result<Transaction<OrderAction>, Encod
         .optional(OrderAction::Reference, staged::claim_of_reference(order)?)
         .optional(OrderAction::Idempotency, claim)
         .optional(OrderAction::Open, open)
-        .optional(OrderAction::Cart, cart);
+        .optional(OrderAction::Cart, cart)
+        .optional(OrderAction::Addresses, addresses.map(addresses::add).transpose()?);
+    for (action, guarded) in uses {
+        transaction = transaction.action(action, guarded);
+    }
     for line in lines {
         transaction = transaction
             .action(OrderAction::Line(line.line), Guarded::put(line, Condition::NotExists)?)

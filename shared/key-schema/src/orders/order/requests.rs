@@ -14,24 +14,29 @@ use crate::idempotency;
 use crate::instant::Instant;
 use crate::item::{Entity, Stored};
 use crate::key::KeyError;
+use crate::pricing;
 use crate::product;
 use crate::request::{BatchGet, Get, Query, Range};
 use crate::shard::Layout;
 
-/// Reads the customer, the customer's open orders if they are wanted, the idempotency record if
-/// `scope` is given, and the products, in this order.
+/// Reads the items that placing an order needs, in this order:
+///
+/// 1. the customer
+/// 2. if `of_customer`, the open orders and the head of the pricing rules
+/// 3. if `scope` is given, the idempotency record
+/// 4. the products
 ///
 /// # Errors
 /// [`KeyError`].
 pub fn prepare<'a>(
     customer: &CustomerId,
-    open_orders: bool,
+    of_customer: bool,
     scope: Option<&idempotency::Scope>,
     products: impl IntoIterator<Item = &'a ProductId>,
 ) -> Result<BatchGet<AnyEntity>, KeyError> {
     let mut keys = vec![customer::key(customer)?];
-    if open_orders {
-        keys.push(open::key(customer)?);
+    if of_customer {
+        keys.extend([open::key(customer)?, pricing::head_key()?]);
     }
     keys.extend(scope.map(idempotency::key).transpose()?);
     for product in products {
@@ -59,12 +64,19 @@ pub enum OrderAction {
     Cart,
     /// The customer's open orders changed since they were read, or have no entry of the order.
     Open,
+    /// The addresses already exist, or an erasure has removed them.
+    Addresses,
     /// The item of a line.
     Line(u64),
-    /// The stock of a line's product is too small, not for sale, or of another incarnation of the
-    /// product.
+    /// The product of a line has too little stock, is not for sale, or has become another
+    /// incarnation.
     Stock(u64),
-    /// The wallet has too little money, has no room, or has another currency.
+    /// The uses of a promotion have reached their limit, or staff have changed the limit. The
+    /// number is the promotion's position in the order.
+    Uses(u64),
+    /// The customer's uses of a promotion have reached their limit.
+    CustomerUses(u64),
+    /// The wallet has too little money, would hold too much, or was opened in another currency.
     Wallet,
     /// A wallet entry with the same id already exists.
     Entry,
@@ -86,8 +98,8 @@ pub fn read_for_update(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&EDIT, partition(id)?, Range::All).limit(COLLECTION))
 }
 
-/// The maximum number of items in an order's collection: the lines, the head, and more events than
-/// an order can have.
+/// The maximum number of items in an order's collection: the lines, the head, and 16 events. No
+/// order can have more events than that.
 pub(super) const COLLECTION: usize = super::MAX_LINES + 1 + 16;
 
 /// Reads an order's lines.
@@ -123,15 +135,15 @@ pub fn of_customer(
     from: Option<Instant>,
     to: Option<Instant>,
 ) -> Result<Query<Stored<CustomerOrder>>, KeyError> {
-    // Ids start with their millisecond, so the range of instants is a range of ids.
+    // An id starts with the millisecond of the placement, so a range of instants is a range of ids.
     let low = from.map_or_else(String::new, time_ordered_floor);
     let high = to.map_or_else(|| "ORDER$".into(), |to| format!("ORDER#{}", time_ordered_floor(to.plus_millis(1))));
     let range = Range::Between(format!("ORDER#{low}"), high);
     Ok(Query::new(&OF_CUSTOMER, customer::partition(customer)?, range).descending())
 }
 
-/// Lists the orders of a status placed between two instants, both included, newest first. `layout`
-/// is the list's present one.
+/// Lists the orders in a status that were placed between two instants, both included, newest first.
+/// `layout` is the list's present layout.
 ///
 /// # Errors
 /// [`KeyError`].

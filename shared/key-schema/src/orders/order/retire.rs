@@ -11,15 +11,16 @@
 //! The retirement of a large order takes several transactions. The first transaction sets the
 //! head's `expires_at`, on the condition that the head is closed and unchanged since it was read.
 //! From then on the status cannot change. So an item gets a time to live only if its whole order
-//! will expire. The last transaction removes the head from its list and sets the head's own time to
-//! live.
+//! will expire. The last transaction removes the head from its list by status and sets the head's
+//! own time to live.
 //!
-//! So until the last transaction, the head stays in the list of orders to retire, and DynamoDB does
-//! not remove the head. If a run fails, a later run reads the order again and continues with the
-//! stored `expires_at`. Every transaction has a condition on the head.
+//! So until the last transaction, the next run finds the head in that list, and DynamoDB does not
+//! remove the head. If a run fails, a later run reads the order again and continues with the stored
+//! `expires_at`. Every transaction has a condition on the head.
 
 use item_model::prelude::*;
 
+use super::addresses::OrderAddresses;
 use super::{CustomerOrder, Order, OrderAction, OrderLine, OrderStatus, OrderStatusEvent, RETIRE, copy_key, key};
 use crate::change::Change;
 use crate::expression::{Condition, value};
@@ -28,9 +29,9 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Transaction};
 
-/// The maximum number of other items in a transaction that includes the head.
+/// The maximum number of items that a transaction takes in addition to the head.
 const BESIDE_HEAD: usize = MAX_TRANSACTION_ACTIONS - 1;
-/// The maximum number of other items in the last transaction, which includes the head and the copy.
+/// The maximum number of items that the last transaction takes in addition to head and copy.
 const AT_LAST: usize = MAX_TRANSACTION_ACTIONS - 2;
 
 /// An order to retire, as it was read.
@@ -42,13 +43,16 @@ pub struct Retirement<'a> {
     pub lines: &'a [Stored<OrderLine>],
     /// The history of the order.
     pub history: &'a [Stored<OrderStatusEvent>],
+    /// The addresses of the order, if it has any.
+    pub addresses: Option<&'a Stored<OrderAddresses>>,
     /// The instant at which the order expires, unless an earlier run has already set the expiry.
     pub expires_at: Instant,
     /// The instant of the retirement.
     pub at: Instant,
 }
 
-/// Retires an order. The transactions must run in the returned order (see the module).
+/// Retires an order. The transactions must run in the sequence in which they are returned (see the
+/// module).
 ///
 /// After a failed run, the caller reads the order again and calls this function again. If the order
 /// is already retired, DynamoDB refuses the last transaction.
@@ -56,7 +60,7 @@ pub struct Retirement<'a> {
 /// # Errors
 /// [`EncodeError`].
 pub fn retire(retirement: Retirement<'_>) -> Result<Vec<Transaction<OrderAction>>, EncodeError> {
-    let Retirement { order, lines, history, expires_at, at } = retirement;
+    let Retirement { order, lines, history, addresses, expires_at, at } = retirement;
     let begun = order.expires_at.is_some();
     let expires_at = order.expires_at.unwrap_or(expires_at);
     let mut parts = Vec::new();
@@ -65,6 +69,9 @@ pub fn retire(retirement: Retirement<'_>) -> Result<Vec<Transaction<OrderAction>
     }
     for line in lines.iter().filter(|line| line.expires_at.is_none()) {
         parts.push((OrderAction::Line(line.line), part(line, expires_at)?));
+    }
+    if let Some(addresses) = addresses.filter(|addresses| addresses.expires_at.is_none()) {
+        parts.push((OrderAction::Addresses, part(addresses, expires_at)?));
     }
     let head = key(&order.id)?;
     let dated = Condition::Is("expires_at", value(expires_at)?);
@@ -81,7 +88,7 @@ pub fn retire(retirement: Retirement<'_>) -> Result<Vec<Transaction<OrderAction>
         transactions.push(all(some, Transaction::new(&RETIRE).action(OrderAction::Order, guard)));
         condition = dated.clone();
     }
-    // The head is in its list until the last transaction has run.
+    // The head is in its list by status until the last transaction has run.
     let listed = Condition::Has(GSI2.partition_attribute());
     let last = expiring(Change::<Order>::visible(at), expires_at)?.leave(GSI2);
     let copy = expiring(Change::<CustomerOrder>::visible(at), expires_at)?.leave(GSI3);
@@ -93,8 +100,8 @@ pub fn retire(retirement: Retirement<'_>) -> Result<Vec<Transaction<OrderAction>
     Ok(transactions)
 }
 
-/// Returns the condition that the order is unchanged since it was read, closed, and without
-/// unfinished work.
+/// Returns the condition that the order is closed, has no unfinished work, and is unchanged since
+/// it was read.
 fn untouched(order: &Stored<Order>) -> Result<Condition, EncodeError> {
     let closed = OrderStatus::VISIBLE.into_iter().filter(|status| status.is_closed());
     let closed = closed.map(|status| Ok(Condition::Is("status", value(status)?)));
@@ -109,8 +116,8 @@ fn all(
     parts.into_iter().fold(first, |all, (action, guarded)| all.action(action, guarded))
 }
 
-/// Sets the time to live of a line or an event. Nothing else ever changes them, and no response
-/// shows their expiry, so the change increases only `rev`.
+/// Sets the time to live of a line, an event or the addresses. Nothing else ever changes them, and
+/// no response shows their expiry, so the change increases only `rev`.
 fn part<T: Entity>(item: &Stored<T>, expires_at: Instant) -> Result<Guarded, EncodeError> {
     Ok(Guarded::update(item.key()?, expiring(Change::<T>::copied(), expires_at)?, Condition::Exists))
 }

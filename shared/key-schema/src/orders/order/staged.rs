@@ -3,20 +3,20 @@
 //! A DynamoDB transaction takes 100 actions, and a line takes two: its own item and its product's
 //! stock. A larger order is *staged* over several transactions:
 //!
-//! 1. [`begin`] writes a head in status `placing`, which is invisible, and claims the reference and
-//!    the idempotency key.
+//! 1. [`begin`] writes a head in status `placing`, which is invisible, claims the reference and the
+//!    idempotency key, and counts the uses of promotions.
 //! 2. [`reserve`], several times, writes lines and takes their stock.
 //! 3. [`commit`] makes the order visible.
 //!
-//! [`undo`] reverses the steps of an order that was refused or interrupted, in several transactions
-//! too.
+//! If the order is refused or interrupted, [`undo`] reverses these steps, also in several
+//! transactions.
 //!
-//! After [`begin`], each of these transactions increases the head's `rev`. The condition is that
+//! After [`begin`], each of these transactions increases the head's `rev`. Its condition is that
 //! the head still has the `rev` that the writer has read. If two writers work on one order, such as
 //! a slow function and the janitor, one of them stops at its next step. The head also counts the
 //! reserved lines. A reader that reads during a transaction may see only some of the lines. The
-//! count shows the reader that lines are missing. So no stock is taken twice, given back twice, or
-//! lost.
+//! count shows the reader that lines are missing. Because of the `rev` and the count, no stock is
+//! taken twice, given back twice, or lost.
 //!
 //! A large order that is cancelled or returned changes its status immediately. The same transaction
 //! returns as much stock as fits. Later transactions return the rest ([`give_back`]), and the head
@@ -31,6 +31,7 @@ use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
+use super::addresses::{self, OrderAddresses};
 use super::open::{self, LapseIndexKey};
 use super::placement::stored;
 use super::{CustomerOrder, Order, OrderAction, OrderLine, OrderStatus, ReferenceClaim, StatusIndexKey, history, key};
@@ -46,6 +47,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity as _, Stored};
 use crate::key::{IndexKey, KeyError, PartitionKey, SortKey};
 use crate::product;
+use crate::promotion::{self, MAX_APPLIED};
 use crate::request::{BatchGet, Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction};
 use crate::shard::Shards;
 
@@ -55,11 +57,12 @@ pub use patterns::*;
 pub const UNFINISHED_SHARDS: Shards = Shards(4);
 /// The maximum number of lines reserved in one transaction: two actions each, plus the head.
 pub const RESERVED_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 1) / 2;
-/// The maximum number of lines undone in one transaction: two actions each, plus the head, its two
-/// claims and the customer's open orders.
-pub const UNDONE_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 4) / 2;
-/// The maximum number of lines whose stock returns in one transaction. The transaction also writes
-/// the head.
+/// The maximum number of lines undone in one transaction. Each line takes two actions, and each
+/// promotion has two counts. The other actions are the head, its two claims, and the customer's
+/// open orders.
+pub const UNDONE_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 4 - 2 * MAX_APPLIED) / 2;
+/// The maximum number of lines whose stock returns in one transaction of [`give_back`]. The
+/// transaction also writes the head.
 pub const GIVEN_BACK_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 1;
 
 /// Work on an order that takes several transactions and is not finished.
@@ -85,8 +88,8 @@ pub enum Work {
         /// reader whether lines are missing.
         lines: u64,
     },
-    /// The stock of the order is being returned. The value is the number of lines whose stock has
-    /// returned, in line order.
+    /// The stock of the order is being returned, in the order of the lines. The value is the number
+    /// of lines whose stock has returned.
     Returning(u64),
 }
 
@@ -153,8 +156,9 @@ pub fn available<'a>(products: impl IntoIterator<Item = &'a ProductId>) -> Resul
     Ok(BatchGet::new(&AVAILABLE, keys))
 }
 
-/// Begins to place an order. Its head must be in status `placing`. `open` is its entry in its
-/// customer's open orders ([`open::enter`]), if the customer places it.
+/// Begins to place an order. Its head must be in status `placing`. If the customer places it,
+/// `open` is the entry of the order in the customer's open orders ([`open::enter`]). `uses` are the
+/// counts of its promotions ([`promotion::take`]).
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -162,16 +166,18 @@ pub fn begin(
     order: &Stored<Order>,
     claim: Option<Guarded>,
     open: Option<Guarded>,
+    uses: Vec<(OrderAction, Guarded)>,
 ) -> Result<Transaction<OrderAction>, EncodeError> {
-    Ok(Transaction::new(&BEGIN)
+    let begun = Transaction::new(&BEGIN)
         .action(OrderAction::Order, Guarded::put(order, Condition::NotExists)?)
         .action(OrderAction::Customer, customer::check(&order.customer_id)?)
         .optional(OrderAction::Reference, claim_of_reference(order)?)
         .optional(OrderAction::Idempotency, claim)
-        .optional(OrderAction::Open, open))
+        .optional(OrderAction::Open, open);
+    Ok(uses.into_iter().fold(begun, |begun, (action, guarded)| begun.action(action, guarded)))
 }
 
-/// Returns the claim on the order's reference, if it has one.
+/// Returns the claim on the order's reference, if the order has one.
 pub(super) fn claim_of_reference(order: &Stored<Order>) -> Result<Option<Guarded>, EncodeError> {
     let Some(claim) = ReferenceClaim::of(order) else { return Ok(None) };
     Guarded::put(&stored(order, claim), Condition::NotExists).map(Some)
@@ -226,7 +232,12 @@ pub fn reserve(order: &Stored<Order>, lines: &[Stored<OrderLine>]) -> Result<Tra
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn commit(order: &Stored<Order>, by: &str, cart: Option<Guarded>) -> Result<Transaction<OrderAction>, EncodeError> {
+pub fn commit(
+    order: &Stored<Order>,
+    by: &str,
+    cart: Option<Guarded>,
+    addresses: Option<&Stored<OrderAddresses>>,
+) -> Result<Transaction<OrderAction>, EncodeError> {
     let status = OrderStatus::Pending;
     let mut head = Change::<Order>::copied()
         .enter(&StatusIndexKey::of(order, status))?
@@ -243,7 +254,8 @@ pub fn commit(order: &Stored<Order>, by: &str, cart: Option<Guarded>) -> Result<
         .action(OrderAction::Copy, Guarded::put(&stored(order, copied), Condition::NotExists)?)
         .action(OrderAction::History, Guarded::put(&stored(order, event), Condition::NotExists)?)
         .action(OrderAction::Customer, customer::check(&order.customer_id)?)
-        .optional(OrderAction::Cart, cart))
+        .optional(OrderAction::Cart, cart)
+        .optional(OrderAction::Addresses, addresses.map(addresses::add).transpose()?))
 }
 
 /// Gives back some lines of an order that was not committed, at most [`UNDONE_AT_ONCE`].
@@ -261,7 +273,8 @@ pub fn undo(
 }
 
 /// Gives back the last lines of an order that was not committed, at most [`UNDONE_AT_ONCE`].
-/// Deletes the order and the claims that still belong to it.
+/// Deletes the order and the claims that still belong to it, and gives back the uses of its
+/// promotions.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -286,6 +299,9 @@ pub fn undo_last(
     if claims.open && order.is_open() {
         transaction = transaction.action(OrderAction::Open, open::leave(order)?);
     }
+    for (action, guarded) in promotion::give_back(order.promotions(), &order.customer_id)? {
+        transaction = transaction.action(action, guarded);
+    }
     Ok(transaction)
 }
 
@@ -297,7 +313,7 @@ pub struct Claims {
     pub reference: bool,
     /// Whether the order may hold the claim on its idempotency key.
     pub idempotency: bool,
-    /// Whether the customer's open orders may have an entry of the order.
+    /// Whether the customer's open orders may have an entry for the order.
     pub open: bool,
 }
 
@@ -316,7 +332,7 @@ fn undone(
 
 /// Gives back the stock of the next lines of a cancelled or returned order, at most
 /// [`GIVEN_BACK_AT_ONCE`]. `lines` must be in line order. DynamoDB refuses the write if the head's
-/// count of finished lines has changed. Returns [`None`] if no stock remains to return.
+/// count of returned lines has changed. Returns [`None`] if no stock remains to return.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -31,7 +31,7 @@ pub enum OrderStatus {
 }
 
 impl OrderStatus {
-    /// Every visible status, in the order of an order's life.
+    /// Every visible status, from the first to the last in an order's life.
     pub const VISIBLE: [Self; 7] =
         [Self::Pending, Self::Paid, Self::Picking, Self::Shipped, Self::Delivered, Self::Cancelled, Self::Returned];
 
@@ -65,7 +65,7 @@ impl OrderStatus {
         )
     }
 
-    /// Returns whether a change to this status returns the stock of the lines.
+    /// Returns whether a change to this status gives the stock of the lines back.
     #[must_use]
     pub const fn returns_stock(self) -> bool {
         matches!(self, Self::Cancelled | Self::Returned)
@@ -77,6 +77,12 @@ impl OrderStatus {
         matches!(self, Self::Pending | Self::Paid | Self::Picking | Self::Shipped | Self::Delivered)
     }
 
+    /// Returns whether an order in this status counts on the leaderboards of sales.
+    #[must_use]
+    pub const fn is_shipped(self) -> bool {
+        matches!(self, Self::Shipped | Self::Delivered)
+    }
+
     /// Returns whether an order in this status is closed and may be retired. A delivered order can
     /// still be returned, so a caller retires it only after the time for returns.
     #[must_use]
@@ -84,9 +90,9 @@ impl OrderStatus {
         matches!(self, Self::Delivered | Self::Cancelled | Self::Returned)
     }
 
-    /// Returns whether the order's owner may make this change: cancel an order that is not being
-    /// picked yet. Payment from the wallet is checked separately. All other changes belong to
-    /// staff.
+    /// Returns whether the order's owner may make this change. The owner may cancel an order that
+    /// is not being picked yet. Payment from the wallet is checked separately. Only staff may make
+    /// the other changes.
     #[must_use]
     pub const fn owner_may(self, to: Self) -> bool {
         matches!((self, to), (Self::Pending | Self::Paid, Self::Cancelled))

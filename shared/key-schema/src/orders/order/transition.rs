@@ -17,6 +17,7 @@ use crate::item::{EncodeError, Stored};
 use crate::money::Money;
 use crate::pattern::Pattern;
 use crate::product;
+use crate::promotion::{self, MAX_APPLIED};
 use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Transaction};
 use crate::wallet;
 
@@ -56,12 +57,13 @@ pub enum Movement<'a> {
 }
 
 /// The maximum number of lines whose stock returns in the transaction that cancels or returns an
-/// order. Later transactions return the rest ([`staged::give_back`]). The other 8 actions suffice
-/// for head, copy, history, open orders, and the wallet actions of a payment or refund.
-pub const RETURNED_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 8;
+/// order. Later transactions return the rest ([`super::staged::give_back`]). The 8 other actions
+/// suffice for the head, the copy, the history, the open orders, the wallet, and the wallet's
+/// entry. Each promotion may have two counts.
+pub const RETURNED_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 8 - 2 * MAX_APPLIED;
 
-/// Changes the status of the order that was read. The transaction also writes history, copy and
-/// stock, and moves the money.
+/// Changes the status of the order that was read. The transaction also writes the history, the copy
+/// and the stock, and moves the money.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -75,7 +77,7 @@ pub const SYSTEM: &str = "system";
 /// The note of an order that lapsed.
 pub const LAPSED: &str = "lapsed";
 
-/// Cancels an order that is pending and due at `at`.
+/// Cancels a pending order, on the condition that it has lapsed at `at`.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -130,7 +132,9 @@ fn transition(
     if order.is_open() {
         transaction = transaction.action(OrderAction::Open, open::leave(order)?);
     }
-    for (action, guarded) in money_moved {
+    let used = if to == OrderStatus::Cancelled { order.promotions() } else { &[] };
+    let given_back = promotion::give_back(used, &order.customer_id)?;
+    for (action, guarded) in money_moved.into_iter().chain(given_back) {
         transaction = transaction.action(action, guarded);
     }
     for line in at_once {

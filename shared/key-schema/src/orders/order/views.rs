@@ -1,8 +1,9 @@
-//! Views of orders and their log, as the lists return them.
+//! The forms in which lists return orders and the lines of their logs.
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::addresses::Destination;
 use super::{CustomerOrder, Order, OrderLog, OrderStatus};
 use crate::id::{CustomerId, LogId, OrderId, OrderReference};
 use crate::instant::Instant;
@@ -20,18 +21,22 @@ pub struct OrderSummary {
     pub customer_id: CustomerId,
     /// The status of the order.
     pub status: OrderStatus,
-    /// The sum of the lines.
+    /// The amount that is charged: the sum of the lines, and the price of shipping.
     pub total: Money,
     /// The instant at which the order was placed.
     pub placed_at: Instant,
     /// The number of lines.
     pub line_count: u64,
+    /// The country and city to which the order is sent. The indexes do not carry them, so only the
+    /// list of a customer's orders has them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub destination: Option<Destination>,
 }
 
 impl From<CustomerOrder> for OrderSummary {
     fn from(copy: CustomerOrder) -> Self {
-        let CustomerOrder { id, customer_id, placed_at, reference, total, line_count, status, .. } = copy;
-        Self { id, reference, customer_id, status, total, placed_at, line_count }
+        let CustomerOrder { id, customer_id, placed_at, reference, total, line_count, status, destination, .. } = copy;
+        Self { id, reference, customer_id, status, total, placed_at, line_count, destination }
     }
 }
 

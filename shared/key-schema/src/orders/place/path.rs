@@ -39,8 +39,8 @@ impl fmt::Display for Month {
     }
 }
 
-/// A part of a country: a city, a shop in it, or a day of that shop. A URL encodes the names in the
-/// same way as a category path.
+/// A part of a country: a city, a shop in it, or a day of that shop. In a URL, the names have the
+/// same encoding as the names of a category path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacePath(Vec<String>);
 
@@ -49,8 +49,8 @@ pub struct PlacePath(Vec<String>);
 pub enum PlacePathError {
     /// The text is not 1 to 3 names joined by `~`.
     #[error(
-        "must be a city, a shop and a day such as 2017-01-01, or the first or first two, joined by `~`, with every \
-         byte other than A-Z, a-z, 0-9 and - written as _HH (hexadecimal)"
+        "must be `city`, `city~shop` or `city~shop~day` with a day such as 2017-01-01, and with \
+         every byte of a name other than A-Z, a-z, 0-9 and - written as _HH (hexadecimal)"
     )]
     Form,
     /// A name in the path breaks the rule of ids.

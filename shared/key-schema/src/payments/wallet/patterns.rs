@@ -20,8 +20,8 @@ patterns! {
         request: GetItem,
         key: "PK = WALLET#<id>, SK = WALLET",
         returns: "the wallet",
-        consistency: Consistency::Strong("the deposit computes the new balance from it and is \
-            conditional on it"),
+        consistency: Consistency::Strong("the deposit computes the new balance from the one that \
+            was read, on condition that it is unchanged"),
         callers: "staff",
     }
     ENTRIES {
@@ -49,14 +49,15 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = WALLET#<from> and WALLET#<to>, SK = WALLET and ENTRY#<entry>; PK = \
             CUSTOMER#<from> and CUSTOMER#<to>, SK = PROFILE (check); PK = \
-            IDEMPOTENCY#<caller>#<key>",
-        requires: "the payer's wallet has enough money of the currency; the receiver's wallet has \
-            room for it; both customers exist; the entries and the key are new",
+            IDEMPOTENCY#<caller>#<key>; for a customer PK = QUOTA#<customer hash>, SK = DAY#<day>",
+        requires: "the payer's wallet has enough money of the currency; the receiver's \
+            balance stays within its limit; both customers exist; the entries and the key are new; \
+            the payer has made fewer transfers on the day than the quota; ADD 1 to its counter",
         callers: "owner",
     }
     CONVERT {
         id: "wallet.convert",
-        purpose: "Convert a wallet that an earlier version opened in another currency",
+        purpose: "Convert a wallet that an earlier release opened in another currency",
         request: UpdateItem,
         key: "PK = WALLET#<id>, SK = WALLET",
         requires: "the wallet's currency is not the shop's, and its amount is unchanged; SET \

@@ -15,6 +15,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
 use crate::key::KeyError;
 use crate::money::{Currency, Money};
+use crate::quota::{self, Quota};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
 
 /// Reads the profile, then the wallet.
@@ -41,10 +42,10 @@ pub fn entries(customer: &CustomerId) -> Result<Query<Stored<WalletEntry>>, KeyE
     Ok(Query::new(&ENTRIES, partition(customer)?, Range::under("ENTRY")).descending())
 }
 
-/// Converts a wallet that an earlier version opened in another currency. Its balance moves to the
+/// Converts a wallet that an earlier release opened in another currency. Its balance moves to the
 /// attribute of that currency, and `amount` becomes 0 in the shop's currency. Returns [`None`] for
-/// any other wallet. No balance changes, so the conversion increases only `rev`. DynamoDB refuses
-/// the write if the wallet has changed since it was read.
+/// any other wallet. No balance changes, so the conversion increases `rev` but not `version`.
+/// DynamoDB refuses the write if the wallet has changed since it was read.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -61,7 +62,7 @@ pub fn convert(wallet: &Wallet) -> Result<Option<Single<()>>, EncodeError> {
     Ok(Some(Single::new(&CONVERT, Guarded::update(key(customer_id)?, change, unchanged))))
 }
 
-/// Pays an entry's money into the wallet. DynamoDB refuses the write if the balance in this
+/// Pays an entry's money into the wallet. DynamoDB refuses the write if the balance in the entry's
 /// currency has changed since the wallet, `seen`, was read. So the balance in the response
 /// ([`plus`]) is the stored balance right after this deposit. `claim` is the idempotency record
 /// ([`crate::idempotency::claim`]).
@@ -89,12 +90,14 @@ pub fn deposit(
 }
 
 /// Moves money from one wallet to another, and opens the receiver's wallet if it is missing.
-/// `claim` is the idempotency record ([`crate::idempotency::claim`]).
+/// `claim` is the idempotency record ([`crate::idempotency::claim`]). A transfer that the payer
+/// sends is `counted` in the payer's quota.
 ///
 /// # Errors
 /// [`EncodeError`].
-pub fn transfer(transfer: &Transfer, claim: Guarded) -> Result<Transaction<WalletAction>, EncodeError> {
+pub fn transfer(transfer: &Transfer, claim: Guarded, counted: bool) -> Result<Transaction<WalletAction>, EncodeError> {
     let [paid, received] = transfer.entries();
+    let quota = counted.then(|| quota::count(&transfer.from, Quota::Transfers, transfer.at)).transpose()?;
     Ok(Transaction::new(&TRANSFER)
         .action(WalletAction::Wallet(Side::From), taken(&paid)?)
         .action(WalletAction::Wallet(Side::To), given(&received)?)
@@ -102,13 +105,14 @@ pub fn transfer(transfer: &Transfer, claim: Guarded) -> Result<Transaction<Walle
         .action(WalletAction::Entry, written(&received)?)
         .action(WalletAction::Customer(Side::From), exists(&transfer.from)?)
         .action(WalletAction::Customer(Side::To), exists(&transfer.to)?)
-        .action(WalletAction::Idempotency, claim))
+        .action(WalletAction::Idempotency, claim)
+        .optional(WalletAction::Quota, quota))
 }
 
 /// Pays for an order. The caller adds the returned actions to its transaction. DynamoDB refuses
-/// them if the wallet has too little money of this currency. The refusal has the label
+/// them if the wallet has too little money in the currency of `money`. The refusal has the label
 /// [`WalletAction::Wallet`]. The caller finds the reason with [`convert`], then with [`minus`].
-/// `money` is at least 0, and `id` is new.
+/// `money` must be at least 0, and `id` must be new.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -124,9 +128,9 @@ pub fn debit(
 }
 
 /// Refunds a payment for an order. The caller adds the returned actions to its transaction.
-/// DynamoDB refuses them if the wallet has no room for money of this currency. The refusal has the
-/// label [`WalletAction::Wallet`]. The caller finds the reason with [`convert`], then with
-/// [`plus`]. `money` is at least 0, and `id` is new.
+/// DynamoDB refuses them if the balance in the currency of `money` would exceed [`MAX_BALANCE`].
+/// The refusal has the label [`WalletAction::Wallet`]. The caller finds the reason with
+/// [`convert`], then with [`plus`]. `money` must be at least 0, and `id` must be new.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -174,8 +178,8 @@ fn taken(entry: &WalletEntry) -> Result<Guarded, EncodeError> {
     Ok(Guarded::update(key(&entry.customer_id)?, change, enough))
 }
 
-/// Gives the entry's amount to the wallet, on the condition that the wallet has room for it or is
-/// missing.
+/// Gives the entry's amount to the wallet, on the condition that the balance stays within
+/// [`MAX_BALANCE`] or that the wallet is missing.
 fn given(entry: &WalletEntry) -> Result<Guarded, EncodeError> {
     let room = compared(entry.currency, Compare::Below(number(MAX_BALANCE - entry.amount + 1)));
     let room = if entry.currency == Currency::SHOP { room } else { compared(entry.currency, Compare::Lacks).or(room) };

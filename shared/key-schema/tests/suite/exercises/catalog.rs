@@ -6,7 +6,7 @@ use key_schema::id::ProductId;
 use key_schema::idempotency::StoredResponse;
 use key_schema::product::{CategoryIndexKey, CategoryPath, Product, ProductChanges as _};
 use key_schema::review::recent::Month;
-use key_schema::{category, idempotency, media, membership, picture, product, review};
+use key_schema::{category, idempotency, media, membership, picture, product, review, variant};
 
 use super::NOW;
 use crate::categories::path;
@@ -59,6 +59,23 @@ pub(super) fn products(world: &World) -> Vec<Shown> {
         product::in_category(&world.category).unwrap().show("product::in_category"),
         product::copy_stock(&world.stock()).unwrap().show("product::copy_stock"),
         product::copy_rating(&world.review_stats()).unwrap().show("product::copy_rating"),
+    ]
+}
+
+pub(super) fn variants(world: &World) -> Vec<Shown> {
+    let (now, one, mut parent) = (at(NOW), world.variant_product(), world.parent_product());
+    parent.data.id = one.parent.clone().unwrap();
+    let mut childless = parent.clone();
+    childless.data.variants = None;
+    let mut retired = world.variant_product();
+    retired.data.retired = true;
+    vec![
+        variant::create(&one, 100, &parent, &[]).unwrap().show("variant::create"),
+        variant::create(&one, 0, &childless, &[world.category_node()]).unwrap().show("variant::create"),
+        variant::revive(&retired, &one, 100, &parent, &[]).unwrap().show("variant::revive"),
+        variant::revive(&retired, &one, 0, &childless, &[]).unwrap().show("variant::revive"),
+        variant::retire(&one, 3, now).unwrap().unwrap().show("variant::retire"),
+        variant::refresh(&one).unwrap().unwrap().show("variant::refresh"),
     ]
 }
 

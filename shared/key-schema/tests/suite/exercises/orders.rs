@@ -6,7 +6,9 @@ use key_schema::idempotency::StoredResponse;
 use key_schema::lists;
 use key_schema::order::staged::Claims;
 use key_schema::order::{Movement, OrderStatus, Placement, Step};
-use key_schema::{cart, guest_cart, idempotency, invoice, order, place, sales};
+use key_schema::pricing::Rules;
+use key_schema::promotion::Promotion;
+use key_schema::{cart, guest_cart, idempotency, invoice, order, place, pricing, promotion, sales};
 
 use super::NOW;
 use crate::rendering::{Request as _, Shown};
@@ -60,7 +62,10 @@ pub(super) fn orders(world: &World) -> Vec<Shown> {
         claim: None,
         open: Some(open(known)),
         cart: None,
+        addresses: None,
+        uses: Vec::new(),
     };
+    let addresses = world.order_addresses();
     let placement = Placement {
         order: &pending,
         lines: &[world.order_line()],
@@ -68,12 +73,15 @@ pub(super) fn orders(world: &World) -> Vec<Shown> {
         claim: Some(idempotency::claim(&world.idempotency_record(StoredResponse::Order(id.clone())), now).unwrap()),
         open: None,
         cart: Some(cart::check_out(&world.cart()).unwrap()),
+        addresses: Some(&addresses),
+        uses: Vec::new(),
     };
     let (from, to) = (Some(at("2017-01-01T00:00:00.000Z")), Some(at("2017-01-31T23:59:59.999Z")));
     let mut retirement = order::retire(order::Retirement {
         order: &world.order(OrderStatus::Delivered),
         lines: &[world.order_line()],
         history: &[world.status_event()],
+        addresses: Some(&addresses),
         expires_at: world.expiry(),
         at: now,
     })
@@ -109,6 +117,69 @@ pub(super) fn orders(world: &World) -> Vec<Shown> {
         order::daily_log::read([&world.order_log().id]).unwrap().show("order::read"),
         order::parts::with_lines(id).unwrap().show("order::with_lines"),
         order::parts::with_history(id).unwrap().show("order::with_history"),
+        order::addresses::get(&pending).unwrap().show("order::get"),
+        order::addresses::of_customer(customer).unwrap().show("order::of_customer"),
+        order::addresses::erase([&addresses.data]).unwrap().show("order::erase"),
+    ]
+}
+
+pub(super) fn pricing_rules(world: &World) -> Vec<Shown> {
+    let (now, rules, zone, rule) = (at(NOW), world.rules(), world.shipping_zone(), world.tax_rule());
+    vec![
+        pricing::read().unwrap().show("pricing::read"),
+        pricing::read_for_update().unwrap().show("pricing::read_for_update"),
+        pricing::create(&Rules::default(), &zone).unwrap().show("pricing::create"),
+        pricing::create(&rules, &rule).unwrap().show("pricing::create"),
+        pricing::change_zone(&rules, &zone, 1, now).unwrap().show("pricing::change_zone"),
+        pricing::change_tax_rule(&rules, &rule, 1, now).unwrap().show("pricing::change_tax_rule"),
+        pricing::delete(&rules, &zone.data, 1, now).unwrap().show("pricing::delete"),
+    ]
+}
+
+pub(super) fn promotions(world: &World) -> Vec<Shown> {
+    let (now, rules, coded, automatic) = (at(NOW), world.rules(), world.promotion(), world.automatic_promotion());
+    let (customer, ids) = (&world.customer, [&coded.id]);
+    let raised = Promotion { limit_total: Some(200), ..coded.data.clone() };
+    let renamed = Promotion { name: "Sale".into(), ..automatic.data.clone() };
+    let (mut placed, mut cancelled) = (world.order(OrderStatus::Pending), world.order_with_promotions());
+    placed.data.charges.clone_from(&cancelled.charges);
+    cancelled.data.unfinished = None;
+    let step = Step {
+        order: &cancelled,
+        lines: &[],
+        to: OrderStatus::Cancelled,
+        at: now,
+        by: "c1",
+        note: None,
+        carrier: None,
+        tracking: None,
+        money: None,
+    };
+    let placement = Placement {
+        order: &placed,
+        lines: &[],
+        by: "c1",
+        claim: None,
+        open: None,
+        cart: None,
+        addresses: None,
+        uses: promotion::take(&[world.promotion_use()], customer, now).unwrap(),
+    };
+    vec![
+        promotion::find(&["SÜMMER 10".to_owned()], customer, now).unwrap().show("promotion::find"),
+        promotion::count_unknown_codes(customer, 2, now).unwrap().show("promotion::count_unknown_codes"),
+        promotion::read(ids, [&automatic.id], customer).unwrap().show("promotion::read"),
+        promotion::get(&coded.id).unwrap().show("promotion::get"),
+        promotion::list().unwrap().show("promotion::list"),
+        promotion::create(&rules, &coded, None).unwrap().show("promotion::create"),
+        promotion::create(&rules, &automatic, None).unwrap().show("promotion::create"),
+        promotion::change(&coded, &raised, now).unwrap().show("promotion::change"),
+        promotion::change(&automatic, &renamed, now).unwrap().show("promotion::change"),
+        promotion::delete(&rules, &coded, now).unwrap().show("promotion::delete"),
+        promotion::delete(&rules, &automatic, now).unwrap().show("promotion::delete"),
+        order::place(placement).unwrap().show("order::place"),
+        order::advance(step).unwrap().show("order::advance"),
+        order::lapse(&cancelled, &[], now).unwrap().show("order::lapse"),
     ]
 }
 
@@ -129,19 +200,25 @@ pub(super) fn staged(world: &World) -> Vec<Shown> {
         idempotency::claim(&world.idempotency_record(StoredResponse::Order(world.order.clone())), now).unwrap();
     let cart = cart::check_out(&world.cart()).unwrap();
     let own = world.own_order(OrderStatus::Placing);
+    let addresses = world.order_addresses();
     let claims = Claims { reference: true, idempotency: true, open: true };
     let given_back =
         order::staged::give_back(&world.returning_order(), std::slice::from_ref(&line.data), now).unwrap().unwrap();
     vec![
         order::staged::available([&world.product]).unwrap().show("order::available"),
-        order::staged::begin(&placing, Some(record), None).unwrap().show("order::begin"),
-        order::staged::begin(&own, None, Some(order::open::enter(&own, world.open_order(), None).unwrap()))
-            .unwrap()
-            .show("order::begin"),
-        order::staged::commit(&own, "c1", None).unwrap().show("order::commit"),
+        order::staged::begin(&placing, Some(record), None, Vec::new()).unwrap().show("order::begin"),
+        order::staged::begin(
+            &own,
+            None,
+            Some(order::open::enter(&own, world.open_order(), None).unwrap()),
+            promotion::take(&[world.promotion_use()], &world.customer, now).unwrap(),
+        )
+        .unwrap()
+        .show("order::begin"),
+        order::staged::commit(&own, "c1", None, None).unwrap().show("order::commit"),
         order::staged::undo_last(&own, &[&line], claims, now).unwrap().show("order::undo_last"),
         order::staged::reserve(&placing, std::slice::from_ref(&line)).unwrap().show("order::reserve"),
-        order::staged::commit(&placing, "c1", Some(cart)).unwrap().show("order::commit"),
+        order::staged::commit(&placing, "c1", Some(cart), Some(&addresses)).unwrap().show("order::commit"),
         order::staged::undo(&placing, &[&line], now).unwrap().show("order::undo"),
         order::staged::undo_last(&placing, &[&line], claims, now).unwrap().show("order::undo_last"),
         given_back.show("order::give_back"),
@@ -156,19 +233,26 @@ pub(super) fn sold(world: &World) -> Vec<Shown> {
     let (pending, mut cancelled) = (world.order(OrderStatus::Pending), world.order(OrderStatus::Cancelled));
     cancelled.meta.rev += 1;
     let lines = [world.order_line()];
-    let apply =
-        |head, seen: &sales::Derived| sales::apply(head, &lines, seen, world.sale_place(false).data).unwrap().remove(0);
+    let apply = |head, seen: &sales::Derived| {
+        sales::apply(head, &lines, seen, world.sale_place(false).data, at(NOW)).unwrap().remove(0)
+    };
     let counted = apply(&pending, &sales::Derived::default());
-    let online =
-        sales::apply(&pending, &lines, &sales::Derived::default(), world.online_sale_place().data).unwrap().remove(0);
+    let online = sales::apply(&pending, &lines, &sales::Derived::default(), world.online_sale_place().data, at(NOW))
+        .unwrap()
+        .remove(0);
     let seen = [AnyEntity::Sale(world.sale(false)), AnyEntity::SalePlace(world.sale_place(false))];
     let reversed = apply(&cancelled, &seen.into_iter().collect());
+    let mut shipped = world.order(OrderStatus::Shipped);
+    shipped.meta.rev += 1;
+    let seen = [AnyEntity::Sale(world.sale(false)), AnyEntity::SalePlace(world.sale_place(false))];
+    let ranked = apply(&shipped, &seen.into_iter().collect());
     vec![
         sales::of_product(&world.product, 2017, from, to).unwrap().show("sales::of_product"),
         sales::derived(&world.order).unwrap().show("sales::derived"),
         counted.show("sales::apply"),
         online.show("sales::apply"),
         reversed.show("sales::apply"),
+        ranked.show("sales::apply"),
         place::get(&world.store).unwrap().show("place::get"),
         place::read_for_update(&world.store).unwrap().show("place::read_for_update"),
         place::create(&world.shop()).unwrap().show("place::create"),

@@ -236,6 +236,11 @@ pub(super) fn documents(world: &World) -> Vec<Shown> {
     let retire = |right| document::retire_shared(&plain, right, now).unwrap().show("document::retire_shared");
     let deletions = [world.deleted_document(), crowded].map(|head| document::delete(&head).unwrap());
     let deletions = deletions.into_iter().flatten().map(|delete| delete.show("document::delete"));
+    let sweeps = [
+        ("document::sweep_texts", document::sweep_texts(&drafted, std::slice::from_ref(&version)).unwrap()),
+        ("document::sweep_versions", document::sweep_versions(&drafted, std::slice::from_ref(&version)).unwrap()),
+    ];
+    let sweeps = sweeps.into_iter().flat_map(|(name, sweeps)| sweeps.into_iter().map(move |sweep| sweep.show(name)));
     let mut shown = vec![
         create(&private, true),
         create(&private, false),
@@ -262,8 +267,8 @@ pub(super) fn documents(world: &World) -> Vec<Shown> {
         add(&private, Right::Staff),
         add(&plain, Right::Staff),
         add(&plain, manager),
-        // Here the caller becomes an editor, and the checks of the caller's right include the
-        // membership.
+        // Here the caller becomes an editor, so the checks of the caller's right already cover the
+        // editor's membership.
         add(&plain, member),
         add(&plain, admin),
         remove(&private, Right::Own(&world.customer)),
@@ -276,13 +281,11 @@ pub(super) fn documents(world: &World) -> Vec<Shown> {
         retire(manager),
         document::retire(id, 3, Some(&world.customer), now).unwrap().show("document::retire"),
         document::history(id).unwrap().show("document::history"),
-        document::sweep_texts(&drafted, std::slice::from_ref(&version)).unwrap().show("document::sweep_texts"),
-        document::sweep_versions(std::slice::from_ref(&version)).unwrap().show("document::sweep_versions"),
         document::of_customer(&editor).unwrap().show("document::of_customer"),
         release(Tie::Owner),
         release(Tie::Editor),
         document::forget(&world.customer_document()).unwrap().show("document::forget"),
     ];
-    shown.extend(deletions);
+    shown.extend(sweeps.chain(deletions));
     shown
 }

@@ -3,7 +3,7 @@
 use key_schema::category::relocation::{CategoryMove, Phase};
 use key_schema::category::{CategoryAbout, CategoryNode};
 use key_schema::follow::Follow;
-use key_schema::id::CustomerId;
+use key_schema::id::{CustomerId, ProductId};
 use key_schema::item::Stored;
 use key_schema::leaderboard::{Board, Period, Rank, Tally};
 use key_schema::like::{Like, LikeCount};
@@ -13,6 +13,7 @@ use key_schema::picture::{Picture, ProductPictures};
 use key_schema::product::{Adjustment, Copied, Product, ProductContent, ProductSales, ReviewStats, Stock};
 use key_schema::review::Review;
 use key_schema::review::recent::{Month, RecentReview, ReviewMonth};
+use key_schema::variant::{Options, Variant};
 
 use super::{UNFINISHED, World};
 use crate::support::at;
@@ -37,6 +38,35 @@ impl World {
         let mut product = self.product();
         product.data.retired = true;
         product
+    }
+
+    /// Makes a variant of the product with the id `1082100`.
+    pub fn variant_product(&self) -> Stored<Product> {
+        let options = [("weight", "22 LB"), ("form", "Crushed")];
+        let options = options.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let mut product = self.product();
+        product.data.parent = Some(ProductId::new("1082100").unwrap());
+        product.data.options = Some(Options::new(options.into()).unwrap());
+        product
+    }
+
+    pub fn pictured_product(&self) -> Stored<Product> {
+        let mut product = self.product();
+        product.data.thumbnail = Some(self.media.clone());
+        product
+    }
+
+    pub fn parent_product(&self) -> Stored<Product> {
+        let mut product = self.product();
+        product.data.copied.in_stock = false;
+        product.data.variants = Some(3);
+        product
+    }
+
+    pub fn variant(&self) -> Stored<Variant> {
+        let mut variant = Variant::of(&self.variant_product()).unwrap();
+        variant.data.source_rev = 21;
+        variant
     }
 
     pub fn adjustment(&self) -> Adjustment {
@@ -78,6 +108,7 @@ impl World {
             path: self.further_category.clone(),
             retired,
             source_rev: 21,
+            thumbnail: None,
             category_path: self.category.clone(),
             name: "ICE - CRUSHED/CUBED 22 LB".into(),
             brand: "Private".into(),

@@ -8,6 +8,7 @@ use key_schema::invoice::{Invoice, InvoiceCounter};
 use key_schema::item::Stored;
 use key_schema::lists;
 use key_schema::money::Currency;
+use key_schema::order::addresses::{OrderAddresses, PostalAddress};
 use key_schema::order::open::{OpenOrder, OpenOrders};
 use key_schema::order::staged::{Unfinished, Work};
 use key_schema::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim};
@@ -41,7 +42,7 @@ impl World {
         })
     }
 
-    /// Makes the place of an online order, whose total has several shards.
+    /// Makes the place of an online order. The total of the online shop has several shards.
     pub fn online_sale_place(&self) -> Stored<SalePlace> {
         let order = self.order(OrderStatus::Pending);
         self.stored(SalePlace::of(&order, Some(&self.shop().data), StoreId::online()))
@@ -66,6 +67,13 @@ impl World {
         })
     }
 
+    /// Makes the sale of a shipped order.
+    pub fn ranked_sale(&self) -> Stored<Sale> {
+        let mut sale = self.sale(false);
+        sale.data.ranked_at = Some(at("2017-01-03T16:20:00.000Z"));
+        sale
+    }
+
     /// Makes a sale as the first release wrote it.
     pub fn anonymous_sale(&self) -> Stored<Sale> {
         let mut sale = self.sale(false);
@@ -85,6 +93,43 @@ impl World {
             invoice_number: Some(4711),
             ..Order::new(self.order.clone(), self.customer.clone(), at(PLACED), self.money(774), 1)
         })
+    }
+
+    /// Makes an order that is sent to an address.
+    pub fn addressed_order(&self) -> Stored<Order> {
+        let mut order = self.own_order(OrderStatus::Pending);
+        order.data.destination = Some(self.order_addresses().shipping_address.destination());
+        order
+    }
+
+    pub fn addressed_customer_order(&self) -> Stored<CustomerOrder> {
+        self.stored(CustomerOrder::of(&self.addressed_order()))
+    }
+
+    pub fn order_addresses(&self) -> Stored<OrderAddresses> {
+        let address = |name: &str, line2: Option<&str>| PostalAddress {
+            name: name.into(),
+            line1: "Limmatquai 1".into(),
+            line2: line2.map(Into::into),
+            city: self.city.clone(),
+            region: Some("ZH".into()),
+            postal_code: "8001".into(),
+            country: "CH".parse().unwrap(),
+            phone: Some("+41 44 000 00 00".into()),
+        };
+        self.stored(OrderAddresses {
+            order_id: self.order.clone(),
+            customer_id: self.customer.clone(),
+            shipping_address: address("Ann", Some("3rd floor")),
+            billing_address: Some(address("Ann's company", None)),
+            expires_at: None,
+        })
+    }
+
+    pub fn retired_order_addresses(&self) -> Stored<OrderAddresses> {
+        let mut addresses = self.order_addresses();
+        addresses.data.expires_at = Some(self.expiry());
+        addresses
     }
 
     /// Makes an order that its customer placed.
@@ -111,7 +156,7 @@ impl World {
         })
     }
 
-    /// Makes open orders that count the orders of their day.
+    /// Makes the item of a customer's open orders, with a count of the orders of one day.
     pub fn counted_orders(&self) -> Stored<OpenOrders> {
         let mut open = self.open_orders();
         (open.data.day, open.data.placed) = (Some("2017-01-01".into()), 1);
@@ -177,6 +222,10 @@ impl World {
             quantity: 6,
             unit_price: self.money(129),
             total: self.money(774),
+            discount: 0,
+            discounts: Vec::new(),
+            tax: 0,
+            tax_rate: None,
             expires_at: None,
         })
     }
@@ -246,6 +295,7 @@ impl World {
             store_id: Some(self.store.clone()),
             customer_id: Some(self.customer.clone()),
             reversed,
+            ranked_at: None,
         })
     }
 }

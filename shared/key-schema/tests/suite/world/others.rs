@@ -135,9 +135,11 @@ impl World {
             codes: 2,
             documents: 5,
             organizations: 1,
+            promotion_codes: 0,
             questions: 0,
             reviews: 0,
             sessions: 4,
+            transfers: 0,
         })
     }
 

@@ -77,7 +77,7 @@ mod tests {
 </ListBucketResult>"#;
 
     #[test]
-    fn names_are_decoded_and_a_truncated_list_has_a_next_page() {
+    fn names_are_decoded_and_a_list_that_continues_has_a_next_page() {
         let page = parse(PAGE.as_bytes()).unwrap();
         let names: Vec<&str> = page.items.iter().map(|item| item.name.as_str()).collect();
         assert_eq!((names, page.next.as_deref()), (vec!["a/b c+d\nä&amp;", "b"], Some("b")));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_page_is_refused_instead_of_read_as_an_empty_one() {
+    fn an_invalid_page_is_refused_and_not_read_as_an_empty_page() {
         let replaced = |from: &str, to: &str| PAGE.replace(from, to);
         for text in [
             String::new(),

@@ -80,9 +80,9 @@ pub async fn measure(bench: &mut Bench) {
     bench.batch_write("10 edges", follow::erase(others.iter().map(|other| (&id, other))).unwrap()).await;
 }
 
-/// Measures a day on which customers have liked a product, and a board of 20 products.
+/// Measures the likes of a product on one day, and a board of 20 products.
 async fn leaderboards(bench: &mut Bench, parts: usize) {
-    bench.transact("one view", leaderboard::view(&product_id(1), "view-27", at(600)).unwrap().unwrap()).await;
+    bench.transact("one view", leaderboard::view(&product_id(1), "view-34", at(600)).unwrap().unwrap()).await;
     bench.query("a day of likes", parts, leaderboard::days(Board::Likes, &product_id(1), at(0)).unwrap()).await;
     let rank = |number, count| {
         let rank = Rank { board: Board::Views, product_id: product_id(number), period: Period::day(at(0)), count };

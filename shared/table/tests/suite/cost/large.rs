@@ -1,4 +1,4 @@
-//! Measures orders that take several transactions, payments, refunds and invoices.
+//! Measures payments, refunds, invoices, and orders that need several transactions.
 
 use key_schema::id::EntryId;
 use key_schema::idempotency;
@@ -20,15 +20,15 @@ fn step<'a>(order: &'a Stored<Order>, lines: &'a [OrderLine], to: OrderStatus, m
     Step { order, lines, to, at: at(500), by: "staff-7", note: None, carrier: None, tracking: None, money }
 }
 
-/// Stages an order of five lines in the way of an order that is too large for one transaction.
-/// Returns the head and the lines after all lines are reserved.
+/// Stages an order of five lines as if it were too large for one transaction, and reserves all
+/// lines. Returns the head and the lines.
 async fn stage(bench: &mut Bench, number: u8, measured: bool) -> (Stored<Order>, Vec<Stored<OrderLine>>) {
     let (mut head, lines) = data::order(number, 5);
     let (claim, work) = (data::record(number), Work::Placing { key: Some(data::scope(number)), lines: 0 });
     head.data.status = OrderStatus::Placing;
     head.data.unfinished = Some(Unfinished { since: at(500), work });
     let claim = Some(idempotency::claim(&claim, at(0)).unwrap());
-    let begin = staged::begin(&head, claim, None).unwrap();
+    let begin = staged::begin(&head, claim, None, Vec::new()).unwrap();
     let reserve = staged::reserve(&head, &lines).unwrap();
     if measured {
         bench.transact("with reference and key", begin).await;
@@ -49,7 +49,17 @@ async fn own_order(bench: &mut Bench) {
     let entry = OpenOrder { most: 2, lines: 5 };
     let open = Some(open::enter(&own, entry, None).unwrap());
     let by = own.customer_id.as_str();
-    let place = order::place(Placement { order: &own, lines: &lines, by, claim: None, open, cart: None }).unwrap();
+    let place = order::place(Placement {
+        order: &own,
+        lines: &lines,
+        by,
+        claim: None,
+        open,
+        cart: None,
+        addresses: None,
+        uses: Vec::new(),
+    })
+    .unwrap();
     bench.transact("5 lines of a customer, with reference", place).await;
     bench.get("one order", open::get(&own.customer_id).unwrap()).await;
     bench.get("one claim", order::reference(&ReferenceClaim::of(&own).unwrap()).unwrap()).await;
@@ -63,7 +73,7 @@ pub async fn measure(bench: &mut Bench) {
     bench.batch_get("5 stocks", staged::available(&products).unwrap()).await;
     let (head, _) = stage(bench, 70, true).await;
     bench.query("one order", 1, staged::unfinished(at(600)).unwrap().limit(20)).await;
-    bench.transact("one order", staged::commit(&head, customer_id(1).as_str(), None).unwrap()).await;
+    bench.transact("one order", staged::commit(&head, customer_id(1).as_str(), None, None).unwrap()).await;
 
     own_order(bench).await;
 
@@ -79,9 +89,8 @@ pub async fn measure(bench: &mut Bench) {
     head = bench.table.get(&order::head(&head.id).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let lines: Vec<_> = lines.into_iter().map(|line| line.data).collect();
-    // This cancellation returns no stock, like the cancellation of an order with too many lines.
-    // Afterwards the test sets the head's count of returned lines to 0, and then measures the
-    // return of the stock.
+    // This cancellation gets no lines, so it returns no stock. Afterwards the test sets the head's
+    // count of returned lines to 0, and then measures the return of the stock.
     let cancelled = order::advance(step(&head, &[], OrderStatus::Cancelled, Movement::Refund(&entry(1), 1))).unwrap();
     bench.transact("cancelled, with a refund", cancelled).await;
     head = bench.table.get(&order::head(&head.id).unwrap()).await.unwrap().unwrap();

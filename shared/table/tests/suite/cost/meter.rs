@@ -24,8 +24,8 @@ pub(super) struct Cost {
     pub(super) write_units: BTreeMap<&'static str, usize>,
     pub(super) items: u32,
     pub(super) bytes: u64,
-    /// The number of changed items of each entity. For a read, the number of items at its keys or
-    /// in its range.
+    /// The number of items of each entity. For a write, these are the changed items. For a read,
+    /// they are the items at its keys or in its range.
     pub(super) entities: BTreeMap<String, u32>,
 }
 
@@ -118,7 +118,7 @@ impl Bench {
         units.retain(|_, units| *units > 0);
         if factor == 1 {
             let all = units.values().sum::<usize>() as f64;
-            assert_eq!(one.capacity_units, all, "{on}: the table reports other units");
+            assert_eq!(one.capacity_units, all, "{on}: the table reports other units than the test computes");
         }
         self.costs.push(Cost {
             pattern: one.pattern,

@@ -1,5 +1,5 @@
-//! Measures the move of a category with a described subcategory and 25 products. One of the
-//! products is also in a further subcategory.
+//! Measures the move of a category with two subcategories. One subcategory has a title and 25
+//! products. One of these products is also in the other subcategory.
 
 use key_schema::category::relocation::{self, CategoryMove};
 use key_schema::category::{self, CategoryAbout, CategoryNode};

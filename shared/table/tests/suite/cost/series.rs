@@ -1,4 +1,4 @@
-//! Measures a metric with points of one day, and a counter that is split.
+//! Measures a metric with points of one day, and a counter that is split into shards.
 
 use key_schema::counter::{self, Reason};
 use key_schema::id::{CounterName, MetricName, PointId};

@@ -1,15 +1,16 @@
 //! Measures customers, products and orders.
 
+use fixture::seed;
 use key_schema::change::Change;
 use key_schema::customer::{self, Customer, CustomerChanges as _, Names, Tier, TierIndexKey};
 use key_schema::guest_cart::CartToken;
 use key_schema::id::{AddressName, Born, StoreId};
 use key_schema::item::Stored;
 use key_schema::lists;
+use key_schema::order::addresses::OrderAddresses;
 use key_schema::order::{self, OrderStatus, Placement, Step};
 use key_schema::product::{CategoryPath, Product, ProductChanges as _};
 use key_schema::revocation::SignIn;
-use key_schema::session::SessionIndexKey;
 use key_schema::verification::{self, EmailVerification};
 use key_schema::{
     cart, category, erasure, guest_cart, idempotency, membership, place, product, review, revocation, session,
@@ -84,8 +85,8 @@ pub(super) async fn customers(bench: &mut Bench) {
     let _ = bench.table.meter().take();
     let one = data::session(1);
     bench.get("one session", session::get(&one.id).unwrap()).await;
-    let index_key = SessionIndexKey { customer_id: &id, expires_at: at(172_800), id: &one.id };
-    bench.update("one session: its index entry moves", session::extend(&index_key, &one.device, at(1)).unwrap()).await;
+    let extend = session::extend(&one, at(172_800), &one.device, at(1)).unwrap();
+    bench.update("one session: its index entry moves", extend).await;
     bench.query("5 sessions", 5, session::active(&id, at(1)).unwrap()).await;
     bench.query("5 sessions", 5, session::of_customer(&id).unwrap()).await;
     bench.transact("one session, with two revocations", session::end(&one, at(1)).unwrap()).await;
@@ -272,6 +273,33 @@ async fn adjust(bench: &mut Bench) {
     bench.transact("one stock, with a key", product::adjust_stock(&seen, available, adjustment, claim).unwrap()).await;
 }
 
+/// Measures an order with an address, and the requests for addresses.
+async fn addressed(bench: &mut Bench) {
+    let (mut head, lines) = data::order(26, 5);
+    let customer = head.customer_id.clone();
+    let addresses = OrderAddresses {
+        order_id: head.id.clone(),
+        customer_id: customer.clone(),
+        ..seed::order_addresses("any", "any")
+    };
+    let addresses = data::stored(addresses, 26);
+    head.data.destination = Some(addresses.shipping_address.destination());
+    let placement = Placement {
+        order: &head,
+        lines: &lines,
+        by: customer.as_str(),
+        claim: None,
+        open: None,
+        cart: None,
+        addresses: Some(&addresses),
+        uses: Vec::new(),
+    };
+    bench.transact("5 lines with reference and address", order::place(placement).unwrap()).await;
+    bench.get("an order's addresses", order::addresses::get(&head).unwrap()).await;
+    bench.query("addresses of one order", 1, order::addresses::of_customer(&customer).unwrap()).await;
+    bench.batch_write("addresses of one order", order::addresses::erase([&addresses.data]).unwrap()).await;
+}
+
 pub(super) async fn orders(bench: &mut Bench) {
     let id = customer_id(1);
     bench.batch_get("customer and product", cart::prepare(&id, &product_id(1)).unwrap()).await;
@@ -281,9 +309,17 @@ pub(super) async fn orders(bench: &mut Bench) {
     for number in 1..=25 {
         let (head, lines) = data::order(number, 5);
         let claim = Some(idempotency::claim(&data::record(number), at(0)).unwrap());
-        let place =
-            order::place(Placement { order: &head, lines: &lines, by: id.as_str(), claim, open: None, cart: None })
-                .unwrap();
+        let place = order::place(Placement {
+            order: &head,
+            lines: &lines,
+            by: id.as_str(),
+            claim,
+            open: None,
+            cart: None,
+            addresses: None,
+            uses: Vec::new(),
+        })
+        .unwrap();
         if number == 1 {
             bench.transact("5 lines with reference and key", place).await;
         } else {
@@ -291,6 +327,7 @@ pub(super) async fn orders(bench: &mut Bench) {
         }
     }
     let _ = bench.table.meter().take();
+    addressed(bench).await;
     bench.get("one record", idempotency::get(&data::scope(1)).unwrap()).await;
     bench.query("5 lines", 7, order::get(&order_id(1)).unwrap()).await;
     bench.query("5 lines", 7, order::read_for_update(&order_id(1)).unwrap()).await;

@@ -58,7 +58,7 @@ pub async fn measure(bench: &mut Bench) {
         .transact("a deposit into an existing wallet", wallet::deposit(&deposit(2), Some(&seen), claim(2)).unwrap())
         .await;
     for number in 3..=25 {
-        let moved = wallet::transfer(&transfer(number), claim(number)).unwrap();
+        let moved = wallet::transfer(&transfer(number), claim(number), true).unwrap();
         match number {
             3 => bench.transact("a transfer that opens the receiver's wallet", moved).await,
             4 => bench.transact("between two wallets", moved).await,

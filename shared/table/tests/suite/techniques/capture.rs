@@ -15,12 +15,12 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "S2",
-        what: "Status changes are detected by comparing the old and new image, and sent to every subscriber",
+        what: "Status changes are detected by comparing the old and new image, and are sent to every subscriber",
         entities: &["Order"],
         patterns: &["marks.known", "marks.keep"],
         tests: &[
-            "an_event_of_a_moved_order_has_both_statuses_and_an_unmoved_order_has_no_event",
-            "an_order_reaches_the_bus_and_its_subscribers_before_the_system_is_drained",
+            "a_status_change_is_an_event_with_both_statuses_and_an_unchanged_status_is_no_event",
+            "an_order_reaches_the_bus_and_its_subscribers_before_a_drain_ends",
         ],
     },
     Technique {
@@ -28,7 +28,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "One confirmation for each new order",
         entities: &["Order", "Mail"],
         patterns: &["mail.claim", "mail.settle"],
-        tests: &["an_order_is_confirmed_once_and_each_step_is_mailed_once"],
+        tests: &["a_new_order_a_payment_and_a_shipment_each_cause_one_mail"],
     },
     Technique {
         id: "S4",
@@ -70,7 +70,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "S9",
-        what: "A cache that sees a change within a stated time: settings",
+        what: "A cache of the settings that shows a change within a stated time",
         entities: &["Settings"],
         patterns: &["settings.read"],
         tests: &["a_function_sees_its_own_change_at_once_and_other_functions_see_it_within_the_stated_time"],

@@ -38,11 +38,11 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "No Scan for an application query",
         entities: &[],
         patterns: &[],
-        tests: &["no_function_is_granted_a_scan_or_every_action"],
+        tests: &["no_function_is_granted_a_scan_or_a_wildcard_action"],
     },
     Technique {
         id: "F5",
-        what: "Few overloaded indexes that project only attributes that readers need",
+        what: "A few overloaded indexes, which project only the attributes that readers need",
         entities: &[],
         patterns: &[],
         tests: &["an_index_carries_only_attributes_that_a_list_shows", "projections_are_within_the_limits_of_dynamodb"],
@@ -52,7 +52,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "Eventually consistent reads by default; each strong read gives its reason",
         entities: &[],
         patterns: &[],
-        tests: &["reads_name_their_consistency_and_strong_reads_the_reason"],
+        tests: &["every_read_has_a_consistency_and_every_strong_read_has_a_reason"],
     },
     Technique {
         id: "F7",
@@ -71,9 +71,9 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         ],
         tests: &[
             "a_text_that_is_too_large_for_an_item_is_uploaded_and_read_by_a_url",
-            "an_upload_of_another_length_type_or_content_is_refused_and_leaves_no_object",
+            "an_upload_with_the_wrong_length_or_type_or_content_is_refused_and_leaves_no_object",
             "a_url_is_valid_only_for_its_object_and_its_method",
-            "an_interrupted_addition_leaves_a_note_and_a_repetition_completes_the_addition",
+            "an_interrupted_addition_leaves_no_object_without_a_note_and_a_repetition_completes_it",
             "an_unreferenced_object_is_deleted_after_the_grace",
             "janitors_that_run_too_early_delete_no_referenced_object",
             "an_item_of_400_kilobytes_is_stored_and_a_byte_more_is_refused",
@@ -127,7 +127,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &[],
         tests: &[
             "the_tests_run_on_dynamodb_local_before_a_change_lands",
-            "a_tests_table_is_in_the_dynamodb_that_the_environment_names",
+            "the_table_of_a_test_is_in_the_dynamodb_that_the_environment_names",
         ],
     },
 ];

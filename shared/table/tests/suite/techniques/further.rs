@@ -23,11 +23,11 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "X3",
-        what: "Customer, orders and questions in one request. A Query has one direction, so the request makes two: \
-            from the profile backward to the newest orders, and forward to the newest questions",
+        what: "Customer, orders and questions in one request. A Query has one direction, so the request makes two \
+            Queries: from the profile backward to the newest orders, and forward to the newest questions",
         entities: &["Customer", "CustomerOrder", "CustomerQuestion"],
         patterns: &["customers.overview", "questions.of-customer"],
-        tests: &["customer_orders_and_questions_take_one_request_and_two_queries"],
+        tests: &["an_overview_with_orders_and_questions_costs_two_queries"],
     },
     Technique {
         id: "X4",
@@ -49,7 +49,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
             "case_37_leaderboards_of_sales_are_exact_when_records_are_repeated_and_reordered",
             "likes_in_several_parts_and_days_are_summed_once_by_concurrent_consumers",
             "a_board_lists_the_largest_counts_first_with_the_products",
-            "about_one_of_sixteen_requests_counts_as_sixteen_views",
+            "about_one_of_64_requests_counts_as_64_views",
             "leaderboards_follow_orders_likes_and_views",
         ],
     },
@@ -75,12 +75,12 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "X9",
-        what: "Large items are split or in a bucket: sections of a document are items, a product's text over 100 KB is \
-            an object",
+        what: "Large items are split or stored in a bucket: the sections of a document are separate items, and a \
+            product's text over 100 KB is an object",
         entities: &["DocumentSection", "ProductContent"],
         patterns: &["documents.texts", "content.get", "content.put"],
         tests: &[
-            "the_largest_document_is_read_in_pages_as_draft_as_version_and_as_current_document",
+            "drafts_versions_and_current_documents_of_the_maximum_size_are_read_in_pages",
             "content_has_up_to_100_kilobytes",
             "a_text_that_is_too_large_for_an_item_is_uploaded_and_read_by_a_url",
         ],
@@ -95,7 +95,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "X11",
-        what: "A migration by the stream beside the same migration by a scan: both write the same rows",
+        what: "The same migration by the stream and by a scan: both write the same rows",
         entities: &["Sale"],
         patterns: &["sales.apply"],
         tests: &[

@@ -15,7 +15,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R2",
-        what: "Orders sort before the profile and questions after it: a Query from the profile reads the \
+        what: "Orders sort before the profile, and questions sort after it. A Query from the profile reads the \
             newest orders or the newest questions",
         entities: &["Customer", "CustomerOrder", "CustomerQuestion"],
         patterns: &["customers.overview", "questions.support", "questions.of-customer"],
@@ -30,7 +30,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Order", "OrderLine", "OrderStatusEvent"],
         patterns: &["orders.get", "orders.with-lines", "orders.with-history", "orders.lines", "orders.head"],
         tests: &[
-            "each_status_change_up_to_delivered_updates_the_history_the_lists_and_the_copy",
+            "each_status_change_up_to_delivered_updates_the_history_the_lists_and_the_customers_copy",
             "lines_alone_and_history_alone_take_one_query_each",
         ],
     },
@@ -39,7 +39,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "A customer's orders by date, page by page",
         entities: &["CustomerOrder"],
         patterns: &["orders.of-customer"],
-        tests: &["the_orders_of_a_customer_of_a_status_and_the_sales_of_a_product_are_read_page_by_page"],
+        tests: &["the_lists_of_orders_and_the_sales_of_a_product_are_read_page_by_page"],
     },
     Technique {
         id: "R5",
@@ -47,7 +47,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
             order's head, because each status change would then cost another write",
         entities: &["OrderLog"],
         patterns: &["orders.log", "orders.add-log"],
-        tests: &["only_staff_read_the_log_of_an_order_with_the_oldest_line_first"],
+        tests: &["only_staff_read_an_orders_log_which_begins_with_the_oldest_line"],
     },
     Technique {
         id: "R6",
@@ -73,8 +73,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Order"],
         patterns: &["orders.by-status"],
         tests: &[
-            "the_orders_of_a_customer_of_a_status_and_the_sales_of_a_product_are_read_page_by_page",
-            "each_status_change_up_to_delivered_updates_the_history_the_lists_and_the_copy",
+            "the_lists_of_orders_and_the_sales_of_a_product_are_read_page_by_page",
+            "each_status_change_up_to_delivered_updates_the_history_the_lists_and_the_customers_copy",
         ],
     },
     Technique {
@@ -82,7 +82,10 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "A product's sales by date, in time buckets",
         entities: &["Sale"],
         patterns: &["sales.of-product"],
-        tests: &["the_sales_of_several_years_are_one_list", "sales_between_two_instants_include_both"],
+        tests: &[
+            "the_sales_of_several_years_are_one_list",
+            "a_list_of_sales_between_two_instants_has_the_sales_at_both_instants",
+        ],
     },
     Technique {
         id: "R10",
@@ -104,8 +107,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R12",
-        what: "Many-to-many with an inverted index: likes; products in further categories, whose copies follow the \
-            product",
+        what: "Many-to-many with an inverted index: likes, and products in further categories. A product's copies \
+            in these categories follow the product",
         entities: &["Like", "Membership"],
         patterns: &["likes.of-customer", "likes.likers", "memberships.add", "memberships.of-product"],
         tests: &[
@@ -156,7 +159,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
             "children_are_paged_by_name",
             "a_lineage_runs_from_the_top_to_the_category_itself",
             "a_category_moves_with_its_subtree_and_the_lists_follow",
-            "work_interrupted_at_any_point_continues_where_it_stopped",
+            "a_move_that_is_interrupted_repeatedly_continues_where_it_stopped",
         ],
     },
     Technique {
@@ -179,10 +182,10 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "R18",
-        what: "A product's reviews, newest and best first",
+        what: "A product's reviews, newest first or best first",
         entities: &["Review"],
         patterns: &["reviews.newest", "reviews.best"],
-        tests: &["the_reviews_of_a_product_are_read_page_by_page_by_time_and_by_rating"],
+        tests: &["reviews_sorted_by_time_or_by_rating_are_read_page_by_page"],
     },
     Technique {
         id: "R19",
@@ -200,7 +203,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["OrderLine", "Membership"],
         patterns: &["memberships.of-product", "memberships.refresh"],
         tests: &[
-            "an_order_keeps_the_name_and_the_price_at_which_it_was_placed",
+            "an_order_keeps_its_product_names_and_prices_after_a_product_changes",
             "case_38_a_product_renamed_during_a_replay_has_its_new_name_in_all_copies",
         ],
     },
@@ -218,7 +221,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["categories.products"],
         tests: &[
             "every_list_over_an_index_reads_only_the_index",
-            "each_page_of_a_thousand_products_takes_four_requests_and_no_product_repeats",
+            "a_list_of_a_thousand_products_takes_four_requests_per_page_and_repeats_no_product",
         ],
     },
     Technique {

@@ -25,8 +25,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "T3",
-        what: "Shards by a computed suffix (points, status lists) and by a random one (counters); the number of \
-               a list changes while the shop is open",
+        what: "Shards by a computed suffix (points, status lists) and by a random suffix (counters); a list's \
+               number of shards changes while the shop is open",
         entities: &["MetricPoint", "CounterShard", "Order", "Settings"],
         patterns: &["metrics.store", "metrics.get", "counters.add", "orders.by-status", "settings.arrange"],
         tests: &[
@@ -37,7 +37,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
             "a_reader_sees_each_item_once_while_items_move_between_the_shards",
             "a_list_that_grows_under_traffic_shows_each_order_once_to_every_function",
             "a_command_that_is_killed_at_any_request_continues",
-            "cursors_stay_valid_and_pages_show_each_order_once_through_all_steps",
+            "cursors_stay_valid_and_pages_show_each_order_once_while_the_shards_change",
         ],
     },
     Technique {
@@ -46,7 +46,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Counter", "CounterShard"],
         patterns: &["counters.head", "counters.split", "counters.read"],
         tests: &[
-            "a_counter_is_right_before_during_and_after_the_split_that_its_throttles_cause",
+            "throttles_split_a_counter_and_its_sum_is_always_right",
             "each_minute_with_throttles_causes_one_split_even_if_it_is_reported_repeatedly",
             "a_documented_report_gives_the_last_hot_minute_of_each_counter",
             "readers_see_every_confirmed_addition_of_fifty_clients_while_a_counter_is_split",
@@ -59,7 +59,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &[],
         tests: &[
             "a_thousand_orders_an_hour_cost_nine_dollars_of_writes_and_four_and_a_half_of_reads",
-            "a_route_costs_its_measured_units_and_those_of_its_consequences",
+            "a_route_costs_its_measured_units_and_the_units_of_its_consequences",
             "provisioned_capacity_is_cheaper_above_the_break_even_and_dearer_below",
             "a_bill_is_the_sum_of_its_parts_and_linear_in_the_traffic",
         ],
@@ -70,9 +70,9 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &[],
         patterns: &[],
         tests: &[
-            "even_traffic_is_cheaper_provisioned_and_uneven_traffic_on_demand",
+            "steady_traffic_is_cheaper_provisioned_and_bursts_are_cheaper_on_demand",
             "a_rise_is_throttled_until_the_capacity_has_grown",
-            "both_pages_are_read_from_cloudwatch_and_the_stack_is_updated",
+            "both_pages_of_metrics_are_read_from_cloudwatch_and_the_stack_is_updated",
         ],
     },
     Technique {
@@ -82,12 +82,12 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["orders.retire", "archive.restore"],
         tests: &[
             "a_retired_order_expires_and_its_restore_makes_it_complete_and_searchable_again",
-            "case_32_an_expiry_that_is_delivered_again_is_one_object_and_one_entry",
+            "case_32_an_expiry_that_is_delivered_again_creates_one_object_and_one_entry",
         ],
     },
     Technique {
         id: "T8",
-        what: "Removals by time to live distinguished from a caller's deletions",
+        what: "Removals by time to live are distinguished from a caller's deletions",
         entities: &["Expiration"],
         patterns: &["audit.record", "audit.of-day"],
         tests: &[
@@ -107,8 +107,8 @@ pub(super) const TECHNIQUES: &[Technique] = &[
             "money_that_moves_during_a_run_is_not_lost",
             "a_migration_is_silent_in_the_stream",
             "a_migration_by_the_stream_and_one_by_a_scan_give_the_same_rows",
-            "a_review_of_an_older_release_is_listed_after_its_first_change_and_can_be_removed_before",
-            "a_wallet_that_an_earlier_version_opened_in_another_currency_is_read_and_converted",
+            "a_review_of_an_older_release_can_be_removed_and_appears_in_the_list_after_a_change",
+            "a_wallet_that_an_earlier_release_opened_in_another_currency_is_read_and_converted",
             "items_of_earlier_releases_can_be_read",
         ],
     },
@@ -120,7 +120,22 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         tests: &[
             "no_metric_is_collected_without_a_reader",
             "every_alarm_has_a_line_of_instructions_and_notifies_the_operators",
-            "the_dashboard_shows_api_table_stream_and_the_cost_of_each_route",
+            "the_dashboard_shows_the_api_the_table_the_stream_and_the_cost_of_each_route",
+        ],
+    },
+    Technique {
+        id: "T9",
+        what: "A table for each month of a time series: created before the month, in the class for infrequent access \
+            after it, and deleted when the last point has expired. The default is one table",
+        entities: &["MetricPoint"],
+        patterns: &["metrics.store", "metrics.get", "metrics.of-name"],
+        tests: &[
+            "points_are_in_the_tables_of_their_months_and_a_list_reads_both_in_order",
+            "points_from_before_the_switch_stay_visible_and_a_cursor_continues_over_it",
+            "a_missing_table_is_replaced_by_the_main_table_and_remembered",
+            "a_past_month_gets_infrequent_access_and_is_deleted_when_its_points_have_expired",
+            "a_rotation_that_is_killed_anywhere_is_completed_by_the_next_run",
+            "only_tables_with_the_exact_name_of_a_month_are_changed_or_deleted",
         ],
     },
 ];

@@ -10,7 +10,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["orders.place"],
         tests: &[
             "exactly_50_of_200_orders_for_a_product_with_50_in_stock_are_placed",
-            "a_basket_of_500_lines_with_one_beyond_the_stock_is_refused_and_the_error_names_that_line",
+            "a_basket_of_500_lines_with_one_line_beyond_the_stock_is_refused_and_the_error_names_it",
         ],
     },
     Technique {
@@ -19,7 +19,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         entities: &["Wallet", "WalletEntry"],
         patterns: &["wallet.transfer"],
         tests: &[
-            "fifty_concurrent_transfers_between_four_wallets_lose_and_create_no_money",
+            "fifty_concurrent_transfers_between_four_wallets_neither_lose_nor_create_money",
             "a_missing_account_is_reported_before_a_low_balance",
         ],
     },
@@ -32,7 +32,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         tests: &[
             "a_transaction_over_the_limit_is_refused_before_it_is_sent",
             "placing_an_order_takes_as_many_actions_as_were_calculated",
-            "an_order_of_500_lines_is_placed_answered_again_byte_for_byte_and_cancelled",
+            "an_order_of_500_lines_that_is_sent_twice_is_placed_once_and_can_be_cancelled",
         ],
     },
     Technique {
@@ -51,7 +51,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W6",
-        what: "Counters that change in the transaction of the counted item",
+        what: "Counters that change in the transaction that writes the counted item",
         entities: &["Review", "ReviewStats", "Like", "LikeCount"],
         patterns: &["reviews.create", "reviews.change", "reviews.delete", "likes.put", "likes.remove"],
         tests: &[
@@ -100,7 +100,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W11",
-        what: "A condition on the same item: a document's editors",
+        what: "A condition on the item itself: only a document's editors change the document",
         entities: &["Document"],
         patterns: &["documents.put-section", "documents.add-editor"],
         tests: &["the_condition_on_the_document_itself_refuses_a_caller_who_is_no_editor"],
@@ -151,7 +151,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         what: "Batch reads of more than 100 keys, in order",
         entities: &["Customer"],
         patterns: &["customers.hydrate", "products.many"],
-        tests: &["a_batch_of_reads_keeps_its_order_over_several_requests_and_unprocessed_keys"],
+        tests: &["a_batch_of_reads_keeps_its_order_despite_several_requests_and_unprocessed_keys"],
     },
     Technique {
         id: "W17",
@@ -165,7 +165,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     },
     Technique {
         id: "W18",
-        what: "Idempotent requests: the transaction that executes a request also writes its key's record",
+        what: "Idempotent requests: the transaction that executes a request also writes the idempotency key's record",
         entities: &["IdempotencyRecord"],
         patterns: &["idempotency.get", "orders.place", "wallet.transfer", "wallet.deposit", "stock.adjust"],
         tests: &[

@@ -11,7 +11,7 @@ patterns! {
         purpose: "Read the progress of a category move",
         request: GetItem,
         key: "PK = CATEGORYMOVE, SK = CATEGORYMOVE",
-        returns: "the move that is under way, or the last one",
+        returns: "the move that is under way, or the last move",
         consistency: Consistency::Strong("the next step depends on it"),
         callers: "staff",
     }
@@ -19,7 +19,7 @@ patterns! {
         id: "category-moves.begin",
         purpose: "Begin a category move",
         request: TransactWriteItems,
-        key: "PK = CATEGORYMOVE; PK = CATEGORY#<parent>, SK = CHILD#<name>, new and old (check)",
+        key: "PK = CATEGORYMOVE; PK = CATEGORY#<parent>, SK = CHILD#<name>, new, and old (check)",
         requires: "no move is under way; the new node does not exist; the old node exists",
         callers: "staff",
     }
@@ -47,7 +47,7 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = CATEGORY#<parent>, SK = CHILD#<name>, new and old; PK = CATEGORY#<path>, SK = \
             ABOUT, new and old; PK = CATEGORYMOVE",
-        requires: "the move and its phase are unchanged; the old node exists unmarked; the \
+        requires: "the move and its phase are unchanged; the old node exists and is not marked; the \
             description is unchanged",
         callers: "staff",
     }
@@ -93,8 +93,8 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = PRODUCT#<id>, SK = IN#<path>, new and old, PRODUCT#CATEGORIES and PRODUCT; PK = \
             CATEGORYMOVE",
-        requires: "the move and its phase are unchanged; the list and the product's version are \
-            unchanged",
+        requires: "the move and its phase are unchanged; the product's version and its list of \
+            further categories are unchanged",
         callers: "staff",
     }
     CLEAR {

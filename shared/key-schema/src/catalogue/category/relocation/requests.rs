@@ -29,7 +29,7 @@ pub fn get() -> Result<Get<Stored<CategoryMove>>, KeyError> {
 }
 
 /// Begins a move. `last` is the previous move, if there is one, and must be over. The caller
-/// [adds](super::add) the ancestors of the new path first.
+/// [adds](super::super::add) the ancestors of the new path first.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -181,12 +181,12 @@ fn stand(product: &Stored<Product>, category_path: &CategoryPath, at: Instant) -
     Ok(Guarded::update(product::key(&product.id)?, change, same))
 }
 
-/// Moves the memberships of a product that are in the moved subtree. `known` is the list of the
-/// product's further categories that was read. Returns `None` if there is no such membership.
+/// Moves a product's memberships in the moved subtree. `known` is the list of the product's further
+/// categories, as it was read. Returns `None` if no membership is in the moved subtree.
 ///
 /// If the product already has a membership in the new category, the function only removes the old
-/// membership. The product moves in the same transaction if its own category moves too. Memberships
-/// copy the product's own category, so that a list does not show the product twice.
+/// membership. If the product's own category moves too, the product moves in the same transaction.
+/// So the moved memberships copy the product's new category, and no list shows the product twice.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -238,7 +238,7 @@ pub fn clear(
         .action(CategoryMoveAction::About, Guarded::check(about_key(path)?, Condition::NotExists)))
 }
 
-/// Removes the mark from a category that stays, because a product or a category in it stays.
+/// Removes the mark from a category. Then the category stays, or the work copies it once more.
 ///
 /// # Errors
 /// [`EncodeError`].

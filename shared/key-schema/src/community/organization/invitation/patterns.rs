@@ -15,7 +15,7 @@ patterns! {
             PROFILE (checks); PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS",
         requires: "the invitation and the customer's invitations are unchanged; the customer is no \
             member; no other customer was invited since the count; the caller is an admin with a \
-            profile; the customer and the team exist; ADD invited",
+            profile; the customer and the team exist; ADD 1 to invited",
         callers: "owner",
     }
     OPEN {
@@ -44,7 +44,7 @@ patterns! {
             MEMBER#<inviter> (check); PK = CUSTOMER#<customer>, SK = CUSTOMER#INVITATIONS and \
             PROFILE (check)",
         requires: "the invitation is unchanged and has not expired; its inviter is still an admin; the \
-            customer is no member and exists; the organization and the team exist; ADD to the \
+            customer exists and is no member; the organization and the team exist; ADD to the \
             counts",
         callers: "owner",
     }
@@ -85,7 +85,7 @@ patterns! {
         purpose: "List a customer's open invitations",
         request: Query on GSI1,
         key: "GSI1PK = INVITED#<customer>, GSI1SK between the millisecond after <now> and the end",
-        returns: "open invitations, the first to expire first",
+        returns: "open invitations, in the order of expiry",
         consistency: Consistency::Eventual,
         callers: "owner",
     }

@@ -210,7 +210,7 @@ pub fn of_organization(id: &OrganizationId) -> Result<Query<Stored<Invitation>>,
     Ok(Query::new(&OF_ORGANIZATION, partition(id)?, Range::under("INVITATION")))
 }
 
-/// Lists a customer's invitations that expire after `now`, the first to expire first.
+/// Lists a customer's invitations that expire after `now`, in the order of expiry.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -236,7 +236,7 @@ pub fn erase(roster: &Invitations) -> Result<BatchWrite, KeyError> {
     Ok(BatchWrite::new(&ERASE, roster.open.keys().map(delete).collect::<Result<_, _>>()?))
 }
 
-/// Removes the list of a customer's invitations, after the invitations.
+/// Removes the list of a customer's invitations, after the invitations are removed.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -21,9 +21,10 @@ patterns! {
         purpose: "Begin a large order: an invisible head, and its claims",
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = \
-            CUSTOMER#<id>, SK = PROFILE (check) and, for a customer's order, OPEN",
+            CUSTOMER#<id>, SK = PROFILE (check) and, for a customer's order, OPEN; PK = \
+            PROMOTION#<id>, SK = USES and USE#<customer hash>, for each promotion with a limit",
         requires: "reference and idempotency key are free; the customer exists; the open orders \
-            are unchanged",
+            are unchanged; the uses of each promotion are below their limits",
         callers: "owner",
     }
     RESERVE {
@@ -40,7 +41,7 @@ patterns! {
         purpose: "Make a large order visible",
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>, PROFILE \
-            (check); PK = CART#<id>",
+            (check), SHIPTO#<id>; PK = CART#<id>",
         requires: "the head is placing, at the rev that was read; the customer exists; the cart is \
             unchanged",
         callers: "owner",
@@ -50,7 +51,8 @@ patterns! {
         purpose: "Undo a large order that could not be placed",
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; at \
-            last PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = OPEN",
+            last PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = OPEN; PK = \
+            PROMOTION#<id>, SK = USES and USE#<customer hash>",
         requires: "the head is placing, at the rev that was read; the claims are this order's; \
             stock returns only to the product that was ordered (same born)",
         callers: "owner",

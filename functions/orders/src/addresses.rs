@@ -1,0 +1,143 @@
+//! The addresses of a new order.
+
+use std::borrow::Cow;
+
+use http_api::fields::{parsed, visible_text};
+use http_api::json::Value;
+use http_api::{Code, Invalid, Object, Problem, Services, read_fields};
+use key_schema::customer::{self, Customer};
+use key_schema::id::{AddressName, CustomerId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::order::Order;
+use key_schema::order::addresses::{Country, OrderAddresses, PostalAddress};
+
+/// An address in a body: the name of one of the customer's addresses, or the address itself.
+#[derive(Debug)]
+enum Given {
+    Named(AddressName),
+    Whole(Box<PostalAddress>),
+}
+
+/// The addresses that a caller gives for an order.
+#[derive(Debug, Default)]
+pub struct GivenAddresses {
+    shipping: Option<Given>,
+    billing: Option<Given>,
+}
+
+/// Reads the fields `shipping_address` and `billing_address`. Returns `None` after an error, which
+/// `body` then holds.
+pub fn read(body: &mut Object<'_>) -> Option<GivenAddresses> {
+    let shipping = body.optional("shipping_address", address);
+    let billing = body.optional("billing_address", address);
+    Some(GivenAddresses { shipping: shipping?, billing: billing? })
+}
+
+fn address(value: Value<'_>) -> Result<Given, Invalid> {
+    if matches!(value, Value::Text(_)) {
+        return parsed(value).map(Given::Named);
+    }
+    read_fields!(value.object()? => {
+        name: required(visible_text(1..=200)),
+        line1: required(visible_text(1..=200)),
+        line2: optional(visible_text(1..=200)),
+        city: required(visible_text(1..=128)),
+        region: optional(visible_text(1..=128)),
+        postal_code: required(visible_text(1..=32)),
+        country: required(parsed::<Country>),
+        phone: optional(visible_text(1..=32)),
+    });
+    Ok(Given::Whole(Box::new(PostalAddress { name, line1, line2, city, region, postal_code, country, phone })))
+}
+
+impl GivenAddresses {
+    /// Returns addresses that need no profile.
+    pub fn whole(shipping: Option<PostalAddress>, billing: Option<PostalAddress>) -> Self {
+        let whole = |address: Option<PostalAddress>| address.map(|address| Given::Whole(Box::new(address)));
+        Self { shipping: whole(shipping), billing: whole(billing) }
+    }
+
+    /// Returns whether the caller gave no address.
+    pub const fn is_empty(&self) -> bool {
+        self.shipping.is_none() && self.billing.is_none()
+    }
+
+    /// Returns both addresses. Reads the customer's profile only if an address is given by name.
+    ///
+    /// # Errors
+    /// 404 for a customer without a profile, 422 for a billing address alone, and as
+    /// [`Self::resolve`].
+    pub async fn of_profile(
+        &self,
+        services: &Services,
+        id: &CustomerId,
+    ) -> Result<(Option<PostalAddress>, Option<PostalAddress>), Problem> {
+        if self.shipping.is_none() && self.billing.is_some() {
+            return Err(refused(SHIPPING, "is required"));
+        }
+        let given = [(SHIPPING, &self.shipping), (BILLING, &self.billing)];
+        let is_named = given.iter().any(|(_, given)| matches!(given, Some(Given::Named(_))));
+        let customer = if is_named { services.table.get(&customer::get(id)?).await? } else { None };
+        if is_named && customer.is_none() {
+            return Err(Problem::not_found("customer"));
+        }
+        let [shipping, billing] = given.map(|(pointer, given)| {
+            given.as_ref().map(|given| given.resolve(pointer, customer.as_deref())).transpose()
+        });
+        Ok((shipping?, billing?))
+    }
+
+    /// Returns the item of the order's addresses, if the caller gave any, and sets the order's
+    /// destination. `required` is whether the order must have an address.
+    ///
+    /// # Errors
+    /// 422 `invalid_body` if a required address is missing, if no address of the profile has the
+    /// given name, or if that address lacks a part.
+    pub fn resolve(
+        &self,
+        order: &mut Stored<Order>,
+        customer: &Customer,
+        required: bool,
+        now: Instant,
+    ) -> Result<Option<Stored<OrderAddresses>>, Problem> {
+        let Some(shipping) = &self.shipping else {
+            let required = required || self.billing.is_some();
+            return if required { Err(refused(SHIPPING, "is required")) } else { Ok(None) };
+        };
+        let shipping_address = shipping.resolve(SHIPPING, Some(customer))?;
+        let billing = self.billing.as_ref().map(|billing| billing.resolve(BILLING, Some(customer)));
+        order.data.destination = Some(shipping_address.destination());
+        let addresses = OrderAddresses {
+            order_id: order.id.clone(),
+            customer_id: order.customer_id.clone(),
+            shipping_address,
+            billing_address: billing.transpose()?,
+            expires_at: None,
+        };
+        Ok(Some(Stored::new(addresses, order.meta.born.clone(), now)))
+    }
+}
+
+/// The JSON Pointer to the address to which the order is sent.
+const SHIPPING: &str = "/shipping_address";
+/// The JSON Pointer to the address on the invoice.
+const BILLING: &str = "/billing_address";
+
+fn refused(pointer: &'static str, detail: impl Into<Cow<'static, str>>) -> Problem {
+    Problem::new(Code::InvalidBody, "The order has no usable address.").error(pointer, detail)
+}
+
+impl Given {
+    fn resolve(&self, pointer: &'static str, customer: Option<&Customer>) -> Result<PostalAddress, Problem> {
+        match self {
+            Self::Whole(address) => Ok((**address).clone()),
+            Self::Named(name) => {
+                let address = customer.and_then(|customer| Some((customer, customer.addresses.get(name)?)));
+                let (customer, address) =
+                    address.ok_or_else(|| refused(pointer, "is not the name of one of the customer's addresses"))?;
+                PostalAddress::of(&customer.name, address).map_err(|error| refused(pointer, error.to_string()))
+            }
+        }
+    }
+}

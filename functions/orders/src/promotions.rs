@@ -1,0 +1,292 @@
+//! The promotions that a customer may use: the automatic ones, and those of the codes that the
+//! customer entered.
+//!
+//! This module checks everything that does not depend on the goods of the cart. The price then
+//! depends on the goods ([`crate::price`]). The transaction of the order counts the uses, so the
+//! limits hold although the counts here may be out of date.
+
+use std::collections::HashMap;
+
+use ::pricing::MAX_PROMOTIONS;
+use http_api::fields::{array, visible_text};
+use http_api::{Code, Object, Problem, Services};
+use key_schema::customer;
+use key_schema::entity::AnyEntity;
+use key_schema::id::{CustomerId, PromotionId};
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::order::{self, OrderAction, OrderStatus};
+use key_schema::pricing::Rules;
+use key_schema::promotion::{
+    self, AppliedPromotion, MAX_APPLIED, MAX_CODE_BYTES, MAX_CODES, Promotion, PromotionUses, Use,
+};
+use key_schema::quota::Quota;
+use table::Refusals;
+
+use crate::quote;
+
+// An order's transaction has room for the counts of this many promotions.
+const _: () = assert!(MAX_PROMOTIONS == MAX_APPLIED);
+
+/// The number of latest orders that the check of a first order reads.
+const RECENT_ORDERS: usize = 20;
+
+/// The reason for refusing a code after its promotion has reached a limit.
+const USED_UP: &str = "was used as often as the shop allows";
+
+/// A promotion that the customer may use.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// The promotion.
+    pub promotion: Promotion,
+    /// The position of the code that the customer entered.
+    pub code: Option<usize>,
+}
+
+impl Candidate {
+    /// Returns the promotion as an order keeps it.
+    pub fn applied(&self, discount: i64) -> AppliedPromotion {
+        let Promotion { id, name, limit_total, .. } = &self.promotion;
+        AppliedPromotion {
+            id: id.clone(),
+            name: name.clone(),
+            code: self.promotion.code.clone(),
+            discount,
+            counted: limit_total.is_some(),
+            counted_per_customer: self.promotion.uses_per_customer().is_some(),
+        }
+    }
+
+    /// Returns the use of the promotion by an order.
+    pub fn usage(&self) -> Use {
+        Use {
+            promotion: self.promotion.id.clone(),
+            limit_total: self.promotion.limit_total,
+            limit_per_customer: self.promotion.uses_per_customer(),
+        }
+    }
+}
+
+/// The codes that a customer entered.
+#[derive(Debug, Clone, Copy)]
+pub struct Codes<'a> {
+    /// The codes.
+    pub texts: &'a [String],
+    /// Whether the codes are in a quote and not in the body.
+    pub quoted: bool,
+}
+
+impl Codes<'_> {
+    /// Adds an error about one of the codes to a problem.
+    fn error(self, problem: Problem, at: usize, detail: &str) -> Problem {
+        let pointer = if self.quoted { "/quote_id".to_owned() } else { format!("/codes/{at}") };
+        let code = self.texts.get(at).map_or("", String::as_str);
+        problem.error(pointer, format!("the code {code} {detail}"))
+    }
+
+    /// Returns the problem of a code whose promotion does not reduce the price.
+    pub fn not_applicable(self, at: usize, detail: &str) -> Problem {
+        let problem = Problem::new(Code::PromotionNotApplicable, "A code does not reduce the price of this cart.");
+        self.error(problem, at, detail)
+    }
+
+    fn unknown(self, positions: &[usize]) -> Problem {
+        let problem = Problem::new(Code::PromotionUnknown, "The shop has no promotion with this code.");
+        positions.iter().fold(problem, |problem, at| self.error(problem, *at, "is unknown"))
+    }
+
+    fn used_up(self, at: usize) -> Problem {
+        self.error(Problem::new(Code::PromotionUsedUp, "A promotion has reached its limit."), at, USED_UP)
+    }
+}
+
+/// Reads the codes in a body.
+pub fn read(body: &mut Object<'_>) -> Option<Option<Vec<String>>> {
+    body.optional("codes", array(0..=MAX_CODES, visible_text(1..=MAX_CODE_BYTES)))
+}
+
+/// Returns the promotions that the customer may use now. `guesser` is the customer whose unknown
+/// codes are counted. It is `None` for a request by staff, and for the codes of a quote.
+///
+/// # Errors
+/// - 409 `promotion_unknown`, `promotion_expired`, `promotion_used_up` or
+///   `promotion_not_applicable` for a code that the customer cannot use.
+/// - 429 `quota_exceeded` for a customer who has entered too many unknown codes on this day.
+pub async fn usable(
+    services: &Services,
+    customer: &CustomerId,
+    rules: &Rules,
+    codes: Codes<'_>,
+    guesser: Option<&CustomerId>,
+    now: Instant,
+) -> Result<Vec<Candidate>, Problem> {
+    let coded = find(services, customer, codes, guesser, now).await?;
+    let automatic = rules.promotions.iter().map(|promotion| &promotion.data);
+    let automatic: Vec<_> = automatic.filter(|promotion| promotion.is_running(now)).collect();
+    let known = Known::read(services, customer, &coded, &automatic).await?;
+    let mut candidates = Vec::new();
+    for (id, code) in coded {
+        let promotion = known.promotions.get(&id).ok_or_else(|| codes.unknown(&[code]))?;
+        if promotion.conditions.until.is_some_and(|until| until <= now) {
+            let problem = Problem::new(Code::PromotionExpired, "A promotion has ended.");
+            return Err(codes.error(problem, code, "has expired"));
+        }
+        if !promotion.is_running(now) {
+            return Err(codes.not_applicable(code, "is not valid yet"));
+        }
+        if known.is_used_up(promotion) {
+            return Err(codes.used_up(code));
+        }
+        candidates.push(Candidate { promotion: promotion.clone(), code: Some(code) });
+    }
+    let automatic = automatic.into_iter().filter(|promotion| !known.is_used_up(promotion));
+    candidates.extend(automatic.map(|promotion| Candidate { promotion: promotion.clone(), code: None }));
+    for_customer(services, customer, candidates, codes).await
+}
+
+/// Returns the promotion of each code, in the order of the codes. Two spellings of a code count
+/// once.
+async fn find(
+    services: &Services,
+    customer: &CustomerId,
+    codes: Codes<'_>,
+    guesser: Option<&CustomerId>,
+    now: Instant,
+) -> Result<Vec<(PromotionId, usize)>, Problem> {
+    if codes.texts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (mut found, mut unknown) = (Vec::<(PromotionId, usize)>::new(), Vec::new());
+    let mut items = services.table.batch_get(&promotion::find(codes.texts, customer, now)?).await?;
+    // Without this check, a customer beyond the quota could still try codes.
+    let counts = items.pop();
+    if let (Some(_), Some(Some(AnyEntity::QuotaDay(counts)))) = (guesser, counts)
+        && counts.promotion_codes >= Quota::PromotionCodes.limit()
+    {
+        return Err(Problem::quota_exceeded(Quota::PromotionCodes, now));
+    }
+    for (at, item) in items.into_iter().enumerate() {
+        match item {
+            Some(AnyEntity::PromotionCode(claim)) if found.iter().any(|(id, _)| *id == claim.promotion_id) => {}
+            Some(AnyEntity::PromotionCode(claim)) => found.push((claim.data.promotion_id, at)),
+            _ => unknown.push(at),
+        }
+    }
+    if let (Some(guesser), false) = (guesser, unknown.is_empty()) {
+        let count = promotion::count_unknown_codes(guesser, unknown.len(), now)?;
+        let counted = services.table.write(&count).await?;
+        counted.map_err(|_| Problem::quota_exceeded(Quota::PromotionCodes, now))?;
+    }
+    if unknown.is_empty() { Ok(found) } else { Err(codes.unknown(&unknown)) }
+}
+
+/// The promotions of codes, and the uses of all candidates.
+#[derive(Default)]
+struct Known {
+    promotions: HashMap<PromotionId, Promotion>,
+    uses: HashMap<PromotionId, PromotionUses>,
+    customer_uses: HashMap<PromotionId, u64>,
+}
+
+impl Known {
+    async fn read(
+        services: &Services,
+        customer: &CustomerId,
+        coded: &[(PromotionId, usize)],
+        automatic: &[&Promotion],
+    ) -> Result<Self, Problem> {
+        let mut known = Self::default();
+        let is_counted =
+            |promotion: &&&Promotion| promotion.limit_total.is_some() || promotion.uses_per_customer().is_some();
+        let counted: Vec<_> = automatic.iter().filter(is_counted).map(|promotion| &promotion.id).collect();
+        if coded.is_empty() && counted.is_empty() {
+            return Ok(known);
+        }
+        let read = promotion::read(coded.iter().map(|(id, _)| id), counted, customer)?;
+        for item in services.table.batch_get(&read).await?.into_iter().flatten() {
+            match item {
+                AnyEntity::Promotion(Stored { data, .. }) => {
+                    known.promotions.insert(data.id.clone(), data);
+                }
+                AnyEntity::PromotionUses(Stored { data, .. }) => {
+                    known.uses.insert(data.promotion_id.clone(), data);
+                }
+                AnyEntity::CustomerUses(Stored { data, .. }) => {
+                    known.customer_uses.insert(data.promotion_id, data.uses);
+                }
+                _ => {}
+            }
+        }
+        Ok(known)
+    }
+
+    fn is_used_up(&self, promotion: &Promotion) -> bool {
+        let uses = self.uses.get(&promotion.id).map_or(0, |uses| uses.uses);
+        let customer_uses = self.customer_uses.get(&promotion.id).copied().unwrap_or(0);
+        promotion.limit_total.is_some_and(|limit| uses >= limit)
+            || promotion.uses_per_customer().is_some_and(|limit| customer_uses >= limit)
+    }
+}
+
+/// Returns the candidates whose conditions on the customer hold.
+async fn for_customer(
+    services: &Services,
+    customer: &CustomerId,
+    candidates: Vec<Candidate>,
+    codes: Codes<'_>,
+) -> Result<Vec<Candidate>, Problem> {
+    let any = |depends: fn(&Promotion) -> bool| candidates.iter().any(|candidate| depends(&candidate.promotion));
+    let profile = async {
+        let depends = any(|promotion| promotion.conditions.tier.is_some());
+        Ok::<_, Problem>(if depends { services.table.get(&customer::get(customer)?).await? } else { None })
+    };
+    let is_first = async {
+        let depends = any(|promotion| promotion.conditions.first_order);
+        Ok(depends && has_no_order(services, customer).await?)
+    };
+    let (profile, is_first) = tokio::try_join!(profile, is_first)?;
+    let mut usable = Vec::with_capacity(candidates.len());
+    for candidate in candidates {
+        let conditions = &candidate.promotion.conditions;
+        let has_tier = conditions.tier.is_none_or(|tier| profile.as_ref().is_some_and(|profile| profile.tier >= tier));
+        let reason = if !has_tier {
+            "is for customers of a higher tier"
+        } else if conditions.first_order && !is_first {
+            "is only for the first order"
+        } else {
+            usable.push(candidate);
+            continue;
+        };
+        if let Some(code) = candidate.code {
+            return Err(codes.not_applicable(code, reason));
+        }
+    }
+    Ok(usable)
+}
+
+/// Returns whether the customer has at most [`RECENT_ORDERS`] orders, all of them cancelled.
+async fn has_no_order(services: &Services, customer: &CustomerId) -> Result<bool, Problem> {
+    let recent = services.table.query(&order::of_customer(customer, None, None)?.limit(RECENT_ORDERS)).await?;
+    Ok(recent.next.is_none() && recent.items.iter().all(|order| order.status == OrderStatus::Cancelled))
+}
+
+/// Returns the problem of an order whose transaction was refused because the uses of a promotion
+/// have reached their limit.
+///
+/// If staff have changed or removed the limit since it was read, the client can try again.
+pub fn refused(promotions: &[AppliedPromotion], refusals: &Refusals<OrderAction>) -> Option<Problem> {
+    let refusal = refusals
+        .iter()
+        .find(|refusal| matches!(refusal.action, OrderAction::Uses(_) | OrderAction::CustomerUses(_)))?;
+    let (OrderAction::Uses(at) | OrderAction::CustomerUses(at)) = refusal.action else { return None };
+    let uses = refusal.stored::<Stored<PromotionUses>>().ok().flatten();
+    if uses.is_some_and(|uses| uses.limit.is_none_or(|limit| uses.uses < limit)) {
+        return Some(Problem::new(Code::Conflict, "A promotion changed during the checkout. Try again."));
+    }
+    let code = usize::try_from(at).ok().and_then(|at| promotions.get(at)?.code.as_deref());
+    Some(match code {
+        Some(code) => Problem::new(Code::PromotionUsedUp, "A promotion has reached its limit.")
+            .error("/quote_id", format!("the code {code} {USED_UP}")),
+        None => quote::changed(["/discounts"]),
+    })
+}

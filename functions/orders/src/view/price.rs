@@ -1,0 +1,197 @@
+//! The JSON form of prices: lines, totals, shipping, discounts and tax.
+
+use key_schema::id::{MethodId, ProductId, PromotionId};
+use key_schema::money::{Currency, Money};
+use key_schema::order::{Charges, ChosenMethod, LineDiscount, OrderLine, TaxLine, TaxRate};
+use key_schema::pricing::{BASIS_POINT, ShippingMethod};
+use key_schema::promotion::AppliedPromotion;
+use serde::Serialize;
+
+/// A line of an order.
+#[derive(Debug, Serialize)]
+pub struct LineView<'a> {
+    line: u64,
+    #[serde(flatten)]
+    priced: PricedLineView<'a>,
+}
+
+/// A product with its number of pieces and its price, in an order or a quote.
+#[derive(Debug, Serialize)]
+pub struct PricedLineView<'a> {
+    /// The product.
+    pub product_id: &'a ProductId,
+    /// The product's name.
+    pub name: &'a str,
+    /// The number of pieces.
+    pub quantity: u64,
+    /// The price of one piece.
+    pub unit_price: Money,
+    /// The discount.
+    pub discount: Money,
+    /// The discounts that staff entered.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub discounts: Vec<LineDiscountView<'a>>,
+    /// The tax, whether the price includes it or not.
+    pub tax: Money,
+    /// The rate of the tax.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tax_rate: Option<RateView>,
+    /// The amount that the customer pays.
+    pub total: Money,
+}
+
+impl<'a> From<&'a OrderLine> for LineView<'a> {
+    fn from(line: &'a OrderLine) -> Self {
+        let OrderLine {
+            line, product_id, name, quantity, unit_price, total, discount, discounts, tax, tax_rate, ..
+        } = line;
+        let money = |amount| Money::new(amount, total.currency);
+        let given = |given: &'a LineDiscount| LineDiscountView { name: &given.name, amount: money(given.amount) };
+        let priced = PricedLineView {
+            product_id,
+            name,
+            quantity: *quantity,
+            unit_price: *unit_price,
+            discount: money(*discount),
+            discounts: discounts.iter().map(given).collect(),
+            tax: money(*tax),
+            tax_rate: tax_rate.map(RateView::from),
+            total: *total,
+        };
+        Self { line: *line, priced }
+    }
+}
+
+/// The parts of a total.
+#[derive(Debug, Serialize)]
+pub struct TotalsView {
+    items: Money,
+    discount: Money,
+    shipping: Money,
+    tax: Money,
+    total: Money,
+}
+
+impl TotalsView {
+    /// Creates the view of a total and its parts.
+    pub const fn new(charges: &Charges, total: Money) -> Self {
+        let currency = total.currency;
+        Self {
+            items: Money::new(charges.items, currency),
+            discount: Money::new(charges.discount, currency),
+            shipping: Money::new(charges.shipping, currency),
+            tax: Money::new(charges.tax, currency),
+            total,
+        }
+    }
+}
+
+/// A shipping method with its price.
+#[derive(Debug, Serialize)]
+pub struct MethodView<'a> {
+    id: &'a MethodId,
+    name: &'a str,
+    days: (u64, u64),
+    price: Money,
+}
+
+impl<'a> MethodView<'a> {
+    /// Creates the view of a method that a quote offers.
+    pub fn offered(method: &'a ShippingMethod, price: Money) -> Self {
+        Self { id: &method.id, name: &method.name, days: method.days, price }
+    }
+}
+
+/// The shipping method of an order, with its price and tax.
+#[derive(Debug, Serialize)]
+pub struct ShippingView<'a> {
+    #[serde(flatten)]
+    method: MethodView<'a>,
+    discount: Money,
+    tax: Money,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tax_rate: Option<RateView>,
+    total: Money,
+}
+
+impl<'a> ShippingView<'a> {
+    /// Creates the view of an order's method. `lines` must be all lines of the order.
+    pub fn of(charges: &'a Charges, lines: &[OrderLine], currency: Currency) -> Option<Self> {
+        let ChosenMethod { id, name, days } = charges.method.as_ref()?;
+        // An order of an earlier release stores only its total tax, not the tax of its shipping.
+        let tax = charges.tax - lines.iter().map(|line| line.tax).sum::<i64>();
+        let money = |amount| Money::new(amount, currency);
+        Some(Self {
+            method: MethodView { id, name, days: *days, price: money(charges.shipping) },
+            discount: money(charges.shipping_discount),
+            tax: money(tax),
+            tax_rate: charges.shipping_rate.map(RateView::from),
+            total: money(charges.shipping_total),
+        })
+    }
+}
+
+/// A discount that staff entered for a line.
+#[derive(Debug, Serialize)]
+pub struct LineDiscountView<'a> {
+    name: &'a str,
+    amount: Money,
+}
+
+/// A tax rate.
+#[derive(Debug, Serialize)]
+pub struct RateView {
+    rate_basis_points: u32,
+    further_millionths: u32,
+    included: bool,
+}
+
+impl From<TaxRate> for RateView {
+    fn from(TaxRate { rate_millionths, included }: TaxRate) -> Self {
+        let (rate_basis_points, further_millionths) = (rate_millionths / BASIS_POINT, rate_millionths % BASIS_POINT);
+        Self { rate_basis_points, further_millionths, included }
+    }
+}
+
+/// The discount of a promotion.
+#[derive(Debug, Serialize)]
+pub struct DiscountView<'a> {
+    promotion_id: &'a PromotionId,
+    name: &'a str,
+    code: Option<&'a str>,
+    amount: Money,
+}
+
+impl<'a> DiscountView<'a> {
+    /// Creates the views of all promotions.
+    pub fn all(charges: &'a Charges, currency: Currency) -> Vec<Self> {
+        let view = |promotion: &'a AppliedPromotion| Self {
+            promotion_id: &promotion.id,
+            name: &promotion.name,
+            code: promotion.code.as_deref(),
+            amount: Money::new(promotion.discount, currency),
+        };
+        charges.promotions.iter().map(view).collect()
+    }
+}
+
+/// The tax of one rate.
+#[derive(Debug, Serialize)]
+pub struct TaxLineView {
+    #[serde(flatten)]
+    rate: RateView,
+    amount: Money,
+    tax: Money,
+}
+
+impl TaxLineView {
+    /// Creates the views of all rates.
+    pub fn all(charges: &Charges, currency: Currency) -> Vec<Self> {
+        let view = |line: &TaxLine| Self {
+            rate: TaxRate { rate_millionths: line.rate_millionths, included: line.included }.into(),
+            amount: Money::new(line.amount, currency),
+            tax: Money::new(line.tax, currency),
+        };
+        charges.tax_lines.iter().map(view).collect()
+    }
+}

@@ -1,0 +1,283 @@
+//! Tests of promotions: discounts, refused codes and changed promotions.
+
+use http_api::sample::{Answered, Call};
+use key_schema::customer::Tier;
+use key_schema::id::CustomerId;
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::money::Money;
+use key_schema::promotion::{self, Conditions, Goods, Promotion, Reduction};
+use key_schema::quota::Quota;
+use serde_json::{Value, json};
+
+use crate::quote::{address, usd};
+use crate::shop::{Shop, money, moved, order, stored};
+
+/// A promotion of 10 % with the code `TEN`, without limits.
+pub fn ten() -> Promotion {
+    Promotion {
+        id: "ten".parse().unwrap(),
+        code: Some("TEN".to_owned()),
+        name: "Ten percent".to_owned(),
+        reduction: Reduction::Percentage(1000),
+        applies_to: Goods::All,
+        conditions: Conditions::default(),
+        limit_total: None,
+        limit_per_customer: None,
+        exclusive: false,
+        priority: 0,
+    }
+}
+
+pub fn named(id: &str, code: Option<&str>) -> Promotion {
+    Promotion { id: id.parse().unwrap(), code: code.map(str::to_owned), ..ten() }
+}
+
+fn under(conditions: Conditions) -> Promotion {
+    Promotion { conditions, ..ten() }
+}
+
+impl Shop {
+    pub async fn promote(&self, promotion: Promotion) -> Stored<Promotion> {
+        let promotion = stored(promotion);
+        self.transact(&promotion::create(&self.rules().await, &promotion, None).unwrap()).await;
+        promotion
+    }
+
+    pub async fn end(&self, promotion: &Stored<Promotion>) {
+        self.transact(&promotion::delete(&self.rules().await, promotion, Instant::now()).unwrap()).await;
+    }
+
+    pub async fn with_codes(&self, codes: &[&str]) -> Answered {
+        self.quoted(&json!({ "codes": codes })).await
+    }
+
+    /// Gets a quote with these codes and checks out with it.
+    pub async fn buy_with(&self, codes: &[&str]) -> Answered {
+        let quoted = self.with_codes(codes).await;
+        assert_eq!(quoted.status, 200, "{}", quoted.body);
+        self.check_out(&json!({ "quote_id": quoted.body["id"] })).await
+    }
+}
+
+pub fn ann() -> CustomerId {
+    CustomerId::new("ann").unwrap()
+}
+
+/// Opens a shop with tea for 10 dollars and cake for 3 dollars, and a cart with 2 teas and a cake.
+pub async fn shop() -> Shop {
+    let shop = Shop::open().await;
+    shop.priced_product("tea", money(1000)).await;
+    shop.priced_product("cake", money(300)).await;
+    shop.fill_cart(&[("tea", 2), ("cake", 1)]).await;
+    shop
+}
+
+pub fn discounts(body: &Value) -> Vec<(&str, i64)> {
+    let discount = |discount: &'_ Value| discount["amount"]["amount"].as_i64().unwrap();
+    let all = body["discounts"].as_array().unwrap();
+    all.iter().map(|one| (one["promotion_id"].as_str().unwrap(), discount(one))).collect()
+}
+
+fn line_discounts(body: &Value) -> Vec<i64> {
+    body["lines"].as_array().unwrap().iter().map(|line| line["discount"]["amount"].as_i64().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_code_reduces_each_line_and_the_order_keeps_the_discount() {
+    let shop = shop().await;
+    shop.promote(ten()).await;
+    let quoted = shop.with_codes(&["ten"]).await.body;
+    let discount = json!({ "promotion_id": "ten", "name": "Ten percent", "code": "TEN", "amount": usd(230) });
+    assert_eq!(quoted["discounts"], json!([discount]), "{quoted}");
+    assert_eq!(line_discounts(&quoted), [200, 30]);
+    let totals = json!({ "items": usd(2300), "discount": usd(230), "shipping": usd(0), "tax": usd(0),
+        "total": usd(2070) });
+    assert_eq!(quoted["totals"], totals);
+    let placed = shop.check_out(&json!({ "quote_id": quoted["id"], "expected_total": usd(2070) })).await;
+    assert_eq!(placed.status, 201, "{}", placed.body);
+    for field in ["discounts", "totals"] {
+        assert_eq!(placed.body[field], quoted[field], "{field}");
+    }
+    assert_eq!(line_discounts(&placed.body), [200, 30]);
+}
+
+#[tokio::test]
+async fn promotions_without_a_code_apply_to_the_goods_that_they_name() {
+    let shop = shop().await;
+    let products = Goods::Products(vec!["tea".parse().unwrap()]);
+    let one_free = Promotion { reduction: Reduction::BuyXGetY { buy: 1, get: 1 }, ..named("one-free", None) };
+    shop.promote(Promotion { applies_to: products, priority: 1, ..one_free }).await;
+    let off = Promotion { reduction: Reduction::Amount(money(100)), ..named("off", None) };
+    shop.promote(Promotion { priority: 2, ..off }).await;
+    let elsewhere = Goods::Category(key_schema::product::CategoryPath::new(vec!["ELSEWHERE".into()]).unwrap());
+    shop.promote(Promotion { applies_to: elsewhere, ..named("elsewhere", None) }).await;
+    let quoted = shop.with_codes(&[]).await.body;
+    // The dollar is spread over the lines first: 87 cents of the tea, and 13 of the cake. Then one
+    // of the two teas is free.
+    assert_eq!(discounts(&quoted), [("off", 100), ("one-free", 957)], "{quoted}");
+    assert_eq!(line_discounts(&quoted), [1044, 13]);
+    let placed = shop.check_out(&json!({ "quote_id": quoted["id"] })).await;
+    assert_eq!((placed.status, &placed.body["total"]), (201, &usd(1243)), "{}", placed.body);
+}
+
+#[tokio::test]
+async fn free_shipping_frees_only_what_is_shipped_and_the_tax_follows() {
+    let shop = shop().await;
+    shop.add_zone().await;
+    shop.add_tax("all", "standard", 100_000, false).await;
+    shop.promote(Promotion { reduction: Reduction::FreeShipping, ..ten() }).await;
+    let quoted = shop.quoted(&json!({ "shipping_address": address("CH"), "codes": ["TEN"] })).await.body;
+    let totals = json!({ "items": usd(2300), "discount": usd(500), "shipping": usd(500), "tax": usd(230),
+        "total": usd(2530) });
+    assert_eq!(quoted["totals"], totals, "{quoted}");
+    let placed = shop.check_out(&json!({ "quote_id": quoted["id"] })).await.body;
+    assert_eq!(placed["totals"], totals, "{placed}");
+    shop.sell_with("song", 100, |song| song.shippable = Some(false)).await;
+    shop.fill_cart(&[("song", 1)]).await;
+    let refused = shop.quoted(&json!({ "shipping_address": address("CH"), "codes": ["TEN"] })).await;
+    assert_eq!(refused.code(), Some("promotion_not_applicable"), "{}", refused.body);
+}
+
+#[tokio::test]
+async fn an_exclusive_promotion_excludes_others_and_at_most_five_apply() {
+    let shop = shop().await;
+    for number in 0..7 {
+        let off = Promotion { reduction: Reduction::Amount(money(10 + number)), ..named(&format!("p{number}"), None) };
+        shop.promote(Promotion { priority: number, ..off }).await;
+    }
+    let quoted = shop.with_codes(&[]).await.body;
+    assert_eq!(discounts(&quoted), [("p6", 16), ("p5", 15), ("p4", 14), ("p3", 13), ("p2", 12)]);
+    shop.promote(Promotion { exclusive: true, ..ten() }).await;
+    assert_eq!(discounts(&shop.with_codes(&["TEN"]).await.body), [("ten", 230)]);
+    shop.promote(named("other", Some("OTHER"))).await;
+    let refused = shop.with_codes(&["OTHER", "TEN"]).await;
+    assert_eq!((refused.code(), refused.pointers()), (Some("promotion_not_applicable"), vec!["/codes/0"]));
+}
+
+#[tokio::test]
+async fn a_promotion_without_an_effect_excludes_no_other() {
+    let shop = shop().await;
+    shop.promote(ten()).await;
+    let three = Promotion { reduction: Reduction::BuyXGetY { buy: 3, get: 1 }, ..named("three", None) };
+    shop.promote(Promotion { exclusive: true, ..three }).await;
+    assert_eq!(discounts(&shop.with_codes(&["TEN"]).await.body), [("ten", 230)]);
+    shop.replace_cart(&[("tea", 4)]).await;
+    let refused = shop.with_codes(&["TEN"]).await;
+    assert_eq!(refused.code(), Some("promotion_not_applicable"), "{}", refused.body);
+    assert_eq!(discounts(&shop.with_codes(&[]).await.body), [("three", 1000)]);
+}
+
+#[tokio::test]
+async fn a_code_for_free_shipping_waits_for_a_method_that_costs_something() {
+    let shop = shop().await;
+    shop.add_zone_with(0).await;
+    shop.promote(Promotion { reduction: Reduction::FreeShipping, ..ten() }).await;
+    let with = |method: &str| json!({ "shipping_address": address("CH"), "shipping_method": method, "codes": ["TEN"] });
+    let free = shop.quoted(&with("post")).await;
+    assert_eq!((free.status, discounts(&free.body)), (200, vec![]), "{}", free.body);
+    assert_eq!(discounts(&shop.quoted(&with("courier")).await.body), [("ten", 2000)]);
+}
+
+#[tokio::test]
+async fn codes_are_equal_in_any_case_and_without_invisible_characters() {
+    let shop = shop().await;
+    shop.promote(named("ten", Some("Süß 10"))).await;
+    for spelling in ["süß 10", "SÜSS 10", "S\u{AD}üß 1\u{200B}0", "Ｓüß 10"] {
+        assert_eq!(discounts(&shop.with_codes(&[spelling]).await.body), [("ten", 230)], "{spelling}");
+    }
+    let both = shop.with_codes(&["süß 10", "SÜSS 10"]).await;
+    assert_eq!(discounts(&both.body), [("ten", 230)], "two spellings of a code are one");
+    assert_eq!(shop.with_codes(&["SUSS 10"]).await.code(), Some("promotion_unknown"));
+}
+
+#[tokio::test]
+async fn a_code_that_cannot_be_used_is_refused_with_its_reason() {
+    let shop = shop().await;
+    let now = Instant::now();
+    let euros = Money::new(1, "EUR".parse().unwrap());
+    let none = Conditions::default;
+    let cases = [
+        ("ended", under(Conditions { until: Some(now), ..none() }), "promotion_expired"),
+        ("later", under(Conditions { from: Some(now.plus_seconds(600)), ..none() }), "promotion_not_applicable"),
+        ("silver", under(Conditions { tier: Some(Tier::Silver), ..none() }), "promotion_not_applicable"),
+        ("rich", under(Conditions { min_amount: Some(money(2301)), ..none() }), "promotion_not_applicable"),
+        ("euro", under(Conditions { min_amount: Some(euros), ..none() }), "promotion_not_applicable"),
+        ("euros", Promotion { reduction: Reduction::Amount(euros), ..ten() }, "promotion_not_applicable"),
+        ("three", Promotion { reduction: Reduction::BuyXGetY { buy: 3, get: 1 }, ..ten() }, "promotion_not_applicable"),
+    ];
+    for (id, promotion, code) in cases {
+        shop.promote(Promotion { id: id.parse().unwrap(), code: Some(id.to_owned()), ..promotion }).await;
+        let refused = shop.with_codes(&[id]).await;
+        assert_eq!((refused.status, refused.code(), refused.pointers()), (409, Some(code), vec!["/codes/0"]), "{id}");
+        assert!(refused.body["errors"][0]["detail"].as_str().unwrap().contains(id), "{}", refused.body);
+    }
+    let exact = [
+        ("enough", under(Conditions { min_amount: Some(money(2300)), ..none() })),
+        ("bronze", under(Conditions { tier: Some(Tier::Bronze), ..none() })),
+        ("running", under(Conditions { from: Some(now), until: Some(now.plus_seconds(600)), ..none() })),
+    ];
+    for (id, promotion) in exact {
+        shop.promote(Promotion { id: id.parse().unwrap(), code: Some(id.to_owned()), ..promotion }).await;
+        assert_eq!(shop.with_codes(&[id]).await.status, 200, "{id}");
+    }
+    let refused = shop.quoted(&json!({ "codes": ["a", "b", "c", "d", "e", "f"] })).await;
+    assert_eq!((refused.status, refused.pointers()), (422, vec!["/codes"]));
+}
+
+#[tokio::test]
+async fn a_customer_can_guess_codes_only_up_to_the_daily_quota() {
+    let shop = shop().await;
+    shop.promote(ten()).await;
+    shop.use_up(&ann(), Quota::PromotionCodes, 2).await;
+    let refused = shop.with_codes(&["TEN", "a", "b"]).await;
+    assert_eq!((refused.status, refused.code()), (409, Some("promotion_unknown")), "{}", refused.body);
+    assert_eq!(refused.pointers(), ["/codes/1", "/codes/2"]);
+    for code in ["c", "TEN"] {
+        let refused = shop.with_codes(&[code]).await;
+        assert_eq!((refused.status, refused.code()), (429, Some("quota_exceeded")), "{code}: {}", refused.body);
+        assert!(refused.header("retry-after").is_some());
+    }
+    assert_eq!(shop.with_codes(&[]).await.status, 200, "a quote without a code");
+    let staffs = Call::new("POST /v1/customers/{id}/cart/quote").path("id", "ann").staff("sam");
+    for (code, status) in [("d", 409), ("TEN", 200)] {
+        assert_eq!(shop.send(staffs.clone().json(&json!({ "codes": [code] }))).await.status, status, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn a_first_order_is_one_without_another_order_except_cancelled_ones() {
+    let shop = shop().await;
+    shop.promote(under(Conditions { first_order: true, ..Conditions::default() })).await;
+    let placed = shop.buy_with(&["TEN"]).await;
+    assert_eq!(placed.status, 201, "{}", placed.body);
+    shop.fill_cart(&[("tea", 1)]).await;
+    assert_eq!(shop.with_codes(&["TEN"]).await.code(), Some("promotion_used_up"));
+    assert_eq!(shop.send(moved(&placed.body, "cancelled")).await.status, 200);
+    assert_eq!(shop.with_codes(&["TEN"]).await.status, 200);
+    assert_eq!(shop.send(order(&[("tea", 1)], "k")).await.status, 201);
+    let refused = shop.with_codes(&["TEN"]).await;
+    assert_eq!(refused.code(), Some("promotion_not_applicable"), "{}", refused.body);
+}
+
+#[tokio::test]
+async fn a_quote_names_changed_promotions() {
+    let shop = shop().await;
+    let automatic = shop.promote(named("sale", None)).await;
+    let coded = shop.promote(ten()).await;
+    let refused = async |quote: &Value| {
+        let refused = shop.check_out(&json!({ "quote_id": quote["id"] })).await;
+        assert_eq!(refused.status, 409, "{}", refused.body);
+        (refused.code().unwrap().to_owned(), refused.pointers().join(" "))
+    };
+    let quote = shop.with_codes(&["TEN"]).await.body;
+    assert_eq!(discounts(&quote), [("ten", 230), ("sale", 207)]);
+    let more = Promotion { reduction: Reduction::Percentage(2000), ..automatic.data.clone() };
+    shop.transact(&promotion::change(&automatic, &more, Instant::now()).unwrap()).await;
+    assert_eq!(refused(&quote).await, ("quote_changed".to_owned(), "/discounts".to_owned()));
+
+    let quote = shop.with_codes(&["TEN"]).await.body;
+    shop.end(&coded).await;
+    assert_eq!(refused(&quote).await, ("promotion_unknown".to_owned(), "/quote_id".to_owned()));
+    assert!(shop.has_cart().await);
+}

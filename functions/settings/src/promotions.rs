@@ -1,0 +1,205 @@
+//! Promotions, which only staff see and change.
+
+mod body;
+
+use http_api::url::location;
+use http_api::{Code, Once, Problem, Request, Response, Services};
+use key_schema::entity::AnyEntity;
+use key_schema::id::PromotionId;
+use key_schema::instant::Instant;
+use key_schema::item::{Stored, size};
+use key_schema::pricing::Rules;
+use key_schema::promotion::{
+    self, Conditions, Goods, MAX_AUTOMATIC, MAX_PROMOTION_BYTES, Promotion, PromotionAction, PromotionUses, Reduction,
+};
+use serde::Serialize;
+use table::{Refusals, retry_on_conflict};
+
+use crate::rules::rules;
+
+/// POST promotions: creates a promotion. The Idempotency-Key is optional. With a key, a repeated
+/// request creates no second promotion.
+pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let once = Once::optional(request)?;
+    let now = Instant::now();
+    let promotion = body::new_promotion(request, PromotionId::generate(now, services.random()?))?;
+    let promotion = &Stored::new(promotion, services.born(now)?, now);
+    check_size(promotion)?;
+    let answer = || {
+        let view = PromotionView::with_uses(promotion, promotion.limit_total.map(|_| 0));
+        Response::created(path(&promotion.id), &view).etag(promotion.meta.version)
+    };
+    let claim = once.as_ref().map(|once| once.claim_with(&answer(), promotion.meta.born.clone(), now)).transpose()?;
+    retry_on_conflict(async || {
+        let rules = if promotion.code.is_none() { rules(services).await? } else { Rules::default() };
+        let problem = if promotion.code.is_none() && rules.promotions.len() >= MAX_AUTOMATIC {
+            let detail = format!("There can be at most {MAX_AUTOMATIC} promotions without a code.");
+            Problem::new(Code::TooManyRules, detail)
+        } else {
+            let create = promotion::create(&rules, promotion, claim.clone())?;
+            let Err(refusals) = services.table.transact(&create).await? else { return Ok(Some(answer())) };
+            match refused(&promotion.id, &refusals) {
+                Some(problem) => problem,
+                None if refusals.names(PromotionAction::Idempotency) => Once::in_progress(),
+                // Only the head of pricing has changed since it was read.
+                None => return Ok(None),
+            }
+        };
+        match &once {
+            Some(once) => once.replay_or(services, problem).await.map(Some),
+            None => Err(problem),
+        }
+    })
+    .await
+}
+
+/// GET promotions: lists all promotions by id.
+pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    request.list(services, promotion::list()?, &[]).await?.answer(PromotionView::of)
+}
+
+/// GET promotions/{id}: returns a promotion with the number of its uses.
+pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let (promotion, uses) = load(services, &request.path("id")?).await?;
+    Ok(current(&promotion, uses))
+}
+
+/// PATCH promotions/{id}: changes a promotion by a JSON Merge Patch (RFC 7396). A limit cannot be
+/// added later, because uses without a limit are not counted.
+pub async fn change(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let id: PromotionId = request.path("id")?;
+    let version = request.if_match()?;
+    let patch = body::Patch::read(request)?;
+    let (mut promotion, uses) = load(services, &id).await?;
+    if promotion.meta.version != version {
+        return Err(Problem::version_mismatch());
+    }
+    let wanted = patch.apply(&promotion)?;
+    let at = Instant::now();
+    let change = promotion::change(&promotion, &wanted, at)?;
+    promotion.data = wanted;
+    promotion.meta.version += 1;
+    promotion.meta.updated_at = at;
+    check_size(&promotion)?;
+    match services.table.transact(&change).await? {
+        Ok(()) => {
+            let uses = uses.filter(|_| promotion.limit_total.is_some());
+            Ok(current(&promotion, uses))
+        }
+        Err(refusals) if refusals.names(PromotionAction::Promotion) => Err(Problem::version_mismatch()),
+        Err(refusals) => Err(Problem::unexpected(&refusals)),
+    }
+}
+
+/// DELETE promotions/{id}: deletes a promotion. Its id stays in use, and its code becomes free.
+pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let id: PromotionId = request.path("id")?;
+    let version = request.if_match()?;
+    retry_on_conflict(async || {
+        let (promotion, _) = load(services, &id).await?;
+        if promotion.meta.version != version {
+            return Err(Problem::version_mismatch());
+        }
+        let rules = if promotion.code.is_none() { rules(services).await? } else { Rules::default() };
+        let deleted = services.table.transact(&promotion::delete(&rules, &promotion, Instant::now())?).await?;
+        Ok(deleted.is_ok().then(Response::no_content))
+    })
+    .await
+}
+
+/// Reads a promotion, and the number of its uses if it has a limit.
+async fn load(services: &Services, id: &PromotionId) -> Result<(Stored<Promotion>, Option<u64>), Problem> {
+    let (mut found, mut uses) = (None, None);
+    for item in services.table.batch_get(&promotion::get(id)?).await?.into_iter().flatten() {
+        match item {
+            AnyEntity::Promotion(promotion) => found = Some(promotion),
+            AnyEntity::PromotionUses(stored) => uses = counted(&stored),
+            _ => {}
+        }
+    }
+    Ok((found.ok_or_else(|| Problem::not_found("promotion"))?, uses))
+}
+
+fn counted(stored: &PromotionUses) -> Option<u64> {
+    stored.limit.map(|_| stored.uses)
+}
+
+/// Explains a refused creation if the id or the code is in use.
+fn refused(id: &PromotionId, refusals: &Refusals<PromotionAction>) -> Option<Problem> {
+    if refusals.names(PromotionAction::Promotion) || refusals.names(PromotionAction::Uses) {
+        let detail = "A promotion with this id exists already, or existed before.";
+        return Some(Problem::new(Code::AlreadyExists, detail).location(path(id)).error("/id", "is in use"));
+    }
+    if refusals.names(PromotionAction::Code) {
+        return Some(Problem::new(Code::AlreadyExists, "Another promotion has this code.").error("/code", "is in use"));
+    }
+    None
+}
+
+fn check_size(promotion: &Stored<Promotion>) -> Result<(), Problem> {
+    if size(&promotion.to_item()?) > MAX_PROMOTION_BYTES {
+        let detail = format!("A promotion can have at most {MAX_PROMOTION_BYTES} bytes.");
+        return Err(Problem::new(Code::InvalidBody, detail).error("/applies_to", "has too many products"));
+    }
+    Ok(())
+}
+
+fn path(id: &PromotionId) -> String {
+    location(&["promotions", id.as_str()])
+}
+
+fn current(promotion: &Stored<Promotion>, uses: Option<u64>) -> Response {
+    Response::ok(&PromotionView::with_uses(promotion, uses)).etag(promotion.meta.version)
+}
+
+/// A promotion in a response.
+#[derive(Serialize)]
+struct PromotionView<'a> {
+    id: &'a PromotionId,
+    name: &'a str,
+    code: Option<&'a str>,
+    #[serde(flatten)]
+    reduction: &'a Reduction,
+    applies_to: &'a Goods,
+    conditions: &'a Conditions,
+    limit_total: Option<u64>,
+    limit_per_customer: Option<u64>,
+    exclusive: bool,
+    priority: i64,
+    /// The number of uses. Lists do not have it, and neither do promotions without a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uses: Option<u64>,
+    version: u64,
+    created_at: Instant,
+    updated_at: Instant,
+}
+
+impl<'a> PromotionView<'a> {
+    fn of(promotion: &'a Stored<Promotion>) -> Self {
+        Self::with_uses(promotion, None)
+    }
+
+    fn with_uses(Stored { meta, data }: &'a Stored<Promotion>, uses: Option<u64>) -> Self {
+        Self {
+            id: &data.id,
+            name: &data.name,
+            code: data.code.as_deref(),
+            reduction: &data.reduction,
+            applies_to: &data.applies_to,
+            conditions: &data.conditions,
+            limit_total: data.limit_total,
+            limit_per_customer: data.limit_per_customer,
+            exclusive: data.exclusive,
+            priority: data.priority,
+            uses,
+            version: meta.version,
+            created_at: meta.created_at,
+            updated_at: meta.updated_at,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The facts of orders: an order's totals are the sums of its lines, shipping and discounts.
+
+use key_schema::instant::Instant;
+use key_schema::item::{Entity as _, Stored};
+use key_schema::order::{self, Order, OrderLine, OrderStatus};
+use key_schema::promotion::{CustomerUses, PromotionUses};
+
+use super::Scope::{Partition, Table};
+use super::{Facts, HEAD, Says, USES};
+use crate::error::OpsError;
+
+/// The check that the discounts of an order are those of its promotions and those that staff
+/// entered.
+const NAMED: &str = "named discounts";
+
+pub(super) fn order(facts: &mut Facts, item: &Stored<Order>, now: Instant) -> Result<(), OpsError> {
+    let key = item.key()?;
+    facts.push(Partition, &key, HEAD, Says::Held(item.meta.rev));
+    let charges = item.charges();
+    let sums = [
+        ("line_count", item.line_count.into()),
+        ("total", item.total.amount.into()),
+        ("items", charges.items.into()),
+        ("discount", charges.discount.into()),
+        (NAMED, charges.discount.into()),
+        ("tax", charges.tax.into()),
+    ];
+    facts.is(Partition, item, &key, &sums);
+    facts.part(Partition, &key, "total", charges.shipping_total);
+    facts.part(Partition, &key, "discount", charges.shipping_discount);
+    for promotion in item.promotions() {
+        facts.part(Partition, &key, NAMED, promotion.discount);
+        if item.status != OrderStatus::Cancelled && promotion.counted {
+            facts.part(Table, &PromotionUses::key_of(&promotion.id)?, USES, 1);
+        }
+        if item.status != OrderStatus::Cancelled && promotion.counted_per_customer {
+            facts.part(Table, &CustomerUses::key_of(&promotion.id, &item.customer_id)?, USES, 1);
+        }
+    }
+    facts.part(Partition, &key, "tax", charges.tax_lines.iter().map(|line| i128::from(line.tax)).sum::<i128>());
+    // While an order is being placed, lines are added or removed. The lines of an expired
+    // order disappear one by one. In both cases the sums cannot be checked.
+    if item.status == OrderStatus::Placing || item.is_expired(now) {
+        for field in ["line_count", "total", "items", "discount", NAMED] {
+            facts.push(Partition, &key, field, Says::Open);
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn line(facts: &mut Facts, item: &OrderLine) -> Result<(), OpsError> {
+    let head = order::head(&item.order_id)?.key().clone();
+    facts.under(&head);
+    facts.part(Partition, &head, "line_count", 1);
+    facts.part(Partition, &head, "total", item.total.amount);
+    facts.part(Partition, &head, "discount", item.discount);
+    let named: i128 = item.discounts.iter().map(|discount| i128::from(discount.amount)).sum();
+    facts.part(Partition, &head, NAMED, named);
+    match item.tax_rate {
+        // A line of an earlier release does not say whether its price includes the tax.
+        None if item.tax != 0 => facts.push(Partition, &head, "items", Says::Open),
+        rate => {
+            let added = if rate.is_some_and(|rate| !rate.included) { item.tax } else { 0 };
+            facts.part(
+                Partition,
+                &head,
+                "items",
+                i128::from(item.total.amount) + i128::from(item.discount) - i128::from(added),
+            );
+        }
+    }
+    Ok(())
+}

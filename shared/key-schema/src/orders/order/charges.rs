@@ -1,0 +1,140 @@
+//! The parts of an order's total, for an order from a quote or with discounts of its lines.
+
+use serde::{Deserialize, Serialize};
+
+use super::Order;
+use crate::id::MethodId;
+use crate::pricing::ShippingMethod;
+use crate::promotion::AppliedPromotion;
+
+/// When tax is rounded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaxRounding {
+    /// For each line.
+    #[default]
+    Line,
+    /// Once for each rate of the order.
+    Order,
+}
+
+/// The parts of the total of an order. Amounts are in minor units of the total's currency.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charges {
+    /// The price of all lines before discounts.
+    pub items: i64,
+    /// All discounts.
+    pub discount: i64,
+    /// The price of shipping before its discount.
+    pub shipping: i64,
+    /// The discount of shipping.
+    #[serde(skip_serializing_if = "super::is_zero", default)]
+    pub shipping_discount: i64,
+    /// All taxes, whether prices include them or not.
+    pub tax: i64,
+    /// The part of the total that is not in the lines: shipping, with its tax.
+    pub shipping_total: i64,
+    /// The tax of shipping, whether its price includes it or not. Orders of earlier releases do not
+    /// have it.
+    #[serde(skip_serializing_if = "super::is_zero", default)]
+    pub shipping_tax: i64,
+    /// The rate of that tax.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub shipping_rate: Option<TaxRate>,
+    /// The shipping method, if the order has goods that are shipped.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub method: Option<ChosenMethod>,
+    /// The promotions, in the order in which they were applied.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub promotions: Vec<AppliedPromotion>,
+    /// The tax of each rate.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub tax_lines: Vec<TaxLine>,
+    /// When the tax was rounded.
+    pub tax_rounding: TaxRounding,
+}
+
+impl Charges {
+    /// Returns the parts of a total without shipping, tax and promotions. `total` is the sum of the
+    /// lines, and `discount` the sum of their discounts.
+    #[must_use]
+    pub const fn of_lines(total: i64, discount: i64) -> Self {
+        Self {
+            items: total + discount,
+            discount,
+            shipping: 0,
+            shipping_discount: 0,
+            tax: 0,
+            shipping_total: 0,
+            shipping_tax: 0,
+            shipping_rate: None,
+            method: None,
+            promotions: Vec::new(),
+            tax_lines: Vec::new(),
+            tax_rounding: TaxRounding::Line,
+        }
+    }
+}
+
+/// The shipping method of an order, as it was when the order was placed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChosenMethod {
+    /// The id of the method.
+    pub id: MethodId,
+    /// The name of the method.
+    pub name: String,
+    /// The lowest and the highest number of days until delivery.
+    pub days: (u64, u64),
+}
+
+impl From<&ShippingMethod> for ChosenMethod {
+    fn from(method: &ShippingMethod) -> Self {
+        Self { id: method.id.clone(), name: method.name.clone(), days: method.days }
+    }
+}
+
+/// The tax rate of a line or of shipping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaxRate {
+    /// The rate in millionths: 190,000 is 19 %.
+    pub rate_millionths: u32,
+    /// Whether the price includes the tax.
+    pub included: bool,
+}
+
+/// A discount that staff entered for a line, such as a coupon at the till.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LineDiscount {
+    /// The name of the discount.
+    pub name: String,
+    /// The amount in minor units of the total's currency.
+    pub amount: i64,
+}
+
+/// The tax of one rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaxLine {
+    /// The rate in millionths: 190,000 is 19 %.
+    pub rate_millionths: u32,
+    /// Whether prices include the tax.
+    pub included: bool,
+    /// The sum of the prices with this rate, after discounts.
+    pub amount: i64,
+    /// The tax.
+    pub tax: i64,
+}
+
+impl Order {
+    /// Returns the promotions of the order.
+    #[must_use]
+    pub fn promotions(&self) -> &[AppliedPromotion] {
+        self.charges.as_ref().map_or(&[], |charges| &charges.promotions)
+    }
+
+    /// Returns the parts of the total. An order without a quote and without discounts has only
+    /// items.
+    #[must_use]
+    pub fn charges(&self) -> Charges {
+        self.charges.clone().unwrap_or_else(|| Charges::of_lines(self.total.amount, 0))
+    }
+}

@@ -1,0 +1,333 @@
+//! Promotions: discounts for everybody, or for customers who enter a code.
+//!
+//! A promotion without a code is *automatic*. It is in the partition `PRICING`, so the Query that
+//! reads the rules of pricing also reads all automatic promotions. A promotion with a code is in
+//! the partition `PROMOTIONS`. In both partitions the sort key is `PROMOTION#<id>`, so one list
+//! contains both kinds. A sentinel item `PROMOTIONCODE#<folded code>` leads from a code to its
+//! promotion, and keeps the code unique.
+//!
+//! # Limits
+//! A promotion may have a limit for all customers, and one for each customer. The partition
+//! `PROMOTION#<id>` has the counts of uses: the item `USES` and an item `USE#<customer>` for each
+//! customer. The transaction that places an order raises the counts, on the condition that they are
+//! below their limits. The transaction that cancels the order lowers them. So the uses never exceed
+//! a limit. Uses of promotions without a limit are not counted, because the counter of a popular
+//! promotion would be a hot item.
+//!
+//! Each promotion has the item `USES` from its creation, and the item stays after the deletion. So
+//! no second promotion can have the same id and inherit the counts. The item `USE#<customer>` has a
+//! hash of the customer's id, and an erasure does not remove it. So a customer who signs up again
+//! gets no further uses.
+
+mod patterns;
+mod requests;
+
+use item_model::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::customer::Tier;
+use crate::id::{CustomerId, ProductId, PromotionId};
+use crate::instant::Instant;
+use crate::item::{Entity, Stored};
+use crate::key::{Key, KeyError, PartitionKey, SortKey};
+use crate::money::Money;
+use crate::pricing;
+use crate::product::{CategoryPath, Product};
+use crate::quota::CustomerHash;
+use crate::text::fold;
+
+pub use patterns::*;
+pub use requests::*;
+
+/// The maximum number of promotions without a code.
+pub const MAX_AUTOMATIC: usize = 20;
+/// The maximum size of a promotion's item. The automatic promotions and the other rules of pricing
+/// must fit into one Query.
+pub const MAX_PROMOTION_BYTES: usize = 4 * 1024;
+/// The maximum number of products that a promotion names.
+pub const MAX_PRODUCTS: usize = 100;
+/// The maximum number of codes of one order.
+pub const MAX_CODES: usize = 5;
+/// The maximum number of promotions of one order. Each may count two uses in the order's
+/// transaction.
+pub const MAX_APPLIED: usize = 5;
+/// The maximum length of a code, in bytes of UTF-8.
+pub const MAX_CODE_BYTES: usize = 64;
+
+/// How a promotion reduces the price.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", content = "value", rename_all = "snake_case")]
+pub enum Reduction {
+    /// A part of the price, in basis points: 1,250 is 12.5 %.
+    Percentage(u32),
+    /// An amount of money.
+    Amount(Money),
+    /// For every `buy + get` pieces, `get` pieces are free. The cheapest pieces of all are free.
+    BuyXGetY {
+        /// The number of pieces that are paid for.
+        buy: u64,
+        /// The number of pieces that are free.
+        get: u64,
+    },
+    /// Shipping is free.
+    FreeShipping,
+}
+
+/// The goods that a promotion applies to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Goods {
+    /// All products.
+    All,
+    /// These products.
+    Products(Vec<ProductId>),
+    /// The products whose own category is this one or below it.
+    Category(CategoryPath),
+}
+
+impl Goods {
+    /// Returns whether the promotion applies to a product.
+    #[must_use]
+    pub fn include(&self, product: &Product) -> bool {
+        match self {
+            Self::All => true,
+            Self::Products(ids) => ids.contains(&product.id),
+            Self::Category(path) => product.category_path.is_within(path),
+        }
+    }
+}
+
+/// The conditions of a promotion. Each one that is present must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conditions {
+    /// The lowest price of the promotion's goods in the cart, before discounts.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub min_amount: Option<Money>,
+    /// The lowest tier of the customer.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tier: Option<Tier>,
+    /// Whether the customer must not have another order, except cancelled ones.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub first_order: bool,
+    /// The first instant at which the promotion applies.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub from: Option<Instant>,
+    /// The instant from which the promotion no longer applies.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub until: Option<Instant>,
+}
+
+entity! {
+    /// A promotion.
+    Promotion = "Promotion" {
+        fixed {
+            /// The id of the promotion.
+            id: PromotionId,
+            /// The code that customers enter, in the spelling of staff. An automatic promotion has
+            /// no code.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            code: Option<String>,
+        }
+        mutable by PromotionChanges {
+            /// The name of the promotion for shoppers.
+            name: String,
+            /// How the promotion reduces the price.
+            reduction: Reduction,
+            /// The goods that the promotion applies to.
+            applies_to: Goods,
+            /// The conditions.
+            conditions: Conditions,
+            /// The maximum number of uses by all customers.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            limit_total: Option<u64>,
+            /// The maximum number of uses by one customer.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            limit_per_customer: Option<u64>,
+            /// Whether the promotion excludes all others.
+            exclusive: bool,
+            /// The rank. A promotion with a higher priority is applied earlier.
+            priority: i64,
+        }
+    }
+}
+
+impl Entity for Promotion {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        key(&self.id, self.code.is_some())
+    }
+}
+
+impl Promotion {
+    /// Returns whether the promotion can be used at an instant.
+    #[must_use]
+    pub fn is_running(&self, now: Instant) -> bool {
+        let Conditions { from, until, .. } = &self.conditions;
+        from.is_none_or(|from| from <= now) && until.is_none_or(|until| now < until)
+    }
+
+    /// Returns the maximum number of uses by one customer. A promotion for the first order has one.
+    #[must_use]
+    pub const fn uses_per_customer(&self) -> Option<u64> {
+        if self.conditions.first_order { Some(1) } else { self.limit_per_customer }
+    }
+}
+
+entity! {
+    /// The uses of a promotion by all customers.
+    PromotionUses = "PromotionUses" {
+        fixed {
+            /// The id of the promotion.
+            promotion_id: PromotionId,
+        }
+        mutable by PromotionUsesChanges {
+            /// The maximum number of uses. It is absent if there is no limit, and from the deletion
+            /// of the promotion.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            limit: Option<u64>,
+            /// The number of uses. Without a limit, uses are not counted.
+            #[serde(default)]
+            uses: u64,
+        }
+    }
+}
+
+impl Entity for PromotionUses {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        uses_key(&self.promotion_id)
+    }
+}
+
+impl PromotionUses {
+    /// Returns the uses of a new promotion.
+    #[must_use]
+    pub fn of(promotion: &Stored<Promotion>) -> Stored<Self> {
+        let uses = Self { promotion_id: promotion.id.clone(), limit: promotion.limit_total, uses: 0 };
+        Stored::new(uses, promotion.meta.born.clone(), promotion.meta.created_at)
+    }
+
+    /// Returns the key of the uses of a promotion.
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub fn key_of(promotion: &PromotionId) -> Result<Key, KeyError> {
+        uses_key(promotion)
+    }
+}
+
+entity! {
+    /// The uses of a promotion by one customer.
+    CustomerUses = "CustomerUses" {
+        fixed {
+            /// The id of the promotion.
+            promotion_id: PromotionId,
+            /// The hash of the customer's id.
+            customer: CustomerHash,
+        }
+        mutable by CustomerUsesChanges {
+            /// The number of uses.
+            #[serde(default)]
+            uses: u64,
+        }
+    }
+}
+
+impl CustomerUses {
+    /// Returns the key of a customer's uses of a promotion.
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub fn key_of(promotion: &PromotionId, customer: &CustomerId) -> Result<Key, KeyError> {
+        customer_uses_key(promotion, &CustomerHash::of(customer))
+    }
+}
+
+impl Entity for CustomerUses {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        customer_uses_key(&self.promotion_id, &self.customer)
+    }
+}
+
+/// A sentinel item that reserves a code for one promotion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromotionCode {
+    /// The folded code ([`fold`]).
+    pub code: String,
+    /// The promotion with the code.
+    pub promotion_id: PromotionId,
+}
+
+impl Entity for PromotionCode {
+    const NAME: &'static str = "PromotionCode";
+
+    fn key(&self) -> Result<Key, KeyError> {
+        code_key(&self.code)
+    }
+}
+
+impl PromotionCode {
+    /// Returns the claim on a promotion's code, if it has one.
+    #[must_use]
+    pub fn of(promotion: &Stored<Promotion>) -> Option<Stored<Self>> {
+        let claim = Self { code: fold(promotion.code.as_deref()?), promotion_id: promotion.id.clone() };
+        Some(Stored::new(claim, promotion.meta.born.clone(), promotion.meta.created_at))
+    }
+
+    /// Returns the key of the promotion.
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub fn promotion_key(&self) -> Result<Key, KeyError> {
+        key(&self.promotion_id, true)
+    }
+}
+
+/// A promotion as an order keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AppliedPromotion {
+    /// The id of the promotion.
+    pub id: PromotionId,
+    /// The name of the promotion.
+    pub name: String,
+    /// The code, if the customer entered one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub code: Option<String>,
+    /// The discount in minor units.
+    pub discount: i64,
+    /// Whether the use is counted among the uses of all customers.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub counted: bool,
+    /// Whether the use is counted among the uses of the customer.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub counted_per_customer: bool,
+}
+
+fn key(id: &PromotionId, has_code: bool) -> Result<Key, KeyError> {
+    let pk = if has_code { coded_partition()? } else { pricing::partition()? };
+    Ok(Key { pk, sk: SortKey::of("PROMOTION", &[id])? })
+}
+
+fn coded_partition() -> Result<PartitionKey, KeyError> {
+    PartitionKey::new("PROMOTIONS")
+}
+
+fn uses_partition(id: &PromotionId) -> Result<PartitionKey, KeyError> {
+    PartitionKey::of("PROMOTION", &[id])
+}
+
+fn uses_key(id: &PromotionId) -> Result<Key, KeyError> {
+    Ok(Key { pk: uses_partition(id)?, sk: SortKey::new("USES")? })
+}
+
+fn customer_uses_key(id: &PromotionId, customer: &CustomerHash) -> Result<Key, KeyError> {
+    Ok(Key { pk: uses_partition(id)?, sk: SortKey::of("USE", &[&customer.as_str()])? })
+}
+
+fn code_key(folded: &str) -> Result<Key, KeyError> {
+    Ok(Key { pk: PartitionKey::of("PROMOTIONCODE", &[&folded])?, sk: SortKey::new("PROMOTIONCODE")? })
+}

@@ -1,0 +1,228 @@
+//! The requests of promotions, and the actions that count their uses.
+
+use item_model::prelude::*;
+
+use super::{
+    AppliedPromotion, CHANGE, CREATE, CustomerUses, DELETE, FIND, GET, LIST, Promotion, PromotionChanges as _,
+    PromotionCode, PromotionUses, PromotionUsesChanges as _, READ, UNKNOWN_CODES, code_key, coded_partition,
+    customer_uses_key, key, uses_key,
+};
+use crate::change::Change;
+use crate::entity::AnyEntity;
+use crate::expression::{Condition, number, value};
+use crate::id::{Born, CustomerId, PromotionId};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity as _, Stored};
+use crate::key::KeyError;
+use crate::order::OrderAction;
+use crate::pricing::{self, Rules};
+use crate::quota::{self, CustomerHash, Quota};
+use crate::request::{BatchGet, Guarded, Query, Range, Single, Transaction};
+use crate::text::fold;
+
+/// An action of a change of a promotion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromotionAction {
+    /// The promotion.
+    Promotion,
+    /// The uses, which exist already if a deleted promotion had the id.
+    Uses,
+    /// The code belongs to another promotion.
+    Code,
+    /// The head of pricing has changed since it was read.
+    Head,
+    /// The idempotency record: an earlier attempt of the request already has a response.
+    Idempotency,
+}
+
+/// Reads the claims on codes, in their order, and then the customer's counts of the day.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn find(codes: &[String], customer: &CustomerId, now: Instant) -> Result<BatchGet<AnyEntity>, KeyError> {
+    let mut keys = codes.iter().map(|code| code_key(&fold(code))).collect::<Result<Vec<_>, _>>()?;
+    keys.push(quota::day_key(customer, now)?);
+    Ok(BatchGet::new(&FIND, keys))
+}
+
+/// Counts unknown codes of a customer. DynamoDB refuses the write if the day's quota is used up.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn count_unknown_codes(customer: &CustomerId, codes: usize, now: Instant) -> Result<Single<()>, EncodeError> {
+    let codes = i64::try_from(codes).unwrap_or(i64::MAX);
+    Ok(Single::new(&UNKNOWN_CODES, quota::count_many(customer, Quota::PromotionCodes, codes, now)?))
+}
+
+/// Reads promotions with a code, and the uses of these and of the promotions in `counted`.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn read<'a>(
+    coded: impl IntoIterator<Item = &'a PromotionId>,
+    counted: impl IntoIterator<Item = &'a PromotionId>,
+    customer: &CustomerId,
+) -> Result<BatchGet<AnyEntity>, KeyError> {
+    let (mut keys, customer) = (Vec::new(), CustomerHash::of(customer));
+    for id in coded {
+        keys.extend([key(id, true)?, uses_key(id)?, customer_uses_key(id, &customer)?]);
+    }
+    for id in counted {
+        keys.extend([uses_key(id)?, customer_uses_key(id, &customer)?]);
+    }
+    Ok(BatchGet::new(&READ, keys))
+}
+
+/// Reads one promotion with its uses.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn get(id: &PromotionId) -> Result<BatchGet<AnyEntity>, KeyError> {
+    Ok(BatchGet::new(&GET, vec![key(id, false)?, key(id, true)?, uses_key(id)?]))
+}
+
+/// Lists all promotions by id.
+///
+/// # Errors
+/// [`KeyError`].
+pub fn list() -> Result<Query<Stored<Promotion>>, KeyError> {
+    let partitions = vec![pricing::partition()?, coded_partition()?];
+    Ok(Query::sharded(&LIST, partitions, Range::under("PROMOTION")))
+}
+
+/// Creates a promotion. `rules` are the rules of pricing, which an automatic promotion needs.
+/// `claim` is the idempotency record ([`crate::idempotency::claim`]), if the request has a key.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn create(
+    rules: &Rules,
+    promotion: &Stored<Promotion>,
+    claim: Option<Guarded>,
+) -> Result<Transaction<PromotionAction>, EncodeError> {
+    let transaction = Transaction::new(&CREATE)
+        .optional(PromotionAction::Idempotency, claim)
+        .action(PromotionAction::Promotion, Guarded::put(promotion, Condition::NotExists)?)
+        .action(PromotionAction::Uses, Guarded::put(&PromotionUses::of(promotion), Condition::NotExists)?);
+    Ok(match PromotionCode::of(promotion) {
+        Some(claim) => transaction.action(PromotionAction::Code, Guarded::put(&claim, Condition::NotExists)?),
+        None => {
+            let count = rules.count() + 1;
+            transaction.action(PromotionAction::Head, rules.head(count, promotion.meta.created_at)?)
+        }
+    })
+}
+
+/// Changes the promotion that was read to `wanted`, which has the same id and code.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn change(
+    read: &Stored<Promotion>,
+    wanted: &Promotion,
+    at: Instant,
+) -> Result<Transaction<PromotionAction>, EncodeError> {
+    let change = Change::<Promotion>::visible(at)
+        .name(&wanted.name)?
+        .reduction(&wanted.reduction)?
+        .applies_to(&wanted.applies_to)?
+        .conditions(&wanted.conditions)?
+        .limit_total(&wanted.limit_total)?
+        .limit_per_customer(&wanted.limit_per_customer)?
+        .exclusive(&wanted.exclusive)?
+        .priority(&wanted.priority)?;
+    let unchanged = Condition::version(read.meta.version);
+    let mut transaction =
+        Transaction::new(&CHANGE).action(PromotionAction::Promotion, Guarded::update(read.key()?, change, unchanged));
+    if wanted.limit_total != read.limit_total {
+        let limit = Change::<PromotionUses>::copied().limit(&wanted.limit_total)?;
+        transaction =
+            transaction.action(PromotionAction::Uses, Guarded::update(uses_key(&read.id)?, limit, Condition::Exists));
+    }
+    Ok(transaction)
+}
+
+/// Deletes the promotion that was read, and releases its code.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn delete(
+    rules: &Rules,
+    read: &Stored<Promotion>,
+    at: Instant,
+) -> Result<Transaction<PromotionAction>, EncodeError> {
+    let unlimited = Change::<PromotionUses>::copied().limit(&None)?;
+    let transaction = Transaction::new(&DELETE)
+        .action(PromotionAction::Promotion, Guarded::delete(read.key()?, Condition::version(read.meta.version)))
+        .action(PromotionAction::Uses, Guarded::update(uses_key(&read.id)?, unlimited, Condition::Exists));
+    Ok(match PromotionCode::of(read) {
+        Some(claim) => {
+            let own = Condition::NotExists.or(Condition::Is("promotion_id", value(&read.id)?));
+            transaction.action(PromotionAction::Code, Guarded::delete(claim.key()?, own))
+        }
+        None => transaction.action(PromotionAction::Head, rules.head(rules.count().saturating_sub(1), at)?),
+    })
+}
+
+/// A promotion of an order, with the limits that were read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Use {
+    /// The promotion.
+    pub promotion: PromotionId,
+    /// The maximum number of uses by all customers, if they are counted.
+    pub limit_total: Option<u64>,
+    /// The maximum number of uses by the customer, if they are counted.
+    pub limit_per_customer: Option<u64>,
+}
+
+/// Counts the uses of an order's promotions, as actions of the transaction that places the order.
+/// DynamoDB refuses an action if its limit is reached, or if staff have changed the limit.
+///
+/// # Errors
+/// [`EncodeError`].
+pub fn take(uses: &[Use], customer: &CustomerId, at: Instant) -> Result<Vec<(OrderAction, Guarded)>, EncodeError> {
+    let (mut actions, customer) = (Vec::new(), CustomerHash::of(customer));
+    for (position, Use { promotion, limit_total, limit_per_customer }) in (0_u64..).zip(uses) {
+        if let Some(limit) = *limit_total {
+            let change = Change::<PromotionUses>::copied().add("uses", 1);
+            let left = Condition::Is("limit", number(limit)).and(Condition::Below("uses", number(limit)));
+            actions.push((OrderAction::Uses(position), Guarded::update(uses_key(promotion)?, change, left)));
+        }
+        if let Some(limit) = *limit_per_customer {
+            let change = Change::<CustomerUses>::visible(at)
+                .or_create(&Born::counter(), at)
+                .set("promotion_id", promotion)?
+                .set("customer", &customer)?
+                .add("uses", 1);
+            let left = Condition::count_below("uses", limit);
+            let key = customer_uses_key(promotion, &customer)?;
+            actions.push((OrderAction::CustomerUses(position), Guarded::update(key, change, left)));
+        }
+    }
+    Ok(actions)
+}
+
+/// Gives back the uses of an order that is cancelled or was not placed.
+///
+/// # Errors
+/// [`EncodeError`].
+pub(crate) fn give_back(
+    applied: &[AppliedPromotion],
+    customer: &CustomerId,
+) -> Result<Vec<(OrderAction, Guarded)>, EncodeError> {
+    let (mut actions, customer) = (Vec::new(), CustomerHash::of(customer));
+    let used = || Condition::AtLeast("uses", number(1));
+    for (position, promotion) in (0_u64..).zip(applied) {
+        if promotion.counted {
+            let change = Change::<PromotionUses>::copied().add("uses", -1);
+            let action = Guarded::update(uses_key(&promotion.id)?, change, used());
+            actions.push((OrderAction::Uses(position), action));
+        }
+        if promotion.counted_per_customer {
+            let change = Change::<CustomerUses>::copied().add("uses", -1);
+            let action = Guarded::update(customer_uses_key(&promotion.id, &customer)?, change, used());
+            actions.push((OrderAction::CustomerUses(position), action));
+        }
+    }
+    Ok(actions)
+}

@@ -1,0 +1,247 @@
+//! The search for products, which groups variants by their parent.
+//!
+//! # Why grouped pages have offsets
+//!
+//! A result has at most one hit for each parent: its best variant in the sort order. The engine
+//! finds it by collapsing the hits on the field `group`. OpenSearch refuses to collapse a search
+//! with `search_after`, because each page would choose the best hit of a group anew. So a page of
+//! groups begins at an offset, and the result ends after [`MAX_WINDOW`] hits, the engine's limit
+//! (`index.max_result_window`).
+//!
+//! Most searches find no variant. They need no groups, so their pages begin after the last hit of
+//! the previous page, and their results have no limit ([`SearchPage::has_variants`]).
+//!
+//! [`SearchPage::has_variants`]: crate::SearchPage::has_variants
+
+use serde_json::{Value, json};
+
+use crate::query::{SearchAfter, SearchText, is_deleted, match_all_if_empty, set_after};
+
+/// The maximum number of hits in a page of products and before it.
+pub const MAX_WINDOW: u32 = 10_000;
+
+/// The name of the aggregation that counts the groups.
+pub(crate) const GROUPS: &str = "groups";
+
+/// The name of the aggregation that finds a parent of variants among the hits.
+pub(crate) const PARENT: &str = "parent";
+
+/// The number of groups up to which the engine's count is nearly exact. The engine allows no larger
+/// number.
+const EXACT_GROUPS: u32 = 40_000;
+
+const FACET_SIZE: u32 = 20;
+
+/// The number of categories that are counted. They are the most frequent ones of all levels.
+const CATEGORY_FACET_SIZE: u32 = 200;
+
+/// The maximum number of index terms to which fuzzy matching may expand all words of a query, in
+/// all fields together. The engine refuses a query of more than 1,024 clauses.
+const MAX_EXPANDED_TERMS: usize = 768;
+
+/// The maximum number of index terms to which one word may expand in one field: the engine's
+/// default.
+const MAX_EXPANSIONS: usize = 50;
+
+/// The maximum total length in bytes of the words that may match with typing errors. The engine's
+/// work for such a word grows with its letters: 480 letters took 260 ms of processor time.
+const MAX_FUZZY_BYTES: usize = 64;
+
+/// The fields that a product search matches, with their weights.
+const PRODUCT_FIELDS: [&str; 5] = ["name^3", "brand.words^2", "category_path", "summary", "options"];
+
+/// A search for products. All given filters must match.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProductQuery {
+    /// Words that must all occur in name, brand, categories, summary or options. A word of three
+    /// to five letters may have one typing mistake, and a longer word two.
+    pub text: SearchText,
+    /// Categories, in the form of their URLs. Products in one of them or in its subcategories
+    /// match. Without a category all products match.
+    pub categories: Vec<String>,
+    /// The exact brands. Products of one of them match. Without a brand all products match.
+    pub brands: Vec<String>,
+    /// Whether the products must be in stock, or must not be.
+    pub in_stock: Option<bool>,
+    /// The lowest price, in minor units.
+    pub min_price: Option<i64>,
+    /// The highest price, in minor units.
+    pub max_price: Option<i64>,
+    /// The order of the hits.
+    pub sort: ProductSort,
+    /// The number of hits on a page.
+    pub size: u32,
+    /// Where the page begins.
+    pub start: PageStart,
+}
+
+/// Where a page of products begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PageStart {
+    /// After the previous page, if there is one. Each product is a hit.
+    After(Option<SearchAfter>),
+    /// After this number of hits. Each group of variants has at most one hit. The engine accepts at
+    /// most [`MAX_WINDOW`] hits in this page and before it. All documents must have the field
+    /// `group` ([`SearchClient::is_grouped`](crate::SearchClient::is_grouped)).
+    Group(u32),
+}
+
+impl Default for PageStart {
+    fn default() -> Self {
+        Self::After(None)
+    }
+}
+
+/// The sort order of products. The id is the last sort value of each sort order, so each product
+/// has its own position.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ProductSort {
+    /// Best match first.
+    #[default]
+    Relevance,
+    /// Cheapest first.
+    PriceAscending,
+    /// Most expensive first.
+    PriceDescending,
+    /// Newest first.
+    Newest,
+    /// By name, ignoring case and accents.
+    Name,
+}
+
+impl ProductSort {
+    fn clause(self) -> Value {
+        match self {
+            Self::Relevance => json!([{"_score": "desc"}, {"id": "asc"}]),
+            Self::PriceAscending => json!([{"price_amount": "asc"}, {"id": "asc"}]),
+            Self::PriceDescending => json!([{"price_amount": "desc"}, {"id": "asc"}]),
+            Self::Newest => json!([{"created_at": "desc"}, {"id": "asc"}]),
+            Self::Name => json!([{"name.folded": "asc"}, {"id": "asc"}]),
+        }
+    }
+}
+
+impl ProductQuery {
+    pub(crate) fn body(&self) -> Value {
+        let expansions = MAX_EXPANDED_TERMS / PRODUCT_FIELDS.len() / self.text.terms().max(1);
+        let expansions = expansions.min(MAX_EXPANSIONS);
+        let without_terms = self.text.without_terms();
+        let mut fuzzy_bytes = MAX_FUZZY_BYTES;
+        let word = |word: &str| {
+            let rest = fuzzy_bytes.checked_sub(word.len());
+            fuzzy_bytes = rest.unwrap_or(fuzzy_bytes);
+            product_word(word, rest.map(|_| "AUTO"), expansions, without_terms)
+        };
+        let words: Vec<_> = self.text.words().map(word).collect();
+        let mut filters = Vec::new();
+        for (field, values) in [("category", &self.categories), ("brand", &self.brands)] {
+            if !values.is_empty() {
+                filters.push(json!({"terms": {field: values}}));
+            }
+        }
+        if let Some(in_stock) = self.in_stock {
+            filters.push(json!({"term": {"in_stock": {"value": in_stock}}}));
+        }
+        if self.min_price.is_some() || self.max_price.is_some() {
+            let mut range = serde_json::Map::new();
+            range.extend(self.min_price.map(|amount| ("gte".to_owned(), amount.into())));
+            range.extend(self.max_price.map(|amount| ("lte".to_owned(), amount.into())));
+            filters.push(json!({"range": {"price_amount": range}}));
+        }
+        let mut body = json!({
+            "query": {"bool": {
+                "must": match_all_if_empty(words),
+                "filter": filters,
+                "must_not": [is_deleted(), has_variants()],
+            }},
+            "sort": self.sort.clause(),
+            "size": self.size,
+            "track_total_hits": true,
+            "aggs": {
+                "category": {"terms": {"field": "category", "size": CATEGORY_FACET_SIZE}},
+                "brand": {"terms": {"field": "brand", "size": FACET_SIZE}},
+                PARENT: {"terms": {"field": "parent", "size": 1}},
+            },
+            // The engine encodes the text for HTML, so clients can safely show it together with the
+            // highlighting tags.
+            "highlight": {
+                "encoder": "html",
+                "number_of_fragments": 0,
+                "fields": {"name": {}, "summary": {}},
+            },
+        });
+        match &self.start {
+            PageStart::After(after) => set_after(&mut body, after.as_ref()),
+            PageStart::Group(from) => {
+                if let Some(body) = body.as_object_mut() {
+                    body.insert("from".to_owned(), (*from).into());
+                    body.insert("collapse".to_owned(), json!({"field": "group"}));
+                }
+                if let Some(counts) = body.get_mut("aggs").and_then(Value::as_object_mut) {
+                    let groups = json!({"cardinality": {"field": "group", "precision_threshold": EXACT_GROUPS}});
+                    counts.insert(GROUPS.to_owned(), groups);
+                }
+            }
+        }
+        body
+    }
+}
+
+/// Returns the filter of documents without a group. An earlier release wrote them.
+pub(crate) fn without_group() -> Value {
+    json!({"bool": {"must_not": [is_deleted(), {"exists": {"field": "group"}}]}})
+}
+
+/// Returns the filter of parents. Their variants are the hits.
+fn has_variants() -> Value {
+    json!({"term": {"has_variants": {"value": true}}})
+}
+
+/// Returns the clause for one word of a product search. Each word has its own clause, because the
+/// engine's `cross_fields` query over several fields supports no fuzzy matching.
+fn product_word(word: &str, fuzziness: Option<&str>, expansions: usize, without_terms: &str) -> Value {
+    let mut clause = json!({
+        "query": word,
+        "fields": PRODUCT_FIELDS,
+        "operator": "and",
+        "max_expansions": expansions,
+        "zero_terms_query": without_terms,
+    });
+    if let (Some(fuzziness), Some(clause)) = (fuzziness, clause.as_object_mut()) {
+        clause.insert("fuzziness".to_owned(), fuzziness.into());
+    }
+    json!({ "multi_match": clause })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+    use super::*;
+
+    #[test]
+    fn every_sort_order_of_products_ends_with_their_id() {
+        for sort in [
+            ProductSort::Relevance,
+            ProductSort::PriceAscending,
+            ProductSort::PriceDescending,
+            ProductSort::Newest,
+            ProductSort::Name,
+        ] {
+            assert_eq!(sort.clause()[1], json!({"id": "asc"}));
+        }
+    }
+
+    #[test]
+    fn parents_are_left_out_and_variants_are_collapsed_only_in_pages_of_groups() {
+        let after = PageStart::After(Some(SearchAfter(vec![json!(129), json!("p1")])));
+        for (start, from) in [(after, None), (PageStart::Group(20), Some(20))] {
+            let body = ProductQuery { start, ..ProductQuery::default() }.body();
+            assert_eq!(body["query"]["bool"]["must_not"][1], json!({"term": {"has_variants": {"value": true}}}));
+            assert_eq!(body.get("from"), from.map(|from| json!(from)).as_ref());
+            assert_eq!(body.get("search_after"), from.is_none().then(|| json!([129, "p1"])).as_ref());
+            assert_eq!(body.get("collapse"), from.map(|_| json!({"field": "group"})).as_ref());
+            assert_eq!(body["aggs"].get(GROUPS).is_some(), from.is_some());
+        }
+    }
+}
