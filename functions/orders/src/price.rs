@@ -114,13 +114,18 @@ impl<'a> Price<'a> {
         let applied: Vec<_> = discounts.filter_map(|(at, discount)| Some((*candidates.get(*at)?, *discount))).collect();
         // Free shipping has no effect on a free method, but the customer may choose another one.
         let is_dear = offers.iter().any(|offer| offer.price > 0);
-        let has_effect = |candidate: &Candidate| {
-            let is_applied = applied.iter().any(|(applied, _)| applied.promotion.id == candidate.promotion.id);
-            is_applied || (is_dear && candidate.promotion.reduction == promotion::Reduction::FreeShipping)
+        let free = basket.frees_shipping().and_then(|at| candidates.get(at)).map(|candidate| &candidate.promotion.id);
+        let has_effect = |promotion: &promotion::Promotion| {
+            let is_applied = applied.iter().any(|(applied, _)| applied.promotion.id == promotion.id);
+            is_applied || (is_dear && free == Some(&promotion.id))
         };
-        let unused = promotions.iter().find(|candidate| candidate.code.is_some() && !has_effect(candidate));
-        if let Some(code) = unused.and_then(|candidate| candidate.code) {
-            return Err(codes.not_applicable(code, "does not reduce the price of this cart"));
+        let unused: Vec<_> = promotions
+            .iter()
+            .filter(|candidate| !has_effect(&candidate.promotion))
+            .filter_map(|candidate| Some((candidate.code?, reason(&candidate.promotion, &applied, free.is_some()))))
+            .collect();
+        if !unused.is_empty() {
+            return Err(codes.not_applicable(&unused));
         }
         let chosen = chosen.cloned();
         Ok(Self { currency, priced, offers, chosen, applied, rounding })
@@ -190,6 +195,17 @@ fn reduction(promotion: &promotion::Promotion, sold: &[Sold], currency: Currency
         exclusive: promotion.exclusive,
         priority: promotion.priority,
     })
+}
+
+/// Returns the reason why a promotion has no effect.
+fn reason(unused: &promotion::Promotion, applied: &[(&Candidate, i64)], is_free: bool) -> &'static str {
+    if is_free && unused.reduction == promotion::Reduction::FreeShipping {
+        "is not needed, because another promotion makes shipping free"
+    } else if applied.iter().any(|(other, _)| other.promotion.exclusive) {
+        "cannot be combined with another promotion of this cart"
+    } else {
+        "does not reduce the price of this cart"
+    }
 }
 
 fn line(sold: &Sold) -> Line {

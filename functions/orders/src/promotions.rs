@@ -84,10 +84,11 @@ impl Codes<'_> {
         problem.error(pointer, format!("the code {code} {detail}"))
     }
 
-    /// Returns the problem of a code whose promotion does not reduce the price.
-    pub fn not_applicable(self, at: usize, detail: &str) -> Problem {
+    /// Returns the problem of codes whose promotions do not reduce the price. Each has its position
+    /// and the reason.
+    pub fn not_applicable(self, unused: &[(usize, &str)]) -> Problem {
         let problem = Problem::new(Code::PromotionNotApplicable, "A code does not reduce the price of this cart.");
-        self.error(problem, at, detail)
+        unused.iter().fold(problem, |problem, (at, reason)| self.error(problem, *at, reason))
     }
 
     fn unknown(self, positions: &[usize]) -> Problem {
@@ -132,7 +133,7 @@ pub async fn usable(
             return Err(codes.error(problem, code, "has expired"));
         }
         if !promotion.is_running(now) {
-            return Err(codes.not_applicable(code, "is not valid yet"));
+            return Err(codes.not_applicable(&[(code, "is not valid yet")]));
         }
         if known.is_used_up(promotion) {
             return Err(codes.used_up(code));
@@ -258,7 +259,7 @@ async fn for_customer(
             continue;
         };
         if let Some(code) = candidate.code {
-            return Err(codes.not_applicable(code, reason));
+            return Err(codes.not_applicable(&[(code, reason)]));
         }
     }
     Ok(usable)

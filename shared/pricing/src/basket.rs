@@ -76,6 +76,13 @@ impl Discounted {
         sum(self.left.iter().copied())
     }
 
+    /// Returns the position of the promotion that makes shipping free. Further promotions of this
+    /// kind have no effect.
+    #[must_use]
+    pub fn frees_shipping(&self) -> Option<usize> {
+        self.applied.iter().find(|applied| applied.frees_shipping).map(|applied| applied.promotion)
+    }
+
     /// Adds shipping and tax. `shipping` is the price of the chosen method.
     ///
     /// # Errors
@@ -84,7 +91,7 @@ impl Discounted {
         if shipping < 0 {
             return Err(PricingError::Negative);
         }
-        let free = self.applied.iter().position(|applied| applied.frees_shipping);
+        let free = self.frees_shipping();
         let shipping_discount = if free.is_some() { shipping } else { 0 };
         let rates = taxes.lines.iter().copied().chain(std::iter::repeat(None));
         let mut taxed: Vec<_> = self.left.iter().copied().zip(rates).collect();
@@ -106,8 +113,8 @@ impl Discounted {
                 rate: *rate,
             })
             .collect();
-        let discounts = self.applied.iter().enumerate().map(|(at, applied)| {
-            let of_shipping = if free == Some(at) { shipping_discount } else { 0 };
+        let discounts = self.applied.iter().map(|applied| {
+            let of_shipping = if free == Some(applied.promotion) { shipping_discount } else { 0 };
             Ok((applied.promotion, sum(applied.discounts.iter().copied().chain([of_shipping]))?))
         });
         let discounts = discounts.collect::<Result<Vec<_>, PricingError>>()?;

@@ -180,6 +180,25 @@ async fn a_code_for_free_shipping_waits_for_a_method_that_costs_something() {
 }
 
 #[tokio::test]
+async fn a_code_for_free_shipping_below_its_minimum_or_beside_another_one_is_refused() {
+    let shop = shop().await;
+    shop.add_zone().await;
+    let free = |id, code| Promotion { reduction: Reduction::FreeShipping, ..named(id, code) };
+    let rich = Conditions { min_amount: Some(money(2301)), ..Conditions::default() };
+    shop.promote(Promotion { conditions: rich, ..free("rich", Some("RICH")) }).await;
+    let with = |codes: &[&str]| json!({ "shipping_address": address("CH"), "codes": codes });
+    let refused = shop.quoted(&with(&["RICH"])).await;
+    assert_eq!((refused.code(), refused.pointers()), (Some("promotion_not_applicable"), vec!["/codes/0"]));
+    shop.promote(free("free", Some("FREE"))).await;
+    assert_eq!(discounts(&shop.quoted(&with(&["FREE"])).await.body), [("free", 500)]);
+    shop.promote(free("further", Some("FURTHER"))).await;
+    let refused = shop.quoted(&with(&["RICH", "FREE", "FURTHER"])).await;
+    assert_eq!(refused.pointers(), ["/codes/0", "/codes/2"], "{}", refused.body);
+    let reason = "the code FURTHER is not needed, because another promotion makes shipping free";
+    assert_eq!(refused.body["errors"][1]["detail"], reason, "{}", refused.body);
+}
+
+#[tokio::test]
 async fn codes_are_equal_in_any_case_and_without_invisible_characters() {
     let shop = shop().await;
     shop.promote(named("ten", Some("Süß 10"))).await;
