@@ -37,7 +37,7 @@ if (signed.response.status === 201) {
   refused(signed, 409, "already_exists");
 }
 
-// Two products of a category of this run.
+// Staff creates two products in a category of this run.
 const products = [];
 for (const [name, stock] of [["Ice", 10], ["Salt", 2]] as const) {
   const body = { name: `${name} ${run}`, brand: "Private", category_path: ["GROCERY", run], price: { amount: 129, currency: "USD" }, stock };
@@ -57,7 +57,7 @@ const changed = taken(await staff.PATCH("/v1/products/{id}", renamed), 200);
 assert.equal(changed.version, ice.version + 1);
 refused(await staff.PATCH("/v1/products/{id}", renamed), 412, "version_mismatch");
 
-// Fills the cart, gets its price and checks it out at this price.
+// Ann fills the cart, gets its price and checks it out at this price.
 for (const [product, quantity] of [[ice, 2], [salt, 1]] as const) {
   const line = { params: { path: { id, product: product.id } }, body: { quantity } };
   taken(await customer.PUT("/v1/customers/{id}/cart/items/{product}", line), 200);
@@ -82,7 +82,7 @@ header["Idempotency-Key"] = `${key}-more`;
 const short = refused(await place(5), 409, "insufficient_stock");
 assert.deepEqual(short.errors?.map((error) => error.pointer), ["/lines/0/quantity"]);
 
-// All orders, page by page.
+// Ann reads all orders, page by page.
 const ids: string[] = [];
 let cursor: string | null = null;
 do {

@@ -2,9 +2,9 @@
 //! from an empty build folder and after a source file was touched. Then they build and run the
 //! tests.
 //!
-//! Each step uses Cargo's own settings for this workspace. To compare two runs, use the CPU time.
-//! It covers all processes of a step. The elapsed time also depends on the number of cores and on
-//! other work on the machine.
+//! Each step uses the workspace's own Cargo settings, except the quick `sam build`. To compare two
+//! runs, use the CPU time. It covers all processes of a step. The elapsed time also depends on the
+//! number of cores and on other work on the machine.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
@@ -32,7 +32,7 @@ pub(crate) struct BuildsArgs {
     output: Output,
 }
 
-/// /proc counts CPU time in ticks. A second has this many ticks on every architecture.
+/// /proc counts CPU time in ticks. On x86-64 and Arm, a second has this many ticks.
 const TICKS_PER_SECOND: u64 = 100;
 
 /// The command of a step, and the event that ends the step.

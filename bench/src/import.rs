@@ -88,7 +88,7 @@ pub struct Totals {
     pub orders: usize,
     /// Orders that took more than one transaction.
     pub large: usize,
-    /// Crashes of functions during the import.
+    /// Crashes of the orders function during the import.
     pub crashes: u64,
     /// The differences.
     pub differences: Differences,
@@ -109,7 +109,8 @@ impl fmt::Display for Totals {
     }
 }
 
-/// Imports into a running system while its functions crash, and compares the shop with the files.
+/// Imports into a running system while its orders function crashes, and compares the shop with the
+/// files.
 ///
 /// # Errors
 /// [`BenchError`] when a file cannot be read, or when the janitor does not finish.

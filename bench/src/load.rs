@@ -5,6 +5,7 @@
 //!
 //! - an unexpected response
 //! - a missing, duplicate or incomplete order
+//! - a new record in the quarantine
 //! - a function with growing memory
 //! - a product that the search does not find within [`FOUND_WITHIN`]
 
@@ -278,7 +279,7 @@ struct Report<'r> {
     run: &'r Run,
     memory: &'r [MemorySample],
     probes: &'r [Duration],
-    /// The time from the last response until the consumer had processed all stream records.
+    /// The time from the last response until the stream was processed and the shop was checked.
     drained: Duration,
 }
 

@@ -68,7 +68,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// Returns a quantile in thousandths: 990 is the 99th percentile. The result is one of the
+/// Returns the quantile at `thousandths`: 990 is the 99th percentile. The result is one of the
 /// durations, without interpolation.
 pub(crate) fn quantile(durations: &[Duration], thousandths: usize) -> Duration {
     let mut sorted = durations.to_vec();

@@ -1,8 +1,8 @@
 //! Code that the fuzz targets share.
 //!
 //! A target is one file of `targets/`. It reads an arbitrary input and asserts properties of the
-//! result. `targets.txt` has the number of runs of each target, and `README.md` says how to run
-//! them.
+//! result. `targets.txt` has the number of generated inputs of each target, and `README.md` says
+//! how to run them.
 
 pub mod answer;
 pub mod file;

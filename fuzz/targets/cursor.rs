@@ -30,7 +30,7 @@ fuzz_target!(|input: &[u8]| {
     let (list, caller, name, value) = (next(), next(), next(), next());
     let scope = Scope { list, parameters: &[(name, value)], caller };
     CURSORS.with(|cursors| {
-        // No cursor key has sealed these texts, so they must be refused.
+        // These texts must be refused, unless they are cursors of this run.
         for forged in text.split('\n').chain([&*text]) {
             // libFuzzer copies operands of comparisons into its inputs, so an input may contain an
             // earlier cursor.

@@ -5,7 +5,7 @@
 use fuzz::file::Scratch;
 use libfuzzer_sys::fuzz_target;
 
-// This includes only one file, because the whole local system takes minutes to build.
+// The target includes only this file, because the whole local system takes minutes to build.
 #[allow(dead_code)]
 #[path = "../../local/src/import/source.rs"]
 mod source;

@@ -1,4 +1,4 @@
-//! Keys: decoding returns the encoded texts, keys sort like the texts, and different texts have
+//! Keys: decoding returns the original texts, keys sort like the texts, and different texts have
 //! different keys.
 #![no_main]
 

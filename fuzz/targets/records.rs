@@ -7,8 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-// This includes only the consumer's reader, because the rest of the consumer takes minutes to
-// build.
+// The target includes only the consumer's reader, because the rest takes minutes to build.
 #[allow(dead_code)]
 #[path = "../../functions/stream/src/batch.rs"]
 mod batch;
@@ -21,7 +20,7 @@ mod verdict;
 
 use batch::{Batch, BatchError, Event, Origin};
 
-/// The smallest record of a known entity.
+/// A valid record. The target puts it before and after the records of the input.
 const NEIGHBOUR: &str = r#"{"eventName":"INSERT","dynamodb":{"SequenceNumber":"7",
 "Keys":{"PK":{"S":"REFERENCE#r"},"SK":{"S":"REFERENCE"}},
 "NewImage":{"entity":{"S":"ReferenceClaim"},"reference":{"S":"r"},"order_id":{"S":"o1"},"version":{"N":"1"},

@@ -5,8 +5,8 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
-// This includes only the modules of the queries. The other modules of `search-index` need crates
-// that take minutes to build.
+// The target includes only the modules of the queries. The other modules of `search-index` need
+// crates that take minutes to build.
 #[allow(dead_code)]
 #[path = "../../shared/search-index/src/products.rs"]
 mod products;

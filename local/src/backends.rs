@@ -25,7 +25,7 @@ use crate::token::{AUDIENCE, ISSUER, SigningKey};
 
 pub(crate) const ACCOUNT: &str = "000000000000";
 const TABLE: &str = "bodega";
-/// Access key for all local services, except for a fresh table in an external DynamoDB.
+/// Access key for all local services. For a fresh table, a random number is added to it.
 const ACCESS_KEY: &str = "local";
 const MAIL_FROM: &str = "shop@example.com";
 
@@ -43,7 +43,7 @@ pub(crate) struct Backends {
     pub(crate) search_url: String,
     pub(crate) events: EventBusServer,
     /// The journal of events that the bus has accepted and that its subscribers have not finished.
-    /// `None` if the system keeps no data.
+    /// `None` if the system has no data folder, or if the table is fresh.
     pub(crate) journal: Option<Arc<Journal>>,
     pub(crate) objects: ObjectServer,
     pub(crate) mail: MailServer,

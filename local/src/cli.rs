@@ -199,7 +199,7 @@ fn import(args: ImportArgs) -> ExitCode {
 /// Runs one function on one thread, as its deployed program does.
 fn function(logical_id: &str) -> ExitCode {
     // A function that a user starts by hand has no Runtime API, and shows an error. Its process
-    // must not end before that, even if its standard input is closed.
+    // must show the error even if its standard input is closed.
     if std::env::var_os("AWS_LAMBDA_RUNTIME_API").is_some() {
         end_with_parent();
     }

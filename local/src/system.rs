@@ -36,8 +36,8 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 /// Maximum wait for open connections at shutdown.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Variables of a function that verifies tokens itself: the issuer, and the issuer's address if its
-/// name is not an address.
+/// Variables of a function that verifies tokens itself: the issuer's name, and the issuer's address
+/// if the name is not an address.
 const JWT_ISSUER: &str = "JWT_ISSUER";
 const JWT_ISSUER_ENDPOINT: &str = "JWT_ISSUER_ENDPOINT";
 
@@ -56,7 +56,7 @@ pub struct System {
     stop: watch::Sender<bool>,
     server: JoinHandle<()>,
     background: Vec<JoinHandle<()>>,
-    // The backends and the routes that inspect them. They end after the functions.
+    // The backends, and the state of the routes that inspect them. They end after the functions.
     control: Arc<Control>,
 }
 
@@ -119,10 +119,10 @@ pub enum StartError {
     /// The table's stream cannot be read.
     #[error(transparent)]
     Stream(#[from] SourceError),
-    /// The data folder cannot be created.
+    /// The data folder, or a folder or file in it, cannot be used.
     #[error("cannot use the data folder {}: {source}", path.display())]
     Data {
-        /// The folder.
+        /// The folder that cannot be used.
         path: PathBuf,
         /// The operating system's error.
         source: io::Error,
@@ -310,7 +310,8 @@ impl System {
         &self.functions
     }
 
-    /// Ends the functions, the listener and the background tasks, within 5 s.
+    /// Ends the functions and the listener within 5 s. Then deletes a fresh table, and ends the
+    /// background tasks.
     pub async fn shutdown(mut self) {
         self.control.subscribers.close();
         self.stop.send_replace(true);

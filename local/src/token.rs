@@ -79,8 +79,8 @@ pub enum KeyError {
 
 /// Returns whether a text can be a group's name.
 ///
-/// The authorizer passes groups on as `[one two]`. A function could read a name with a space or a
-/// bracket as several names.
+/// The authorizer passes groups on as `[one two]`. A function could read a name with a space, a
+/// comma or a bracket as several names.
 #[must_use]
 pub(crate) fn is_group(name: &str) -> bool {
     !name.is_empty() && !name.contains([' ', ',', '[', ']'])
@@ -279,8 +279,8 @@ fn as_text(value: &Json) -> String {
     }
 }
 
-/// Writes the key to a draft file and hard-links it. So no process can read a partial key, and only
-/// the first of several writers succeeds.
+/// Writes the key to a draft file and hard-links it. So no process can read a partial key. If
+/// several processes write at the same time, the first key stays.
 fn create(folder: &Path, path: &Path, key: &[u8]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let draft = folder.join(format!(".{FILE}-{}-{:x}", std::process::id(), fastrand::u64(..)));
@@ -309,7 +309,7 @@ fn create(folder: &Path, path: &Path, key: &[u8]) -> io::Result<()> {
 fn shared_folder(executable: &Path, home: Option<PathBuf>) -> PathBuf {
     let folder = executable.parent().unwrap_or(Path::new("."));
     // Cargo writes the first of these files into target folders that it creates, and the second
-    // into every build folder.
+    // into every target folder.
     let is_target =
         |folder: &&Path| ["CACHEDIR.TAG", ".rustc_info.json"].iter().any(|mark| folder.join(mark).is_file());
     match (folder.ancestors().find(is_target), home) {

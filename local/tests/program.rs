@@ -180,8 +180,8 @@ fn sigterm_ends_the_system_and_every_function() {
     let (mut child, _) = running();
     let pid = child.id();
     let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-    // Linux lists the children of each thread. Any thread may have started them, so this reads
-    // the lists of all threads.
+    // Linux lists the children of each thread. Any thread may have started them, so the test
+    // reads the lists of all threads.
     let mut functions: Vec<String> = children.unwrap().split_whitespace().map(str::to_owned).collect();
     for task in std::fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
         let children = std::fs::read_to_string(task.unwrap().path().join("children")).unwrap();

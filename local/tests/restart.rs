@@ -264,7 +264,7 @@ async fn no_acknowledged_write_is_lost_on_a_full_disk_and_writes_succeed_with_mo
     let folder = Folder::new();
     let full = Running::start_on_small_disk(&folder.0, SMALL);
     let (mut kept, mut asked, mut refused) = (Vec::new(), 0, 0);
-    // Writes until the disk is full, and then once more.
+    // The test writes until the disk is full, and then once more.
     while refused < 2 && asked < 20_000 {
         let lines: String = (asked..asked + LINES).map(|number| format!("{}\n", product(number))).collect();
         let call = full.http.post(format!("{}/v1/products/import", full.url)).bearer_auth(&full.staff);

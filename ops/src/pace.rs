@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// A limit on the number of items that a command reads or writes per second. All parallel work of
-/// the command shares it.
+/// A limit on the number of items, or of capacity units, that a command uses per second. All
+/// parallel work of the command shares it.
 ///
 /// Unused capacity is not saved for later, because a burst would disturb the shop's own traffic.
 #[derive(Debug)]
@@ -16,14 +16,14 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Creates a limit of `rate` items per second, or no limit without a rate.
+    /// Creates a limit of `rate` items or units per second, or no limit without a rate.
     #[must_use]
     pub fn new(rate: Option<u32>) -> Self {
         let each = rate.map_or(Duration::ZERO, |rate| Duration::from_secs(1) / rate.max(1));
         Self { each, free: Mutex::new(Instant::now()) }
     }
 
-    /// Waits until the limit admits this many items.
+    /// Waits until the limit admits this many items or units.
     pub async fn admit(&self, items: usize) {
         let cost = self.each.saturating_mul(u32::try_from(items).unwrap_or(u32::MAX));
         let begin = {

@@ -1,5 +1,5 @@
-//! The program under test: `bodega`, built for this package, because cargo gives the path of a
-//! program only to the tests of the program's package.
+//! The program under test, `bodega`. It is built for this package, because cargo gives the path of
+//! a program only to the tests of the program's own package.
 
 use std::process::ExitCode;
 

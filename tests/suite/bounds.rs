@@ -204,7 +204,7 @@ fn arrays(schema: &Json) -> Vec<Trial> {
 fn texts(schema: &Json) -> Vec<Trial> {
     let mut trials = vec![wrong(json!(7)), wrong(json!(["text"])), wrong(json!({}))];
     if schema.get("not").is_some() {
-        // An id that the client chooses.
+        // The field is an id that the client chooses.
         trials.extend(["a/b", "a?b", "50%", "a\\b", ".", ".."].map(|text| wrong(json!(text))));
     } else if ["format", "pattern"].iter().any(|rule| schema.get(rule).is_some()) {
         trials.push(wrong(json!("neither")));

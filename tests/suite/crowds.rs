@@ -121,7 +121,7 @@ fn complaint(operation: Operation<'_>, good: &Good, answers: &[Answer]) -> Optio
     }
     let again = answers.last().unwrap();
     let wrong = |what: &str| Some(format!("{what}: {outcomes:?}, at last {} {}", again.status, again.body));
-    // On a busy machine a conflict can outlast the retries of a function, as for every client.
+    // On a busy machine a conflict can outlast the retries of a function. Then the client gets 503.
     let is_listed = |status: u16| operation.responses().any(|(listed, _)| listed == status.to_string());
     let documented = |answer: &Answer| answer.status == 503 || is_listed(answer.status);
     if !answers.iter().all(documented) {

@@ -115,7 +115,7 @@ fn every_parameter_accepts_the_values_that_the_code_accepts() {
             "FoldStreamConsumers" => assert_eq!(allowed, ["true", "false"]),
             "MetricsTables" => assert_eq!(allowed, ["one", "monthly"]),
             "Mfa" => assert_eq!(allowed, ["OFF", "OPTIONAL", "ON"], "as Cognito names them"),
-            // Only AWS reads these parameters, so our code has no bounds for them.
+            // The code has no bounds for these parameters.
             "Stage"
             | "Architecture"
             | "LogRetentionDays"

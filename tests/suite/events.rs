@@ -4,8 +4,8 @@
 //!
 //! - `function`: the function's logical id.
 //! - `seed`: API calls and table items to set up first.
-//! - `status`, `headers`, `body`: the expected response. It must have each of these members with an
-//!   equal value. `"<any>"` matches any value.
+//! - `status`, `headers`, `body`: members that the response must have, with equal values. `"<any>"`
+//!   matches any value.
 //! - `batch_item_failures`: the failures in the response to a batch.
 //! - `mail`: the mail that the function sent.
 //! - `answer`: the result of a function that no client calls.

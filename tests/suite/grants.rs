@@ -130,8 +130,8 @@ pub async fn what_no_sample_does(system: &System) {
     follows.staff().send(system).await.expect(201);
     let erase = Call::new("DELETE", &shop::path(&["customers", "grants-ann"])).staff().header("if-match", "\"1\"");
     erase.send(system).await.expect(204);
-    // The customer has archive objects, and a session that was missing in the index during the
-    // erasure.
+    // Add archive objects of the erased customer, and a session that the erasure did not find in
+    // the index.
     let expired = belongings(&"grants-ann".parse().unwrap()).unwrap().map(|under| format!("{under}a.json"));
     for name in &expired {
         archived(system, "PUT", name).await;

@@ -196,7 +196,8 @@ fn a_text_with_foreign_syntax_is_stored_and_shown_unchanged_and_can_be_found() {
                 }
                 assert!(answer.is_success(), "{} {text:?}: {} {}", field.name, answer.status, answer.body);
                 let shown = answer.body.pointer(field.shown).and_then(Json::as_str);
-                // Strangers read the name and the note, and a label shows the street.
+                // Strangers read the name and the note, and a label shows the street. So the shop
+                // removes their invisible characters.
                 let is_cleaned = ["organization", "street", "note of a deposit"].contains(&field.name);
                 let name = is_cleaned.then(|| visible_name(text).unwrap());
                 assert_eq!(shown, Some(name.as_deref().unwrap_or(text)), "{}: {}", field.name, answer.body);

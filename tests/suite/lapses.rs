@@ -91,7 +91,7 @@ fn an_unpaid_order_lapses_after_an_hour_and_its_history_its_event_and_its_mail_s
 #[test]
 fn if_clients_and_two_janitors_change_orders_at_once_each_order_changes_once() {
     with_own_system(async |system| {
-        // The clients do not touch the last two orders, so only the janitors end them.
+        // The clients do not touch the last two orders, so only the janitors cancel them.
         let (count, raced) = (14, 12);
         customer(system, "race-ann").await;
         products(system, &["race-tea"], 100).await;

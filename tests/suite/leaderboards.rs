@@ -10,7 +10,7 @@ use crate::support::{drain, with_own_system};
 
 const TEA: &str = "board-tea";
 const CUP: &str = "board-cup";
-/// After this number of reads, the sample almost certainly contains one: the probability that it
+/// After this number of reads, the sample almost certainly contains a read. The probability that it
 /// contains none is (63/64)^2,500, about 10^-17.
 const MOST_READS: usize = 2_500;
 const PERIODS: [&str; 3] = ["day", "week", "all"];

@@ -118,8 +118,8 @@ fn a_crate_of_several_functions_sets_only_their_common_variables() {
     }
 }
 
-/// A target with `test = false` builds no test program, because even an empty test program takes as
-/// long to build as any other. So tests in such a target would never run.
+/// A target with `test = false` has no test program, so its tests would never run. The setting
+/// saves the build of an empty test program, which takes as long as any other.
 #[test]
 fn a_target_with_test_false_contains_no_tests() {
     let mut silent = 0;

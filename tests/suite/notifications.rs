@@ -1,4 +1,4 @@
-//! Mail to customers, from the API call to the mailbox.
+//! Tests mail to customers, from the API call to the mailbox.
 
 use local::System;
 use serde_json::{Value as Json, json};

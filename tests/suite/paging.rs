@@ -24,8 +24,8 @@ fn staff(path: &str) -> Call {
 /// Reads a list to its end and checks that it has all original entries, in order and without
 /// duplicates.
 ///
-/// The entries are sorted and identified by `key`. `disturb` receives a page number and returns a
-/// call that adds an entry.
+/// `key` returns the text that sorts and identifies an entry. `disturb` receives a page number and
+/// returns a call that adds an entry.
 async fn is_read_whole(
     system: &System,
     path: &str,

@@ -61,7 +61,7 @@ fn a_picture_is_uploaded_and_read_by_signed_urls_and_deleted_by_the_janitor() {
     });
 }
 
-/// A client appends a thumbnail to the API's address, and follows the redirection.
+/// A thumbnail is a path. A client appends it to the API's address, and follows the redirection.
 #[test]
 fn every_list_of_products_shows_the_first_picture() {
     with_own_system(async |system| {

@@ -28,8 +28,8 @@ async fn end(system: &System, session: &str, token: &str) {
     call.send(system).await.expect(204);
 }
 
-/// Calls an operation that requires a token. The parameters name no existing records, because the
-/// function checks the token first.
+/// Calls an operation that requires a token. The function checks the token first, so the parameters
+/// need not name existing records.
 async fn try_out(system: &System, operation: Operation<'_>, token: &str) -> Answer {
     let path: Vec<&str> =
         operation.path.split('/').map(|segment| if segment.starts_with('{') { "nothing" } else { segment }).collect();

@@ -338,8 +338,8 @@ fn a_restored_table_is_imported_as_the_table_of_the_template() {
         let lines = text.lines().skip_while(|line| *line != "  Table:").skip(1);
         let lines = lines.take_while(|line| line.starts_with("   ") || line.is_empty());
         // A restored table does not have these settings. So the import must not contain them, and
-        // the update after the import adds them. The last two texts of the list
-        // begin the lines of the provisioned capacity.
+        // the update after the import adds them. The last two texts of the list begin the lines of
+        // the provisioned capacity.
         let added = ["OnDemandThroughput", "ContributorInsights", "ProvisionedThroughput:", "!If [Provisioned, {"];
         let later = |line: &str| added.iter().any(|name| line.contains(name));
         let kept = |line: &&str| !line.trim_start().starts_with('#') && !later(line) && !line.is_empty();

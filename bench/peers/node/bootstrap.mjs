@@ -191,7 +191,7 @@ function uuid7(at) {
   return `${hex.slice(0, 8)}-${hex.slice(8)}-${rest.slice(0, 4)}-${rest.slice(4, 8)}-${rest.slice(8)}`;
 }
 
-// Returns the order's partition of the list of a status. The list has four partitions, and the
+// Returns the partition that lists the order under its status. Each status has four partitions. The
 // FNV-1a hash of the order's id selects one.
 function shard(id) {
   let hash = 0xcbf29ce484222325n;

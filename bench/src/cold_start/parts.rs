@@ -1,4 +1,4 @@
-//! `bench instructions`: the instructions of each part of a function.
+//! `bench instructions` counts the instructions of each part of a function.
 //!
 //! The measured function is compared with peer (b), the function in `bench/peers` that is made in
 //! the usual way. Both are built as for a deployment, but with symbols. Callgrind counts the

@@ -3,15 +3,15 @@
 //!
 //! All lists of [`crate::lists`] are in one table and have the same number of entries. The table
 //! also has the items of [`routes`]. Each route then receives requests one after the other. The
-//! requests to a list read consecutive pages. A route that changes records changes a different one
-//! with each request. A route's figure is the median.
+//! requests to a list read consecutive pages. Most writes change a different record with each
+//! request. A route's figure is the median.
 //!
 //! The requests to the table and their capacity units must be the same with every number of items,
 //! or the run fails. The run shows the latency but does not check it. The latency covers the
 //! function and the embedded table, without Lambda. It grows a little, because the table's B-trees
 //! get deeper.
 //!
-//! A very long list is measured separately, in its own table.
+//! Each list is also measured with many entries in a table of its own.
 
 mod routes;
 
@@ -244,8 +244,9 @@ impl Measurements {
         u64::try_from(self.costs.len()).unwrap_or(u64::MAX)
     }
 
-    /// Returns the median cost, because a few responses cost more. About one response in a hundred
-    /// reads a shard again. The first response may open connections and create a month's items.
+    /// Returns the figures. The cost is the median, because a few responses cost more. About one
+    /// response in a hundred reads a shard again. The first response may open connections and
+    /// create a month's items.
     fn figures(mut self, stage: Stage, name: &str) -> Result<Figures, BenchError> {
         self.costs.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
         let cost = self.costs.get(self.costs.len() / 2);

@@ -1,7 +1,7 @@
 //! The routes that are not lists: the main writes and the other reads, with their requests.
 //!
-//! Each request of a write changes a different record, as in a shop. The number of these records is
-//! the same for every size of the table.
+//! Most writes change a different record with each request, as in a shop. The number of these
+//! records is the same for every size of the table.
 
 use http_api::sample::Call;
 use key_schema::cart::CartLine;
@@ -127,7 +127,8 @@ fn guest_cart() -> Result<GuestCart, BenchError> {
     })
 }
 
-/// Returns the instant of the only point of a metric. Points expire after 30 days.
+/// Returns the instant of the only point of a metric. Points expire after 30 days, so the point is
+/// from today.
 fn midnight() -> Result<Instant, BenchError> {
     Ok(format!("{}T00:00:00Z", Instant::now().day()).parse()?)
 }

@@ -1,4 +1,5 @@
-//! `bench latency`: the wait for a response through the local gateway, and the function's CPU time.
+//! `bench latency` measures the wait for a response through the local gateway, and the function's
+//! CPU time.
 //!
 //! It starts a local system with a small shop, and concurrent clients. Each client sends its next
 //! request after the previous response.
@@ -103,7 +104,7 @@ impl Plan {
 /// [`BenchError`] for an unexpected response, or when the shop does not match the orders.
 pub async fn run(args: LatencyArgs) -> Result<(), BenchError> {
     let mut plan = args.plan;
-    // The number of processes only grows, so the lowest number of clients comes first.
+    // The number of processes never shrinks, so the lowest number of clients comes first.
     plan.clients.sort_unstable();
     plan.clients.dedup();
     let peers = peers::available();

@@ -297,8 +297,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the operations of openapi.yaml with a `limit` parameter, except those of the search
-    /// index and of leaderboards, which have one page. The indentation marks paths and methods.
+    /// Returns the operations of openapi.yaml with a `limit` parameter, except searches and
+    /// leaderboards. A leaderboard has only one page. The indentation marks paths and methods.
     fn described() -> BTreeSet<String> {
         let (mut lists, mut path, mut method) = (BTreeSet::new(), "", "");
         let is_other = |path: &str| ["/search/", "/leaderboards/"].iter().any(|other| path.contains(other));

@@ -96,7 +96,7 @@ async fn index(shop: &Shop, compared: &mut Compared) -> Result<(), BenchError> {
 #[derive(Default)]
 struct History {
     events: BTreeSet<String>,
-    /// The same events by item: those of each change, in the order of the changes.
+    /// The same events by item, with one list for each change, in the order of the changes.
     by_item: BTreeMap<Key, Vec<Vec<String>>>,
     /// The sequence numbers of the removals that the audit must contain. `days` has their days.
     removals: BTreeSet<String>,

@@ -21,7 +21,7 @@ fn every_variant_takes_all_records_in_as_few_calls_as_its_batches_allow() {
     assert_eq!([0, 1, 3, 4].map(|row| calls(row, "search")), [6, 1, 6, 600]);
     for whole in [2, 3] {
         // Each of the sixty expired sessions has an archive object. Each new order, each paid order
-        // and each stock that ran low has an event.
+        // and each stock that ran low causes at least one event.
         assert_eq!(calls(whole, "objects"), 60);
         assert!((6..=6 * 10).contains(&calls(whole, "bus")), "{}", calls(whole, "bus"));
         assert!(calls(whole, "table") > 600);

@@ -1,5 +1,5 @@
-//! Imports 1,000 baskets, some of them large, while the function that places them crashes at every
-//! crash point. The totals must equal those of the files.
+//! Imports 1,000 baskets, some of them large. Meanwhile the function that places the orders crashes
+//! at random at its crash points. The totals must equal those of the files.
 //!
 //! To import two weeks of the real data:
 //! `cargo run --release -p bodega-bench -- import --products … --households … --baskets …`.

@@ -139,7 +139,7 @@ fn product(n: usize, stock: u64) -> Value {
     })
 }
 
-/// Makes one client call, or sets one more fault.
+/// Runs one random step: client calls, an expiry, or a change of the faults.
 async fn step(clients: &Clients, system: &System, mut rng: Rng, dice: u8) {
     let key = [("idempotency-key", format!("{:x}", rng.u64(..)))];
     let (p, c) = (rng.usize(0..PRODUCTS), rng.usize(0..CUSTOMERS));

@@ -195,7 +195,7 @@ pub async fn assert_equal_to_table(system: &System, context: &str) {
     assert!(compared.is_equal(), "{context}\n{compared}");
 }
 
-/// Puts a session into the table that DynamoDB may remove, because it expired long ago.
+/// Puts a session into the table. DynamoDB may remove it, because it expired long ago.
 pub async fn ended_session(system: &System, id: &str) {
     let now = Instant::now();
     let session = Session {

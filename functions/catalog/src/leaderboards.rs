@@ -73,7 +73,7 @@ async fn first(
         let on_sale = |product: Option<Stored<Product>>| product.filter(|product| !product.retired);
         let ranked = found.items.into_iter().zip(products);
         let ranked = ranked.filter_map(|(rank, product)| Some((rank, on_sale(product)?)));
-        // A product may be on two pages, because its count changes between their reads.
+        // A product may be on two pages, because its count may change between the two reads.
         first.extend(ranked.filter(|(rank, _)| listed.insert(rank.product_id.clone())));
         after = found.next;
         if first.len() >= limit || after.is_none() {

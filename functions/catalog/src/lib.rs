@@ -59,13 +59,13 @@ impl Measured for App {
 /// The reason why the function cannot start.
 #[derive(Debug, thiserror::Error)]
 enum StartError {
-    /// The table cannot be reached, or there is no key for cursors.
+    /// The table's client cannot be set up, or `CURSOR_KEYS` is unusable.
     #[error(transparent)]
     Services(#[from] ServicesError),
-    /// The bucket cannot be set up.
+    /// The bucket's client cannot be set up.
     #[error(transparent)]
     Media(#[from] SetupError),
-    /// The issuer of tokens is unusable.
+    /// A setting of the issuer is missing or invalid.
     #[error(transparent)]
     Issuer(#[from] IssuerError),
     /// `STOCK_LOW_THRESHOLD` is not a valid number of pieces.
@@ -243,7 +243,7 @@ pub fn routes() -> Routes<App> {
 /// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
-/// Fails when the environment lacks a required setting, or when the Runtime API breaks.
+/// Fails when a setting is missing or invalid, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("catalog");
     let services = Services::from_env().await.map_err(StartError::from)?;

@@ -12,9 +12,9 @@ use key_schema::product::{self, Product};
 use crate::view::{ProductDetails, ProductView, Sold, Statistics, product_location};
 use crate::{App, body, tree, variants};
 
-/// POST products: creates product, stock and the missing categories in one transaction. A product
-/// with a `parent` is a variant. The request also revives a retired product. The reviews of a
-/// revived product stay, and its `version` and `rev` continue.
+/// POST products: creates the product, its stock and the missing categories in one transaction. A
+/// product with a `parent` is a variant. The request also revives a retired product. The reviews of
+/// a revived product stay, and its `version` and `rev` continue.
 pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let services = &app.services;
     request.staff()?;
@@ -65,9 +65,10 @@ pub fn revived(app: &App, retired: &Stored<Product>, mut new: Stored<Product>, d
     created(app, &new, details)
 }
 
-/// GET products/{id}: returns summary, stock, categories, sales and review statistics, read in one
-/// Query. Only staff see the exact stock and sales. The route needs no token, so the function
-/// itself verifies staff's tokens. The response depends on the caller, so no cache may keep it.
+/// GET products/{id}: returns the product with its stock, categories, variants, sales and review
+/// statistics, read in one Query. Only staff see the exact stock and sales. The route needs no
+/// token, so the function itself verifies staff's tokens. The response depends on the caller, so no
+/// cache may keep it.
 pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let id: ProductId = request.path("id")?;
     let is_staff = app.services.unless_ended(app.issuer.staff(request).await?).await?.is_staff();
@@ -100,8 +101,8 @@ async fn count_view(app: &App, request: &Request<'_>, id: &ProductId) {
     }
 }
 
-/// PATCH products/{id}: changes a product. A new category moves the product in the lists. The
-/// request creates the categories that are missing.
+/// PATCH products/{id}: changes a product. A new category moves the product to the list of that
+/// category. The request creates missing categories.
 pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let services = &app.services;
     request.staff()?;
@@ -162,7 +163,7 @@ async fn load(services: &Services, id: &ProductId) -> Result<(Option<Stored<Prod
     Ok((found, details))
 }
 
-/// Explains a refused change from the stored product.
+/// Reads the stored product and explains why the table refused a change.
 pub async fn explain(services: &Services, id: &ProductId) -> Result<Problem, Problem> {
     Ok(match services.table.get(&product::read_for_update(id)?).await? {
         Some(product) if !product.retired => Problem::version_mismatch(),

@@ -135,7 +135,7 @@ async fn change(services: &Services, wanted: Review, version: u64) -> Result<Res
 /// difference between the new and the old rating to the statistics.
 ///
 /// # Errors
-/// 404 without a review, 412 when it is at another version.
+/// 404 if the review does not exist, 412 if it is at another version.
 async fn at_version(
     services: &Services,
     product: &ProductId,

@@ -1,4 +1,5 @@
-//! Likes: a list for each customer, and for each product a count and a list that only staff read.
+//! Likes. Each customer has a list of likes. Each product has a count of likes, and a list that
+//! only staff can read.
 
 use futures::future::try_join;
 use http_api::url::location;
@@ -48,15 +49,15 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(Response::ok(&LikeView::from(&like.ok_or_else(|| Problem::not_found("like"))?)))
 }
 
-/// DELETE customers/{id}/likes/{product}: removes a like if it exists, even of a retired product.
+/// DELETE customers/{id}/likes/{product}: removes a like if it exists, even for a retired product.
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
     let _ = services.table.transact(&like::remove(&customer, &product, Instant::now())?).await?;
     Ok(Response::no_content())
 }
 
-/// GET customers/{id}/likes: lists the likes by product id. An entry has only the product's id,
-/// because name and price are in the catalogue.
+/// GET customers/{id}/likes: lists the likes by product id. An entry has the product's id, but not
+/// its name or price, because these are in the catalogue.
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = owner(request)?;
     let parameters = [("customer", customer.as_str())];

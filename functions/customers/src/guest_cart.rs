@@ -37,8 +37,9 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         claim: None,
     };
     let cart = Stored::new(cart, services.born(now)?, now);
-    // The table does not repeat a write whose response was lost. So if a cart with this id exists,
-    // another visitor got the same random id. The token of this request does not open that cart.
+    // The table's client does not repeat a write whose response was lost. So if a cart with this id
+    // exists, another visitor got the same random id. The token of this request does not open that
+    // cart.
     services.table.write(&guest_cart::create(&cart)?).await?.map_err(|_| TableError::Contended)?;
     let location = location(&["carts", cart.id.as_str()]);
     Ok(Response::created(location, &GuestCartView::new(&cart, Some(&token), &[])))
@@ -96,7 +97,8 @@ pub async fn remove_line(services: &Services, request: &Request<'_>) -> Result<R
 
 /// POST /v1/customers/{id}/cart/claim: adds the lines of a guest cart to the customer's cart.
 ///
-/// A repeated request finds the mark of its first attempt, adds nothing, and returns the cart.
+/// A repeated request finds that its first attempt has claimed the guest cart. It adds nothing and
+/// returns the customer's cart.
 pub async fn claim(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     read_fields!(request.object()? => {

@@ -37,7 +37,7 @@ async fn by_email(services: &Services, request: &Request<'_>, email: &Email) -> 
     Ok(Response::all(&items))
 }
 
-/// Returns a page of customers, the oldest first. The index has only their ids.
+/// Returns a page of the customers in a tier, the oldest first. The index has only their ids.
 async fn by_tier(services: &Services, request: &Request<'_>, tier: Tier) -> Result<Response, Problem> {
     let parameters = [("tier", tier.as_str())];
     let list = request
@@ -56,8 +56,8 @@ async fn all(services: &Services, request: &Request<'_>) -> Result<Response, Pro
     respond(services, List { page, found }, |_| true).await
 }
 
-/// Reads the profiles of a page. The index is eventually consistent. The page omits customers who
-/// are already erased, or who no longer match `wanted`.
+/// Reads the profiles of a page. The index is eventually consistent, so the function omits
+/// customers who are erased, or who no longer match `wanted`.
 async fn respond(
     services: &Services,
     List { page, found }: List<'_, CustomerSummary>,

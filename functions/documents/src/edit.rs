@@ -23,7 +23,7 @@ pub struct RequestedChange {
     pub needed: Access,
 }
 
-/// Reads caller, document id and version of a requested change that needs this access.
+/// Reads the caller, the document id and the version of a requested change that needs this access.
 ///
 /// # Errors
 /// 401 without a token, 422 for an invalid id, 428 without If-Match, 400 for an invalid If-Match.

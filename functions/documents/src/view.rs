@@ -38,7 +38,8 @@ pub struct DocumentBody<'a, S> {
     updated_at: Instant,
 }
 
-/// A document with, for each section, the number of the version that last changed its text.
+/// A document without its texts. Each section has the number of the version that last changed its
+/// text.
 pub type HeadView<'a> = DocumentBody<'a, &'a Manifest>;
 
 /// A document with its current texts.

@@ -29,8 +29,8 @@
 //!   looks.
 //! - **Repetitions change nothing.** A waiting order is not added again, and an order with a
 //!   station keeps it. A payment message and its concurrent repetition may put an order back on the
-//!   list just after it got a station. The next look removes the order from the list. Then `admit`
-//!   gives the order no second station.
+//!   list just after it got a station. In the next look, `admit` removes the order from the list
+//!   and gives it no second station.
 
 use std::collections::BTreeSet;
 

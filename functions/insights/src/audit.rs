@@ -17,8 +17,8 @@ pub async fn expirations(services: &Services, request: &Request<'_>) -> Result<R
     page.read(services, expiration::of_day(&day)?).await?.answer(|entry| Entry::from(&entry.data))
 }
 
-/// A removal in the view of staff. It contains no customer id. The hash of the key identifies the
-/// item. The archive object shows the item's owner, until the object is deleted.
+/// A removal, as staff see it. It contains no customer id. The hash of the key identifies the item.
+/// The archive object shows the item's owner, until the object is deleted.
 #[derive(Serialize)]
 struct Entry<'a> {
     entity: &'a str,

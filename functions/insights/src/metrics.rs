@@ -40,8 +40,8 @@ pub async fn store(services: &Services, request: &Request<'_>) -> Result<Respons
     for point in distinct.values() {
         months.entry(Month::of(point.at)).or_default().push(point);
     }
-    // The writes run concurrently, in at most 20 requests and one more for each further month.
-    // Their retries share one time limit.
+    // The writes run concurrently, in at most 20 requests and one more for each further month. So
+    // all retries together take no longer than the retries of one request.
     let chunks = months.iter().flat_map(|(month, points)| points.chunks(MAX_BATCH_WRITE).map(|chunk| (*month, chunk)));
     let writes = chunks.map(|(month, chunk)| write(services, month, chunk));
     let unwritten: BTreeMap<Key, Code> = try_join_all(writes).await?.into_iter().flatten().collect();

@@ -16,7 +16,7 @@ use crate::round::Janitor;
 pub enum Moved {
     /// The move is complete.
     Done,
-    /// A part of the move was done. The move must wait, or time ran out.
+    /// The move is not complete. It must wait, or time ran out.
     Continued,
     /// The move failed. The log has the error.
     Failed,
@@ -36,7 +36,8 @@ impl Moved {
 
 impl Janitor {
     /// Continues a category move that has not advanced for longer than the grace. Stops at `stop`.
-    /// Returns `None` if there is no such move.
+    /// Returns `None` if there is no such move. If the time runs out before this is known, returns
+    /// [`Moved::Continued`].
     pub async fn go_on(&self, now: Instant, grace: Grace, stop: time::Instant) -> Option<Moved> {
         let mover = Mover::new(&self.table);
         let mover = self.settling.map_or(mover, |seconds| mover.settling(seconds));

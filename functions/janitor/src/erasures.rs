@@ -1,5 +1,5 @@
-//! Finishes erasures: deletes the customer's archived items, and items that were written during the
-//! erasure.
+//! Finishes erasures: deletes the customer's archived items, and other items that the erasure's
+//! request did not delete.
 //!
 //! [`key_schema::erasure`] explains why no item of an erased customer is archived later. This
 //! holds only if no consumer that has read the profile is still archiving. The janitor waits for
@@ -55,7 +55,7 @@ impl Janitor {
         stop: time::Instant,
         round: &mut Round,
     ) -> Result<(), ListError> {
-        // Erasures take at most half of the remaining time, because a customer with many objects
+        // Erasures take at most half of the remaining time. Otherwise a customer with many objects
         // would leave no time for the unreferenced objects.
         let started = time::Instant::now();
         let stop = started + stop.saturating_duration_since(started) / 2;
@@ -104,9 +104,9 @@ impl Janitor {
         let now = Instant::now();
         let back = self.table.get(&archive::owner(customer)?).await?;
         let until = back.map_or(now, |back| back.created_at);
-        // An error in one step does not stop the others. The note stays until all succeed. The
-        // request may have left belongings: the index did not show them, or the request stopped
-        // right after it deleted the profile.
+        // An error in one step does not stop the others. The erasure's note stays until all steps
+        // succeed. The request may have left belongings: the index did not show them, or the
+        // request stopped right after it deleted the profile.
         let ended = self.end_sessions(customer, until, budget).await;
         let emptied = self.empty_archive(customer).await;
         let erased = erase_belongings(&self.table, customer, until, budget).await;
@@ -125,8 +125,8 @@ impl Janitor {
         Ok(())
     }
 
-    /// Ends sessions that began before `until`. There can be thousands, because a request stops
-    /// after 5 seconds.
+    /// Ends sessions that began before `until`. The erasure's request may have left thousands of
+    /// sessions, because it stops after 5 seconds.
     async fn end_sessions(
         &self,
         customer: &CustomerId,

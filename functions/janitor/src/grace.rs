@@ -44,9 +44,10 @@ impl Grace {
         now.plus_seconds(-i64::from(self.0))
     }
 
-    /// Returns the instant two graces ago. If an erasure deleted the profile then or earlier, it is
-    /// old enough for the janitor. A stream consumer that read the profile before may archive items
-    /// until its timeout. A test checks that twice the grace is longer than that timeout.
+    /// Returns the instant two graces ago. An erasure that deleted the profile then or earlier is
+    /// old enough for the janitor. A stream consumer that read the profile before its deletion may
+    /// archive items until the consumer's timeout. A test checks that twice the grace is longer
+    /// than that timeout.
     pub(crate) fn twice_before(self, now: Instant) -> Instant {
         self.before(self.before(now))
     }

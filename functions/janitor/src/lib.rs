@@ -5,9 +5,9 @@
 //! Placing an order of many lines, and returning its stock, take several transactions
 //! ([`key_schema::order::staged`]). Between two of them the function may crash, lose the connection
 //! to the table or run out of time. A sparse index lists the unfinished orders, and the janitor
-//! reads it every minute. If an order was not placed, the janitor undoes its stock, lines and
-//! claims. If an order was cancelled or returned, the janitor returns the remaining stock. After a
-//! failure, or when time runs out, the janitor continues in the next minute.
+//! reads it every minute. If an order was not placed, the janitor returns its stock and removes its
+//! lines and claims. If an order was cancelled or returned, the janitor returns the remaining
+//! stock. After a failure, or when time runs out, the janitor continues in the next minute.
 //!
 //! A second sparse index lists the pending orders by the instant at which they lapse. The janitor
 //! cancels the orders that are due ([`key_schema::order::open`]).

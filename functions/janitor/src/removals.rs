@@ -1,10 +1,9 @@
 //! Removals that no client repeats: erasures of customers, deletions of documents, and the texts of
 //! discarded drafts.
 //!
-//! A request removes only as much as its [`Budget`] allows. If the client repeats the request, it
-//! continues the removal. After the grace, the janitor continues the removal. A round gives each
-//! removal a share of its time, so a large removal delays the others but does not stop them
-//! ([`crate::turns`]).
+//! A request removes only as much as its [`Budget`] allows. A repeated request continues the
+//! removal. After the grace, the janitor continues it. A round gives each removal a share of its
+//! time, so a large removal delays the others but does not stop them ([`crate::turns`]).
 
 use std::time::Duration;
 
@@ -26,8 +25,8 @@ const LEAST: Duration = Duration::from_secs(2);
 const OVERDUE_SECONDS: i64 = 24 * 60 * 60;
 
 /// Returns the instant one day ago. Unfinished removals that began earlier count as failed, and the
-/// alarm `JanitorFailures` reports them. They may cause no other error, because each round may do a
-/// part.
+/// alarm `JanitorFailures` reports them. Without this limit, a removal that needs too many rounds
+/// may never cause an error.
 pub(crate) fn overdue_before(now: Instant) -> Instant {
     now.plus_seconds(-OVERDUE_SECONDS)
 }

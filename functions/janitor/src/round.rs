@@ -144,8 +144,8 @@ impl Janitor {
             Err(_) if found.is_empty() => Err(ListError::Time),
             Err(_) => Ok(()),
         };
-        // An order with conflicts can take seconds, so the unfinished orders get half of the
-        // remaining time, too, and each round begins at another order.
+        // An order with conflicts can take seconds. So the unfinished orders also take at most half
+        // of the remaining time, and each round begins at another order.
         let started = time::Instant::now();
         let half = started + stop.saturating_duration_since(started) / 2;
         let found = turns::order(found, now);

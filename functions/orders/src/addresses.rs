@@ -66,8 +66,8 @@ impl GivenAddresses {
     /// Returns both addresses. Reads the customer's profile only if an address is given by name.
     ///
     /// # Errors
-    /// 404 for a customer without a profile, 422 for a billing address alone, and as
-    /// [`Self::resolve`].
+    /// 404 for a customer without a profile, 422 for a billing address without a shipping address,
+    /// and the errors of [`Self::resolve`].
     pub async fn of_profile(
         &self,
         services: &Services,

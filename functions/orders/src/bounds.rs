@@ -14,8 +14,8 @@ use key_schema::order::{self, MAX_LINES};
 use crate::lines::WantedLine;
 
 /// Returns the entry that an order of these `lines` gets in its customer's list of open orders.
-/// `known` is the stored list. Returns [`None`] if only some lines of another order were read. The
-/// caller then reads the open orders again.
+/// `known` is the stored list. Returns [`None`] if the function did not find all lines of another
+/// open order. The caller then reads the open orders again.
 ///
 /// # Errors
 /// 409 `too_many_pending_orders`, 409 `quantity_limit` with the lines, or 429 `quota_exceeded`.

@@ -1,4 +1,5 @@
-//! Checkout: one transaction turns the cart into an order and removes the cart.
+//! Checkout: turns the cart into an order. The transaction that makes the order visible also
+//! removes the cart.
 
 use http_api::fields::{boolean, money};
 use http_api::{Code, Once, Problem, Request, Response};

@@ -172,7 +172,7 @@ pub fn routes() -> Routes<App> {
 /// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
-/// Fails when a required setting is missing or wrong, or when the Runtime API breaks.
+/// Fails when a setting is missing or invalid, or when the Runtime API breaks.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("orders");
     let defaults = limits::defaults(std::env::var("PENDING_ORDER_MINUTES").ok().as_deref())?;

@@ -105,8 +105,8 @@ impl Sold {
     /// lines.
     ///
     /// # Errors
-    /// 422 for lines without a product, or whose prices cannot be added. 409 for products that are
-    /// sold only as variants.
+    /// 422 if the catalogue lacks the product of a line, or if the prices cannot be added. 409 for
+    /// products that are sold only as variants.
     pub fn all(
         wanted: &[WantedLine],
         products: impl IntoIterator<Item = Option<Stored<Product>>>,

@@ -12,8 +12,8 @@ use table::Page as Found;
 
 use crate::view::{OrderCollection, no_such_order};
 
-/// GET orders/{id}: returns head, lines and history, read in one Query. The addresses of an order
-/// are in its customer's partition and take a second read.
+/// GET orders/{id}: returns the head, the lines and the history, read in one Query. The addresses
+/// of an order are in its customer's partition and take a second read.
 pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let id: OrderId = request.path("id")?;

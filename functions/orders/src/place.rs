@@ -1,9 +1,9 @@
 //! Places an order: completely, or not at all.
 //!
 //! One BatchGet reads the customer, the products and the record of the idempotency key. One
-//! transaction then writes head, lines, first step of the history, the customer's copy of the
-//! head, and the claims on reference and idempotency key. It also takes each line's pieces from
-//! stock, on the condition that there are enough.
+//! transaction then writes the head, the lines, the first step of the history and the customer's
+//! copy of the head. It also claims the reference and the idempotency key. It takes each line's
+//! pieces from stock, on the condition that there are enough.
 //!
 //! The response has one error for each refused line, because a refused transaction shows the
 //! refused actions by position. An order with more lines than a transaction can hold is placed in
@@ -63,12 +63,12 @@ pub struct Wanted {
     pub expected_total: Option<Money>,
     /// The addresses.
     pub addresses: GivenAddresses,
-    /// The quote, with everything that its price depends on now.
+    /// The quote, with the current data that determines its price.
     pub quote: Option<Quoted>,
 }
 
 /// Returns the first response again, if the record belongs to this request and has not expired. The
-/// function rebuilds this response from items of the order that never change.
+/// function rebuilds this response from data of the order that never changes.
 pub async fn replay(
     services: &Services,
     once: &Once,
@@ -230,7 +230,7 @@ pub async fn place(
                 break refusals;
             }
         }
-        // Another order of the customer changed the open orders, or the attempt read only some
+        // Another order of the customer changed the open orders, or the attempt did not find all
         // lines of an order. The limits depend on all open orders, so the next attempt reads them
         // again.
         backoff.after_conflict().await?;
@@ -309,8 +309,8 @@ pub fn staging_failed(error: StagingError) -> Problem {
     }
 }
 
-/// Builds head, lines and first step from the wanted order and the current products. Also returns
-/// the uses of promotions.
+/// Builds the head, the lines and the first step from the wanted order and the current products.
+/// Also returns the uses of promotions.
 fn assemble(
     services: &Services,
     wanted: &Wanted,

@@ -40,7 +40,7 @@ pub struct Price<'a> {
     rounding: TaxRounding,
 }
 
-/// The circumstances of a price.
+/// The data that determines a price, besides the lines.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms<'a> {
     /// The rules of pricing.

@@ -1,9 +1,9 @@
 //! The promotions that a customer may use: the automatic ones, and those of the codes that the
 //! customer entered.
 //!
-//! This module checks everything that does not depend on the goods of the cart. The price then
-//! depends on the goods ([`crate::price`]). The transaction of the order counts the uses, so the
-//! limits hold although the counts here may be out of date.
+//! This module checks the conditions that do not depend on the goods of the cart. [`crate::price`]
+//! then checks the other conditions. The transaction of the order counts the uses, so the limits
+//! hold although the counts here may be out of date.
 
 use std::collections::HashMap;
 
@@ -159,7 +159,7 @@ async fn find(
     }
     let (mut found, mut unknown) = (Vec::<(PromotionId, usize)>::new(), Vec::new());
     let mut items = services.table.batch_get(&promotion::find(codes.texts, customer, now)?).await?;
-    // Without this check, a customer beyond the quota could still try codes.
+    // Without this check, a customer beyond the quota could still find out which codes exist.
     let counts = items.pop();
     if let (Some(_), Some(Some(AnyEntity::QuotaDay(counts)))) = (guesser, counts)
         && counts.promotion_codes >= Quota::PromotionCodes.limit()

@@ -1,4 +1,4 @@
-//! Quotes: the price of a cart, which a checkout then charges.
+//! Quotes: prices of carts. A checkout with a quote charges the quoted price.
 //!
 //! A quote is sealed like a cursor and not stored. A request for a quote writes only the count of
 //! the unknown codes in it. The client cannot read or change a quote. A quote has the addresses,
@@ -130,7 +130,7 @@ impl Quote {
     }
 }
 
-/// A quote with everything that its price depends on now.
+/// A quote with the current data that determines its price.
 #[derive(Debug)]
 pub struct Quoted {
     /// The quote.

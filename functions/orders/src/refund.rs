@@ -27,7 +27,7 @@ struct View<'a> {
 }
 
 /// POST orders/{id}/refunds: refunds a part of a paid order once per Idempotency-Key. The function
-/// pays the money into the customer's wallet, even after another method of payment.
+/// pays the money into the customer's wallet, even if the customer paid by another method.
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: OrderId = request.path("id")?;
@@ -109,7 +109,7 @@ pub async fn converted(services: &Services, refusals: &Refusals<OrderAction>) ->
     Ok(true)
 }
 
-/// Explains the refusal of the wallet.
+/// Explains why the table refused to change the wallet.
 pub fn wallet_refused(refusals: &Refusals<OrderAction>, movement: Movement<'_>, order: &Order) -> Problem {
     let wallet = wallet_in(refusals);
     let held = wallet.as_deref();

@@ -93,8 +93,9 @@ async fn claimed(services: &Services, claim: &Stored<ReferenceClaim>, now: Insta
     })
 }
 
-/// Returns the problem for a refused transaction. Of several refusals, the most specific one
-/// decides.
+/// Returns the problem of a refused transaction. Of several refusals, the most specific one
+/// decides. If a concurrent attempt of the same request was first, returns the response of that
+/// attempt instead.
 pub async fn refused(
     services: &Services,
     caller: &SignedIn,

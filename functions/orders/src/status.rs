@@ -20,9 +20,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The statuses that a client may request.
 const TARGETS: &[&str] = &["paid", "picking", "shipped", "delivered", "cancelled", "returned"];
 
-/// POST orders/{id}/status: changes an order's status. One transaction changes head, status list,
-/// history and the customer's copy of the head. It also returns a cancelled or returned order's
-/// stock, but a large order needs further transactions. The head's version must equal If-Match.
+/// POST orders/{id}/status: changes an order's status. One transaction changes the head, the
+/// order's place in the list by status, the history and the customer's copy of the head. It also
+/// returns a cancelled or returned order's stock, but a large order needs further transactions. The
+/// head's version must equal If-Match.
 pub async fn change(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrderId = request.path("id")?;

@@ -72,7 +72,7 @@ fn path(text: &str) -> Result<CategoryPath, CategoryError> {
     }
 }
 
-/// Reads every `brand`. One of them must equal the product's brand exactly.
+/// Reads every `brand`. A product matches if one of them equals its brand exactly.
 pub fn brands(request: &Request<'_>) -> Result<Vec<String>, Problem> {
     read_all(request, "brand", |text| id::check(text).map(|()| text.to_owned()))
 }

@@ -41,7 +41,7 @@ pub trait Rule: Entity + Clone {
     /// 409 `rule_overlaps`, or 409 `too_many_rules` if there is no room for another rule.
     fn check(&self, rules: &Rules) -> Result<(), Problem>;
 
-    /// Returns the transaction that replaces the rule that is at `version`.
+    /// Returns the transaction that replaces the rule, if the stored rule is at `version`.
     ///
     /// # Errors
     /// [`EncodeError`].

@@ -17,7 +17,7 @@
 //! costs about half a dollar, less than a single rule of Contributor Insights. If an invocation
 //! fails, the next invocation does its work.
 //!
-//! # Why each minute with throttles causes one split
+//! # Why a minute with throttles causes at most one split
 //!
 //! A report covers the last minutes, including minutes before the last split. So a split names the
 //! throttled minute. The table accepts the split only if the counter was not split after that

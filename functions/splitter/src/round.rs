@@ -74,8 +74,7 @@ pub struct Splitter {
 }
 
 impl Splitter {
-    /// Creates a splitter for the counters in this table, with the CloudWatch that observes the
-    /// table.
+    /// Creates a splitter for the counters in this table, with a client of CloudWatch.
     #[must_use]
     pub const fn new(table: Table, cloudwatch: CloudWatch) -> Self {
         Self { table, cloudwatch }
@@ -87,7 +86,7 @@ impl Splitter {
         self.table.meter().take()
     }
 
-    /// Splits each counter once that was throttled since its last split. Stops at `stop`.
+    /// Splits each hot counter that was throttled since its last split, once. Stops at `stop`.
     ///
     /// # Errors
     /// [`RoundError`] if the hot counters are unknown. A failed split is only counted.

@@ -24,8 +24,8 @@ struct ItemFailure {
 }
 
 impl Answer {
-    /// Creates a response. Without `earliest` it says that all records are durable. With
-    /// `earliest` it says that only the records before it are durable.
+    /// Creates a response. Without `earliest` it says that all records are durable. With `earliest`
+    /// it says that the records before `earliest` are durable.
     #[must_use]
     pub fn from_earliest(earliest: Option<SequenceNumber>) -> Self {
         let failure = |item_identifier| ItemFailure { item_identifier };

@@ -263,7 +263,8 @@ impl StreamRecord<'_> {
     /// Parses seconds since the epoch, with or without a fraction or an exponent.
     fn written_at(&self) -> Option<Instant> {
         let seconds: f64 = serde_json::from_str(self.approximate_creation_date_time?.get()).ok()?;
-        #[allow(clippy::cast_possible_truncation)] // Saturates. `from_millis` refuses an invalid instant.
+        // The cast saturates, and `from_millis` refuses an invalid instant.
+        #[allow(clippy::cast_possible_truncation)]
         Instant::from_millis((seconds * 1000.0) as i64)
     }
 }

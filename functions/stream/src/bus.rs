@@ -3,11 +3,11 @@
 //! # Why no event is lost, and few are published twice
 //!
 //! The events of a record are a function of the record ([`crate::transitions`]). A record is
-//! settled only after the bus has accepted all its events. After a crash Lambda delivers the record
-//! again, and its events have the same ids. The bus does not deduplicate events. So the sink
-//! *marks* each accepted event in the table ([`key_schema::mark`]) and does not send a marked event
-//! again. This also holds if a batch is delivered again because of another record, or a record is
-//! replayed a month later.
+//! settled as done only after the bus has accepted all its events. After a crash Lambda delivers
+//! the record again, and its events have the same ids. The bus does not deduplicate events. So the
+//! sink *marks* each accepted event in the table ([`key_schema::mark`]) and does not send a marked
+//! event again. This also holds if a batch is delivered again because of another record, or a
+//! record is replayed a month later.
 //!
 //! A crash between the bus's response and the marks repeats one wave of events (see "Order").
 //! Subscribers recognise repeated events by their ids. If the sink wrote the mark before the
@@ -17,7 +17,7 @@
 //!
 //! The record is still settled as done, because its event is published. If the sink failed the
 //! record instead, Lambda would certainly deliver it again. Then the event would be sent again, and
-//! the shard would wait for the table. A settled record sends its event again only if Lambda
+//! the shard would wait for the table. The event of a settled record is sent again only if Lambda
 //! delivers the record again for another reason. Neither choice loses an event. The sink retries
 //! the write of the mark for seconds, and logs a failure.
 //!

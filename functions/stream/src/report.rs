@@ -231,7 +231,7 @@ fn age(written_at_millis: i64) -> Duration {
     SystemTime::now().duration_since(written).unwrap_or_default()
 }
 
-/// Converts a count. It is exact below 2^53, and a batch has at most 10,000 records.
+/// Converts a count. The result is exact, because a batch has at most 10,000 records.
 #[allow(clippy::cast_precision_loss)]
 fn count(number: usize) -> f64 {
     number as f64

@@ -20,7 +20,7 @@ use crate::verdict::Verdicts;
 /// A destination that makes the effects of changes durable.
 ///
 /// A sink may receive a record more than once. After a redrive, or while an earlier consumer is
-/// still running, it receives older records after newer records. The result must be the same as
+/// still running, it may receive older records after newer records. The result must be the same as
 /// after one delivery in order.
 pub trait Sink: Send + Sync {
     /// Returns the sink's name in `SINKS`, logs, metrics and quarantined records.

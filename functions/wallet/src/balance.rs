@@ -7,8 +7,8 @@ use key_schema::wallet;
 
 use crate::view::{EntryView, WalletView};
 
-/// GET customers/{id}/wallet: returns the balances. A customer without a wallet has no balances,
-/// version 0 and no ETag.
+/// GET customers/{id}/wallet: returns the balances. For a customer without a wallet, the response
+/// has version 0, no balances and no ETag.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 use crate::pending::Work;
 use crate::{CallError, Invoke, Message, Pace, Queue};
 
-/// Maximum number of unfinished events of one function. When it is reached, publishers wait.
+/// Maximum number of unfinished events of one function. When it is reached, deliveries wait.
 const CAPACITY: usize = 1000;
 
 /// Settings for failed events, from the template.

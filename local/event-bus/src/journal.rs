@@ -156,7 +156,9 @@ impl Journal {
         self.note(Line::Settled(id.to_owned()));
     }
 
-    /// Writes a line. If the line is lost, some work is repeated, which does no harm.
+    /// Writes a line unless the journal is closed. Logs an error. If the line of a settled id is
+    /// lost, the next start repeats its work, which does no harm. If the line of a given-up message
+    /// is lost, the message does not survive the process.
     fn note(&self, line: Line) {
         let mut state = self.lock();
         if !state.closed

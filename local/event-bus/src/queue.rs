@@ -39,7 +39,7 @@ pub struct Queue {
     arrived: Notify,
 }
 
-/// A message that was received.
+/// A message, with the facts about its receptions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     /// Id of the message. It never changes.

@@ -17,8 +17,8 @@ use super::problem::Problem;
 
 const LONGEST_SECONDS: u64 = 3600;
 /// Maximum number of rounds. In each round, subscribers process events. Their writes can cause
-/// events for the next round. A picked order needs the most rounds: payment, admission,
-/// notification. If events still appear after the last round, other clients are writing.
+/// events for the next round. An order that gets a picking station needs the most rounds: payment,
+/// admission, notification. If events still appear after the last round, other clients are writing.
 const ROUNDS: usize = 8;
 
 #[derive(Debug, Deserialize)]

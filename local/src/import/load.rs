@@ -252,7 +252,7 @@ async fn place(client: &Client, basket: Basket) -> Placed {
         }
     }
     // There are at most two attempts. The second attempt omits products that the shop does not
-    // have. Earlier releases used other keys, because their lines had no discounts.
+    // have. Earlier releases used other idempotency keys, because their lines had no discounts.
     for attempt in ["a", "b"] {
         if lines.is_empty() {
             return Placed { name, outcome: Outcome::Refused("no line left".into()), left_out };

@@ -117,9 +117,9 @@ pub struct BasketLine {
     pub quantity: i64,
     /// Price of the whole line in dollars, as text from the file. A float would not be exact.
     pub sales_value: Box<RawValue>,
-    /// Discount of the retailer in dollars, which the price has already.
+    /// Discount of the retailer in dollars. It is already deducted from the price.
     pub retail_disc: Option<Box<RawValue>>,
-    /// Discount of a coupon in dollars, which the price has already.
+    /// Discount of a coupon in dollars. It is already deducted from the price.
     pub coupon_disc: Option<Box<RawValue>>,
 }
 
@@ -157,7 +157,7 @@ fn cents(text: &str) -> Option<i64> {
 /// The facts that a first pass over the baskets collects.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// Number of lines in the file, up to the limit.
+    /// Number of lines that are not blank, up to the limit.
     pub baskets: u64,
     /// Ids of all households that bought.
     pub households: BTreeSet<u64>,

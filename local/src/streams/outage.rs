@@ -157,7 +157,7 @@ impl Invoke for Called {
 }
 
 /// A stream with its consumers, which have the template's mappings. In the test, `StreamEvents` has
-/// both sinks, as in a deployment with one consumer.
+/// the sinks `search` and `bus`. In a deployment with one consumer it also has both.
 struct Rig {
     ports: Ports,
     backends: Arc<Backends>,

@@ -6,7 +6,7 @@ use crate::SequenceNumber;
 /// advances to a record only when this record and all earlier records are settled.
 #[derive(Debug, Default)]
 pub(crate) struct Checkpoint {
-    /// Number of the first entry that is left. All entries since the start have consecutive numbers
+    /// Number of the first entry in `entries`. All entries since the start have consecutive numbers
     /// from 0, in the order of the shard.
     first: u64,
     entries: VecDeque<(SequenceNumber, bool)>,

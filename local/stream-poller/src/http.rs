@@ -1,4 +1,4 @@
-//! Implements the DynamoDB Streams API over plain HTTP.
+//! Calls the DynamoDB Streams API over plain HTTP.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ const MAX_LIST_PAGES: usize = 100;
 
 /// Addresses and identity for a table and its stream.
 ///
-/// The requests have no valid signature, because emulators do not verify it. The emulators read
+/// The requests have no valid signature, because emulators do not verify signatures. Emulators read
 /// only the access key and the region from the header `authorization`. DynamoDB Local has separate
 /// tables for each access key and region.
 #[derive(Debug, Clone)]

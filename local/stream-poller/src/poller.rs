@@ -99,9 +99,9 @@ impl Poller {
         Progress { mappings: self.mappings.iter().map(|state| state.progress()).collect() }
     }
 
-    /// Returns the last record such that every mapping has settled it and all earlier records. The
-    /// value changes with the progress of the mappings. A stream of one shard may be trimmed up to
-    /// that record. With several shards, the value is the lowest position in all shards.
+    /// Returns the last record up to which every mapping has settled all records. The value changes
+    /// with the progress of the mappings. A stream of one shard may be trimmed up to that record.
+    /// With several shards, the value is the lowest position in all shards.
     #[must_use]
     pub fn consumed(&self) -> watch::Receiver<Option<SequenceNumber>> {
         self.consumed.clone()

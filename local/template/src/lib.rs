@@ -7,8 +7,9 @@
 //! them. Tests compare them with the routes, indexes and actions in the code.
 //!
 //! The crate evaluates intrinsic functions as CloudFormation does, with the parameters and names of
-//! a [`Deployment`]. It rejects unknown settings with an error that contains the line. If it
-//! ignored them, the local system could differ from a deployment.
+//! a [`Deployment`]. It rejects unknown settings of events, mappings, buses, queues and policies
+//! with an error that contains the line. If it ignored them, the local system could differ from a
+//! deployment.
 //!
 //! ```no_run
 //! let template = template::Template::read("template.yaml".as_ref())?;

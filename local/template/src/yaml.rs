@@ -9,11 +9,11 @@ use crate::TemplateError;
 /// Maximum nesting. It limits the recursion. No real template reaches it.
 const DEEPEST: usize = 64;
 
-/// Reads a YAML document without tags as JSON. A plain scalar that looks like null, a boolean or a
-/// number becomes that JSON value. Other scalars become text.
+/// Reads a YAML document without intrinsic functions as JSON. A plain scalar that looks like null,
+/// a boolean or a number becomes that JSON value. Other scalars become text.
 ///
 /// # Errors
-/// If the text is not one YAML document, or has a tag, an alias or a duplicate key.
+/// If the text is not one YAML document, or has an intrinsic function, an alias or a duplicate key.
 pub fn parse(text: &str) -> Result<Json, TemplateError> {
     to_json(&document(text)?)
 }
@@ -27,8 +27,8 @@ pub(crate) struct Node {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
-    /// Any scalar. `plain` means that it has no quotes. Only a plain scalar can be null, a boolean
-    /// or a number.
+    /// Any scalar. `plain` means that it has no quotes and is no block (`|` or `>`). Only a plain
+    /// scalar can be null, a boolean or a number.
     Scalar {
         text: String,
         plain: bool,
@@ -175,8 +175,8 @@ fn long_form(node: Node) -> Node {
     Node { line, value }
 }
 
-/// Returns a plain scalar as a number if it is an `i64` (also `+1`) or a JSON number. Other
-/// scalars, such as `1.10.0`, are text.
+/// Returns a plain scalar as a number if it is an `i64` (also `+1`) or a JSON number. Returns
+/// `None` for other scalars, such as `1.10.0`, which are text.
 fn number(text: &str) -> Option<Json> {
     let whole = text.parse::<i64>().ok().map(Json::from);
     whole.or_else(|| serde_json::from_str::<serde_json::Number>(text).ok().map(Json::Number))

@@ -1,9 +1,9 @@
 //! `ops analytics`: turns an export into tables that SQL engines query.
 //!
 //! The command reads only the files of an export, so it uses no capacity of the shop's table. Each
-//! of the written tables is a folder of compressed JSON lines. The tables of orders have a folder
-//! for each day: `orders/day=2017-01-01/data.ndjson.gz`. Athena reads the tables from S3 with the
-//! definitions of `docs/analytics.yaml`.
+//! table is a folder of compressed JSON lines. The tables of orders have a folder for each day:
+//! `orders/day=2017-01-01/data.ndjson.gz`. Athena reads the tables from S3 with the definitions of
+//! `docs/analytics.yaml`.
 //!
 //! The rows have the ids of customers and no other personal data.
 

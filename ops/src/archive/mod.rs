@@ -1,13 +1,13 @@
 //! `ops archive`: lists, shows and restores expired items.
 //!
 //! When DynamoDB removes an expired session, cart or retired order, the stream's consumer archives
-//! it. Each item of an order has its own object. Sessions and carts are archived only if their
-//! customer still exists.
+//! it. Each item of an order has its own object. A session or a cart is archived only if its
+//! customer still has a profile that is older than the item.
 //!
-//! A restore writes each item with the next `rev`, and only if no item has its key. So a second
-//! restore changes nothing. An order is restored completely and without a time to live. Its head is
-//! written last, so that no reader finds an incomplete order. The stream's consumer then indexes
-//! the order again.
+//! A restore writes an item only if no item has its key. So a second restore changes nothing. The
+//! item's `rev` grows by two, because its removal used the next `rev`. An order is restored
+//! completely and without a time to live. Its head is written last, so that no reader finds an
+//! incomplete order. The stream's consumer then indexes the order again.
 //!
 //! A restored session or cart gets a new time to live. A session that its owner ended by signing
 //! out was never archived, so a restore cannot revive it.

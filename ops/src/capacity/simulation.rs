@@ -104,7 +104,7 @@ struct Scaling {
     capacity: u64,
     /// A started change: the minute in which it takes effect, and the new capacity.
     change: Option<(u64, u64)>,
-    /// The half units that each of the last minutes consumed.
+    /// The half units that were consumed in each of the last minutes.
     recent: VecDeque<u64>,
     /// Unused half units that serve bursts.
     burst: u64,

@@ -39,7 +39,7 @@ struct Count {
 /// invocation, although the latency is a few milliseconds longer.
 ///
 /// # Errors
-/// A usage error that names the line.
+/// A usage error that names the line or the invalid value.
 pub(crate) fn read(mut log: impl BufRead, covers_hours: u64, profile: &mut Profile) -> Result<(), OpsError> {
     let mut counts = BTreeMap::<String, Count>::new();
     let mut text = Vec::new();

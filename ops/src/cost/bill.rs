@@ -273,7 +273,8 @@ fn idle(biller: &mut Biller<'_>, profile: &Profile, stack: &Stack, measured: &Me
     Ok(())
 }
 
-/// Adds the lines for stored data, and for requests to the bucket of pictures.
+/// Adds the lines for stored data, for requests to the bucket of pictures, and for requests that
+/// match no route.
 fn stored(biller: &mut Biller<'_>, profile: &Profile, stack: &Stack) -> Result<(), OpsError> {
     let megabytes = |megabytes: u64| (u128::from(megabytes), MB_OF_GB);
     let storage = &profile.storage;
@@ -323,8 +324,8 @@ fn running<'a>(route: &'a Route, stack: &'a Stack) -> impl Iterator<Item = &'a S
     all.filter(|function| stack.functions.contains_key(*function))
 }
 
-/// Adds the invocations of a route and of the functions that it wakes. Also adds what these
-/// functions cause: capacity units, events, mails and log lines.
+/// Adds the invocations of a route and of the functions that it wakes. Also adds the capacity
+/// units, events, mails and log lines of these functions.
 fn work(
     biller: &mut Biller<'_>,
     profile: &Profile,

@@ -12,7 +12,7 @@ use super::profile::Profile;
 use super::stack::Stack;
 use crate::error::OpsError;
 
-/// Parameters with other values than the default.
+/// Parameters, each with a value to compare with the profile's value.
 const PARAMETERS: [(&str, &str); 11] = [
     ("CapacityMode", "provisioned"),
     ("MetricsTables", "monthly"),

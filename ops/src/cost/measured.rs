@@ -55,7 +55,7 @@ pub struct Route {
     /// The published events of each type.
     #[serde(default)]
     pub events: BTreeMap<String, u64>,
-    /// The CloudWatch metrics of each function's log line.
+    /// The number of CloudWatch metrics in each function's log line.
     #[serde(default)]
     pub metrics: BTreeMap<String, u64>,
     /// The size in bytes of each function's log lines.

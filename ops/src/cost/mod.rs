@@ -6,8 +6,8 @@
 //! needs no account and sends no request.
 //!
 //! # Left out
-//! Free tiers and volume discounts, users of the user pool, names in Route 53, and a search engine
-//! outside the stack.
+//! A bill ignores free tiers and volume discounts. It has no costs of users of the user pool, of
+//! names in Route 53, or of a search engine outside the stack.
 
 mod access_logs;
 pub mod bill;

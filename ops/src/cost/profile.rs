@@ -193,7 +193,7 @@ impl Profile {
     /// Returns a profile without requests. Its bill is the bill of a stack without traffic.
     ///
     /// # Errors
-    /// None: all values have defaults.
+    /// As [`Measured::get`]. The profile itself is valid, because all values have defaults.
     pub fn idle() -> Result<Self, OpsError> {
         Self::parse("")
     }

@@ -29,7 +29,7 @@ pub struct KeyCondition {
     pub partitions: Vec<String>,
     /// Sort keys: one for each item, or the bounds of a range. Empty for a whole collection.
     pub sort: Vec<String>,
-    /// Whether `sort` has the bounds of a range.
+    /// Whether the read is of a range or of a whole collection, and not of single items.
     pub is_range: bool,
     /// Whether the read is in descending order.
     pub is_descending: bool,

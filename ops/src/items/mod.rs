@@ -176,7 +176,7 @@ where
         "RequestLimitExceeded",
         "InternalServerError",
         "ServiceUnavailable",
-        // The table is being changed, or too many tables are.
+        // The table is being changed, or too many tables are being changed at once.
         "ResourceInUseException",
         "LimitExceededException",
     ];

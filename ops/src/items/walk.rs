@@ -58,7 +58,7 @@ impl Items {
         let take = &take;
         let segments = (0..SEGMENTS).map(async |segment| {
             let mut start = None;
-            // Terminates: each page starts after the end of the previous one.
+            // The loop ends, because each page starts after the previous one.
             loop {
                 let page = self.page((segment, SEGMENTS), entities, start).await?;
                 // The wait comes after the read, because only the response has the number of items.
@@ -114,7 +114,7 @@ impl Items {
         mut take: impl AsyncFnMut(Vec<Item>, Option<Key>) -> Result<(), OpsError>,
     ) -> Result<(), OpsError> {
         let mut start = after.map(attributes);
-        // Terminates: each page starts after the end of the previous one.
+        // The loop ends, because each page starts after the previous one.
         loop {
             let page = self.page((segment, walk.segments), walk.entities, start.take()).await?;
             walk.units.admit(page.units).await;
@@ -211,7 +211,7 @@ impl Items {
         mut take: impl FnMut(Item),
     ) -> Result<(), OpsError> {
         let mut start = None;
-        // Terminates: each page starts after the end of the previous one.
+        // The loop ends, because each page starts after the previous one.
         loop {
             let answer = persist(async || {
                 let query = self.client.query().table_name(&self.table).consistent_read(true);

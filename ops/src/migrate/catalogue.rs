@@ -49,7 +49,7 @@ pub trait Work: Sync {
     /// [`OpsError`].
     fn needs(&self, entity: &AnyEntity) -> Result<Vec<Key>, OpsError>;
 
-    /// Returns what is left to do for an item. It has no effect.
+    /// Returns the work that is left for an item. It writes nothing.
     ///
     /// # Errors
     /// [`OpsError`].
@@ -223,8 +223,9 @@ fn rev(item: &Item) -> u64 {
     }
 }
 
-/// Moves each balance of a wallet to the attribute of its currency. An earlier release stored the
-/// only balance of a wallet in `amount`, which now has the balance in the shop's currency.
+/// Moves a balance in another currency than the shop's from `amount` to the attribute of its
+/// currency. An earlier release stored the only balance of a wallet in `amount`. Now `amount` has
+/// the balance in the shop's currency.
 pub const WALLET_BALANCES: Migration = Migration {
     number: 3,
     name: "wallet-balances",

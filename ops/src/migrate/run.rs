@@ -208,7 +208,7 @@ impl Run<'_> {
                 }),
                 Plan::Write(writes) => match self.write(item, writes).await? {
                     Written::Done(new) => {
-                        // So the plans for later items of the page do not write these items again.
+                        // The plans for later items of the page must not write these items again.
                         others.extend(new.into_iter().filter_map(|item| Some((key_of(&item)?, item))));
                         self.count(|result| result.migrated += 1);
                     }

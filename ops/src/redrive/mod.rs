@@ -43,7 +43,7 @@ pub enum Command {
         /// The name of the object, as `list` prints it.
         name: String,
     },
-    /// Process records again. Delete each object of which every record was processed.
+    /// Process records again. Delete each object whose records were all processed.
     Replay(Chosen),
     /// Delete objects without processing their records.
     Discard {

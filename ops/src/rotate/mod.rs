@@ -8,8 +8,8 @@
 //! ([`key_schema::month`]). The command creates a table at least [`CREATE_AHEAD_SECONDS`] before
 //! its month begins, or never. So the points of a month are in one table.
 //!
-//! Each run reads the present state and does the missing steps. So a run that was stopped anywhere
-//! is repeated.
+//! Each run reads the present state and does the missing steps. So an operator repeats a run that
+//! was stopped.
 
 mod tables;
 
@@ -27,8 +27,8 @@ use crate::outcome::Outcome;
 use tables::Found;
 pub use tables::MonthTables;
 
-/// The number of coming months that have a table. An empty table costs nothing, and two of them
-/// leave a month for the repair of a schedule that does not run.
+/// The number of coming months that have a table. An empty table costs nothing. With two of them,
+/// an operator has a month to repair a broken schedule.
 const AHEAD: i64 = 2;
 /// The number of past months whose tables the command looks for.
 const BACK: i64 = 24;
@@ -77,13 +77,13 @@ pub enum Step {
     Delete,
 }
 
-/// The state of a month after a run, or before a dry run.
+/// The state of a month after its steps. A dry run reports the state to which its steps would lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
     /// The month has a table.
     Present,
-    /// The month has no table, but other months have. The main table has its points.
+    /// The month needs a table and has none. The main table has its points.
     Missing,
     /// The month needs no table.
     Absent,
@@ -114,7 +114,7 @@ pub struct Rotated {
 }
 
 impl Rotated {
-    /// Returns whether nothing is missing, unknown or left to do.
+    /// Returns whether no table is missing or foreign, and no step is left.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         let is_known = |month: &MonthReport| !matches!(month.state, State::Missing | State::Foreign);

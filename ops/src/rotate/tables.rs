@@ -126,7 +126,7 @@ impl MonthTables {
         update.send().await.map(drop).map_err(|error| failure(&error))
     }
 
-    /// Deletes a table, after it has removed the table's deletion protection.
+    /// Removes a table's deletion protection, and then deletes the table.
     pub(super) async fn delete(&self, name: &str) -> Result<(), OpsError> {
         let Some(table) = self.describe(name).await? else { return Ok(()) };
         if table.deletion_protection_enabled == Some(true) {

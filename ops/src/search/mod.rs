@@ -37,7 +37,7 @@ pub enum Command {
     /// Delete tombstones that no replay can need any more.
     Purge {
         /// Delete tombstones older than this. The default is also the minimum: the time for which a
-        /// stream record can be replayed.
+        /// stream record can be replayed, and a reserve.
         #[arg(long, value_name = "DAYS")]
         older_than: Option<u32>,
     },

@@ -142,7 +142,7 @@ impl fmt::Display for Purged {
 /// Deletes the tombstones of removals at least `older_than` days ago.
 ///
 /// # Errors
-/// [`OpsError::Usage`] if a stream record can still be replayed after that many days.
+/// [`OpsError::Usage`] if `older_than` is less than [`TOMBSTONE_LIFETIME_DAYS`].
 pub async fn purge(client: &SearchClient, older_than: Option<u32>) -> Result<Outcome, OpsError> {
     let days = older_than.unwrap_or(TOMBSTONE_LIFETIME_DAYS);
     if days < TOMBSTONE_LIFETIME_DAYS {

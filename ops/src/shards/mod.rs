@@ -12,8 +12,9 @@
 //!
 //! # Waits
 //! A function may use settings that are [`SETTINGS_MAX_AGE`] old, and then run until its timeout.
-//! So the command waits [`WAIT`] after each change of the layout. It waits again before the last
-//! pass: a function that read an item before the move may still write the old number.
+//! So the command waits [`WAIT`] between a change of the layout and the next step. It waits again
+//! before the last pass: a function that read an item before the move may still write the old
+//! number.
 //!
 //! # Interruption
 //! The layout and the items hold the whole progress. The next run reads them, waits again, and
@@ -53,8 +54,8 @@ pub(crate) use moving::moved;
 
 /// The longest timeout of a function in template.yaml.
 const LONGEST_RUN: Duration = Duration::from_secs(60);
-/// The wait after each change: functions may use outdated settings for [`SETTINGS_MAX_AGE`], and
-/// then run until their timeout.
+/// The wait between a change of the layout and the next step. Functions may use outdated settings
+/// for [`SETTINGS_MAX_AGE`], and then run until their timeout.
 pub const WAIT: Duration = SETTINGS_MAX_AGE.saturating_add(LONGEST_RUN);
 /// The numbers of shards that a list can have.
 const NUMBERS: RangeInclusive<i64> = 1..=MAX_SHARDS as i64;
@@ -103,7 +104,7 @@ pub struct ShardsOptions {
     pub list: &'static Pattern,
     /// The new number of shards.
     pub to: Shards,
-    /// The wait after each change of the layout.
+    /// The wait between a change of the layout and the next step.
     pub wait: Duration,
     /// How to scan the table and to write items.
     pub scan: MigrateOptions,

@@ -1,5 +1,6 @@
-//! Derives the sales of an order, as the stream does. The derived items record what is counted. So
-//! if a consumer derives the same sales concurrently, nothing is counted twice.
+//! Derives the sales of an order, as the stream's consumer does. The derived items record which
+//! sales are counted. So if a consumer derives the same sales concurrently, nothing is counted
+//! twice.
 
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;

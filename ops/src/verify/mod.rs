@@ -12,8 +12,8 @@
 //! # A running shop
 //! The scan is not a snapshot, so a difference may have a harmless cause. Before the command
 //! reports a difference between two items, it reads these items again at one instant. It reads the
-//! parts of a total again, until the total did not change between two reads. The stream refreshes
-//! some copies. The command waits twice before it reports that such a copy is behind.
+//! parts of a total again, until the total did not change between two reads. The stream's consumer
+//! refreshes some copies. The command waits twice before it reports that such a copy is behind.
 //!
 //! # Memory
 //! The command holds one page of items for each segment, at most 1 MB each. It also holds the
@@ -93,7 +93,7 @@ pub(crate) fn entity(name: &str) -> Result<String, String> {
     Err(format!("must be one of {}", AnyEntity::NAMES.join(", ")))
 }
 
-/// Checks that an item is valid on its own.
+/// Checks that an item can be decoded, and that its key matches its attributes.
 pub(crate) fn readable(item: &Item) -> Result<(), String> {
     match shape::check(item) {
         (Some(_), _) => Ok(()),
@@ -142,7 +142,7 @@ struct Problem {
     /// The item with the difference, if it is not the compared item.
     key: Option<Key>,
     what: String,
-    /// Whether the stream may still remove the difference.
+    /// Whether the difference may still disappear by itself.
     lags: bool,
     fix: Option<Fix>,
 }
@@ -150,11 +150,11 @@ struct Problem {
 /// How a difference is repaired.
 #[derive(Debug, Clone, PartialEq)]
 enum Fix {
-    /// Conditional writes, each after the one before it.
+    /// Conditional writes, in this order.
     Write(Vec<Repair>),
-    /// Derives the sales of an order, as the stream does.
+    /// Derives the sales of an order, as the stream's consumer does.
     Derive(OrderId),
-    /// Writes a missing rank, as the stream does.
+    /// Writes a missing rank, as the stream's consumer does.
     Rank(Place),
 }
 

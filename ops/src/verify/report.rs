@@ -23,7 +23,7 @@ pub enum Kind {
     Bounds,
     /// A copy that differs from its source, although one transaction writes both.
     Copy,
-    /// A copy that the stream refreshes, and that stayed behind its source.
+    /// A copy or a derived item that stayed behind its source.
     Behind,
     /// A unique name without its claim, or a claim that leads to another owner.
     Claim,

@@ -75,7 +75,7 @@ struct Pass<'a> {
 struct Partition {
     key: Option<PartitionKey>,
     tally: Tally,
-    /// Whether an item of the partition is unreadable. Its totals are then not checked.
+    /// Whether an item of the partition is unreadable. The partition's totals are then not checked.
     is_unreadable: bool,
 }
 
@@ -221,8 +221,6 @@ impl Pass<'_> {
 
     /// Reads an item and its related items at one instant, and compares them again.
     async fn again(&self, key: &Key, needs: &[Key]) -> Result<Option<(AnyEntity, Vec<Problem>)>, OpsError> {
-        // The item's own key comes first, so that the item is read together with most of the
-        // related items.
         let mut keys = vec![key.clone()];
         keys.extend_from_slice(needs);
         let found = self.items.snapshot(&keys, self.units).await?;

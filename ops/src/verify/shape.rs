@@ -27,7 +27,7 @@ use crate::items::{Repair, sets};
 /// The size from which an item counts as near DynamoDB's limit: nine tenths of the limit.
 const NEAR: usize = MAX_ITEM_BYTES / 10 * 9;
 
-/// Returns the decoded item, if it can be decoded, and what is wrong with it.
+/// Returns the decoded item, if it can be decoded, and its problems.
 pub(super) fn check(item: &Item) -> (Option<AnyEntity>, Vec<Problem>) {
     let mut problems = Vec::new();
     let entity = match AnyEntity::from_item(item.clone()) {

@@ -21,7 +21,8 @@ use ops::verify::verify;
 use crate::migrate::foreign;
 use crate::verify::options;
 
-/// Each customer has five items: the profile, two claims, a wallet and its entry.
+/// After the repairs, each customer has five items: the profile, two claims, a wallet and its
+/// entry.
 const CUSTOMERS: usize = 20_000;
 /// One in this many customers has a wallet of an earlier version, and no claim of the user name.
 const DAMAGED: usize = 5;

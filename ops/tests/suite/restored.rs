@@ -51,7 +51,7 @@ async fn a_rebuild_after_a_restore_leaves_out_documents_that_the_table_has_lost(
     shop.deliver(&[shop.remove(&gone).await]).await;
     shop.put_and_deliver(&product("created", 1)).await;
     shop.put_and_deliver(&order("o1", OrderStatus::Paid, 2)).await;
-    // This restores the table. The stream has no records of the restore.
+    // These writes restore the table. The stream has no records of them.
     shop.put(&product("changed", 4)).await;
     shop.put(&product("removed", 4)).await;
     shop.remove(&product("created", 1)).await;

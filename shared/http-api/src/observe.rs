@@ -44,7 +44,7 @@ pub(crate) fn line(
     trace: Option<&str>,
 ) -> Line {
     let status = served.reply.status;
-    // For no numbers, `Iterator::sum` would return -0.0.
+    // `Iterator::sum` of no numbers returns -0.0.
     let sum = |units: fn(&PatternCost) -> f64| costs.iter().map(units).fold(0.0, |sum, units| sum + units);
     let millis = took.as_micros() as f64 / 1000.0;
     let line = Line::new()

@@ -78,7 +78,7 @@ impl<'p> Page<'p> {
         Ok(Self { limit: request.limit()?, ..Self::whole(request, cursors, list, parameters)? })
     }
 
-    /// Creates a page without the query parameter `limit`: it has as many entries as fit.
+    /// Creates a page without the query parameter `limit`. Its limit is [`MAX_LIMIT`].
     pub(crate) fn whole(
         request: &'p Request<'_>,
         cursors: &'p Cursors,

@@ -54,7 +54,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Returns the time at which the invocation ends, whether or not its work is complete.
+    /// Returns the time at which the handler is stopped, whether or not its work is complete.
     #[must_use]
     pub const fn deadline(&self) -> Clock {
         self.deadline

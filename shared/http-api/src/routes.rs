@@ -2,8 +2,8 @@
 //!
 //! The gateway has already matched the path: its `routeKey` names the route, and its
 //! `pathParameters` are decoded. So this module usually only looks up the route. Sources without a
-//! gateway (`cargo lambda watch`, a function URL) send the route key `$default`. Only for requests
-//! from these sources does this module match the path itself. Like the gateway, it prefers the
+//! gateway (`cargo lambda watch`, a function URL) send the route key `$default`. This module
+//! matches the path itself only for requests from these sources. Like the gateway, it prefers the
 //! more specific route.
 
 use std::fmt;

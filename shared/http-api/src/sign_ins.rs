@@ -10,9 +10,9 @@
 //! for each sign-in, at most once in [`MAX_AGE`]. An ended sign-in stays ended, so it is not read
 //! again.
 //!
-//! If the table does not respond, the function responds 503. If it accepted the token instead, an
-//! attacker could overload the table, and a stolen token would work again. Nearly every route needs
-//! the table anyway.
+//! If the table does not respond, the function responds 503. If the function accepted the token
+//! instead, an attacker could overload the table, and a stolen token would work again. Nearly every
+//! route needs the table anyway.
 //!
 //! # Clock
 //! The cache uses the wall clock, for the same reason as [`crate::SettingsCache`].

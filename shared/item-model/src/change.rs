@@ -1,10 +1,10 @@
 //! Typed updates that cannot leave an outdated index key.
 //!
-//! A field that no key depends on has a method on [`Change`]. A field of an index key has no method
-//! of its own. It changes only together with the index entry ([`IndexEntry`], a struct with every
-//! part of the key). [`Change::enter`] writes the entry's fields and its key together. Code that
-//! forgets a part of the key, or that sets a field of the key alone, does not compile
-//! (`tests/compile_fail`).
+//! A `mutable` field on which no key depends has a method on [`Change`]. A field of an index key
+//! has no method of its own. It changes only together with the index entry ([`IndexEntry`], a
+//! struct with every part of the key). [`Change::enter`] writes the entry's fields and its key
+//! together. Code that forgets a part of the key, or that sets a field of the key alone, does not
+//! compile (`tests/compile_fail`).
 
 use std::marker::PhantomData;
 
@@ -72,7 +72,7 @@ impl<E: Entity> Change<E> {
     /// Sets the item's key in an index, and the fields that the key depends on.
     ///
     /// # Errors
-    /// [`EncodeError`] when the key is too long.
+    /// [`EncodeError`] when the key is too long, or when a field has no DynamoDB form.
     pub fn enter(mut self, entry: &impl IndexEntry<Entity = E>) -> Result<Self, EncodeError> {
         let key = entry.index_key()?;
         self.steps.push(Step::Set(key.index.partition_attribute(), AttributeValue::S(key.partition.into_string())));

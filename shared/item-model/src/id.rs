@@ -72,7 +72,8 @@ pub fn time_ordered(at: Instant, random: [u8; 10]) -> String {
     uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid().to_string()
 }
 
-/// Returns the instant at which a [`time_ordered`] id was made, or `None` for any other id.
+/// Returns the instant at which a [`time_ordered`] id was made. Returns `None` for an id that is
+/// not a UUID with a time.
 #[must_use]
 pub fn time_of(id: &str) -> Option<Instant> {
     let (seconds, nanoseconds) = uuid::Uuid::try_parse(id).ok()?.get_timestamp()?.to_unix();

@@ -53,8 +53,8 @@ impl Operation {
 /// The consistency of a read, and the reason for a strong read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consistency {
-    /// Eventual consistency, the default. It costs half as much, and the data is usually a few
-    /// milliseconds old.
+    /// Eventual consistency, the default. It costs half as much as a strong read, and the data is
+    /// usually a few milliseconds old.
     Eventual,
     /// Strong consistency: the read sees every acknowledged write. The text is the reason why this
     /// is worth twice the price.

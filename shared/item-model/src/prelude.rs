@@ -1,8 +1,8 @@
 //! Macros, traits and functions with which a schema crate declares entities and access patterns.
 //!
-//! A schema crate exports the types of requests, but not this module. So other crates can execute
-//! requests and read their results. They cannot make requests, because the constructors are methods
-//! of traits that they cannot name.
+//! A schema crate exports the types of requests, but not this module. So a crate that uses only the
+//! schema crate can execute requests and read their results. It cannot make requests, because the
+//! constructors are methods of traits that it cannot name.
 
 use std::marker::PhantomData;
 

@@ -101,8 +101,8 @@ impl<T> Query<T> {
         }
         let Some(after) = &self.after else { return Some(self.range.clone()) };
         match &self.range {
-            // A cursor belongs to one list with its parameters, so the end of a page is always in
-            // the range.
+            // The end of the page may be outside this range, because a list can consist of several
+            // queries with separate ranges.
             Range::Between(low, high) if self.newest_first => {
                 (low <= after).then(|| Range::Between(low.clone(), high.min(after).clone()))
             }

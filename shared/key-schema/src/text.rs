@@ -77,9 +77,9 @@ pub fn visible_name(text: &str) -> Result<String, NameError> {
     }
 }
 
-/// Normalises a text with NFKC and full case folding, repeated until stable. The keys of claims
-/// have this form. The form equals [`fold`], except for a name with invisible characters, which
-/// earlier releases accepted.
+/// Normalises a text with NFKC and full case folding, twice, which makes the result stable. The
+/// keys of claims have this form. The form equals [`fold`], except for a name with invisible
+/// characters, which earlier releases accepted.
 fn claim_form(text: &str) -> String {
     // A quick path: most names are ASCII, and every read of a customer folds two names.
     if text.is_ascii() {
@@ -116,8 +116,8 @@ pub fn mailed_name(name: &str) -> Option<String> {
     mailed.chars().any(char::is_alphanumeric).then(|| mailed.to_owned())
 }
 
-/// Returns the character for a mail: a blank instead of a line break, and nothing for an invisible
-/// character.
+/// Returns the character for a mail: a blank instead of a control character or a line break, and
+/// nothing for an invisible character.
 fn mailed_char(c: char) -> Option<char> {
     match c {
         c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => Some(' '),

@@ -23,7 +23,7 @@ use crate::transport::{Answer, Call, Transport};
 
 const JSON: &str = "application/json";
 
-/// How long the client relies on a count that found no product document without a group.
+/// How long the client relies on the finding that every product document has a group.
 const GROUPED_LIFETIME: Duration = Duration::from_secs(60);
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 

@@ -35,7 +35,7 @@ pub enum SearchError {
     /// The request cannot be built or signed, or this client does not allow it.
     #[error("the request to the search engine cannot be made: {0}")]
     Request(String),
-    /// A collection can only have one rebuild at a time. The operator must resume or abandon the
+    /// A collection can have only one rebuild at a time. The operator must resume or abandon the
     /// rebuild in progress.
     #[error("a rebuild of {collection} is in progress already")]
     RebuildInProgress {

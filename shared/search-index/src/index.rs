@@ -51,7 +51,7 @@ pub(crate) fn write_alias(prefix: &str, collection: Collection, number: u64) -> 
     format!("{}-write-v{number}", alias(prefix, collection))
 }
 
-/// Returns collection and number of an index, or `None` for a name with another prefix.
+/// Returns collection and number of an index, or `None` for any other name.
 pub(crate) fn parse(prefix: &str, index: &str) -> Option<(Collection, u64)> {
     let parsed = Collection::ALL.into_iter().find_map(|collection| {
         let number = index.strip_prefix(&alias(prefix, collection))?.strip_prefix("-v")?;

@@ -22,7 +22,8 @@ pub struct IndexState {
     pub read: bool,
     /// Whether changes are written to it.
     pub written: bool,
-    /// All aliases, including those of other programs.
+    /// The aliases. Only [`SearchClient::indices`] returns all of them. Other functions return
+    /// those that begin with the alias of the collection.
     pub aliases: BTreeSet<String>,
 }
 

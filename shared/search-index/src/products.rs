@@ -17,13 +17,13 @@ use serde_json::{Value, json};
 
 use crate::query::{SearchAfter, SearchText, is_deleted, match_all_if_empty, set_after};
 
-/// The maximum number of hits in a page of products and before it.
+/// The maximum number of hits in a page of groups and before it.
 pub const MAX_WINDOW: u32 = 10_000;
 
 /// The name of the aggregation that counts the groups.
 pub(crate) const GROUPS: &str = "groups";
 
-/// The name of the aggregation that finds a parent of variants among the hits.
+/// The name of the aggregation that finds the parent of a variant among the hits.
 pub(crate) const PARENT: &str = "parent";
 
 /// The number of groups up to which the engine's count is nearly exact. The engine allows no larger

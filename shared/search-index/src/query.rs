@@ -116,7 +116,7 @@ pub struct OrderQuery {
     pub after: Option<SearchAfter>,
 }
 
-/// The end of a page: the sort values of its last hit. It is only valid for the same query.
+/// The end of a page: the sort values of its last hit. It is valid only for the same query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SearchAfter(pub(crate) Vec<Value>);

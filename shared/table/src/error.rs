@@ -30,7 +30,7 @@ pub enum TableError {
     /// An item does not match the schema.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// The request was refused before it was sent.
+    /// The transaction has too many actions, so it was not sent.
     #[error(transparent)]
     TooManyActions(#[from] TooManyActions),
     /// Some items could not be read or written within the retry budget.
@@ -48,7 +48,7 @@ const THROTTLES: [&str; 4] =
 const CONFLICTS: [&str; 3] =
     ["TransactionConflictException", "TransactionInProgressException", "ReplicatedWriteConflictException"];
 
-/// Classifies a failed call. The caller has already handled failed conditions.
+/// Classifies a failed call. Callers look for a failed condition themselves.
 pub(crate) fn classify<E>(error: &SdkError<E, HttpResponse>) -> TableError
 where
     E: ProvideErrorMetadata + Error + 'static,

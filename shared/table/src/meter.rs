@@ -10,7 +10,7 @@ use item_model::pattern::{Consistency, Pattern};
 pub struct Measured {
     /// The access pattern.
     pub pattern: &'static Pattern,
-    /// Requests with a response, including retries by this crate.
+    /// The number of successful requests. Each retry of a batch's unprocessed part counts, too.
     pub requests: u32,
     /// Capacity units as DynamoDB reports them: read units for reads, write units for writes.
     pub capacity_units: f64,

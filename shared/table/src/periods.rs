@@ -3,9 +3,9 @@
 //! The table of a period is created before the period begins, or never. So all items of a period
 //! are in one table. This is the table of the period, or the main table if the period has none.
 //!
-//! A function learns that a table is missing from the refusal of a request, and repeats the request
-//! with the main table. It remembers the missing table for [`MISSING_FOR`]. This time must be
-//! shorter than the time between the creation of a table and the start of its period.
+//! If DynamoDB refuses a request because a table is missing, the function repeats the request with
+//! the main table. It remembers the missing table for [`MISSING_FOR`]. This time must be shorter
+//! than the time between the creation of a table and the start of its period.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -170,7 +170,7 @@ impl Table {
         Ok(merge::first([Part { found, ended: true }], query.item_limit() + 1, query.is_descending()))
     }
 
-    /// As [`Table::gather`], from some of the query's partitions.
+    /// Does the work of [`Table::gather`] for some of the query's partitions.
     async fn gather_from<T>(
         &self,
         query: &Query<T>,

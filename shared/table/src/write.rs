@@ -59,7 +59,7 @@ impl Table {
         })
     }
 
-    /// Executes a conditional write, and does not retry it after a lost response.
+    /// Executes a write of one item, and does not retry it after a lost response.
     ///
     /// The attempt may have changed the item although its response was lost. A retry would then
     /// report a failed condition although the change was made, or overwrite a later change. So only
@@ -179,8 +179,8 @@ impl Table {
     }
 
     /// Executes a transaction. If some conditions do not hold, writes nothing and returns the
-    /// refused actions. After a conflict with another transaction it retries with full jitter
-    /// within a time budget.
+    /// refused actions. After a conflict with another transaction, or if a partition is throttled,
+    /// it retries with full jitter within a time budget.
     ///
     /// # Errors
     /// [`TableError`], for example [`TableError::TooManyActions`] before a request is sent.

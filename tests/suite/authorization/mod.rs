@@ -26,8 +26,8 @@ pub struct Cases {
     taken: usize,
     /// Refused requests with a forged or odd token.
     tokens_refused: usize,
-    /// Accepted requests with a forged or odd token: on public routes, and on staff routes that
-    /// only read.
+    /// Accepted requests with a forged or odd token. The tests send no write with a token that
+    /// identifies staff.
     tokens_taken: usize,
 }
 

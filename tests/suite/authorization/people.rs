@@ -56,7 +56,7 @@ impl TestData {
             }
             "foundOrganization" => leave_out(&mut good, "", &["id"]),
             "createDocument" => leave_out(&mut good, "", &["id", "organization_id"]),
-            // A customer may move an order only by cancelling it while it is pending.
+            // Only staff may ship an order. The owner may cancel a pending order.
             "moveOrder" => {
                 let (id, tag) = pending_order(system).await;
                 good.parameters[0].1 = id;

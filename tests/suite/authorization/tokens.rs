@@ -247,7 +247,7 @@ fn signed_by(key: &EcdsaKeyPair, header: &Json, claims: &Json) -> String {
 }
 
 fn jwk(key: &EcdsaKeyPair, id: &str) -> Json {
-    // An uncompressed point: a type byte and two coordinates.
+    // The public key is an uncompressed point: a type byte and two coordinates.
     let (x, y) = key.public_key().as_ref().split_at(1).1.split_at(32);
     let part = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
     json!({ "kty": "EC", "crv": "P-256", "use": "sig", "alg": "ES256", "kid": id, "x": part(x), "y": part(y) })

@@ -1,4 +1,4 @@
-//! Requests with exactly one fault.
+//! Makes requests with exactly one fault each.
 
 use serde_json::{Value as Json, json};
 
@@ -12,7 +12,7 @@ use crate::support::world::Good;
 const BODY_LIMIT: usize = 256 * 1024;
 /// Largest body of an import, in bytes.
 const IMPORT_LIMIT: usize = 2 * 1024 * 1024;
-/// The most lines of an import.
+/// Maximum number of lines of an import.
 const IMPORT_LINES: usize = 1000;
 /// A field that no body has.
 const UNKNOWN: &str = "no_such_field";

@@ -1,4 +1,4 @@
-//! Ids in any script and with every special character of a path, from creation to removal.
+//! Tests ids in any script and with every special character of a path, from creation to removal.
 
 use local::System;
 use serde_json::{Value as Json, json};
@@ -50,7 +50,8 @@ fn ids() -> Vec<String> {
     ]
     .map(|id| format!("ids-{id}"))
     .into();
-    // The longest ids, made of characters that need the most bytes in a key, in UTF-8 or in a URL.
+    // These are the longest ids. Their characters need the most bytes in a key, in UTF-8 or in a
+    // URL.
     ids.extend([
         format!("ids-{}", "#".repeat(124)),
         format!("ids-{}", "ä".repeat(62)),

@@ -1,4 +1,4 @@
-//! Bad input on every route in `openapi.yaml`.
+//! Tests bad input on every route in `openapi.yaml`.
 //!
 //! Each request is valid except for one fault. The response must be a problem with the right status
 //! and code, and the request must write nothing. At the end the same requests succeed without the

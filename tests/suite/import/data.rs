@@ -156,7 +156,7 @@ pub fn baskets() -> String {
     lines.join("\n")
 }
 
-/// The discounts of each line in cents: of the retailer and of a coupon.
+/// The discounts of each line in cents: by the retailer and by a coupon.
 pub const DISCOUNTS: [i64; 2] = [10, 5];
 
 fn basket(id: u64, household: u64, minute: u64, lines: &[(u64, i64, &str)]) -> String {

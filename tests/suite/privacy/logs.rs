@@ -75,7 +75,7 @@ fn bad(operation: Operation<'_>) -> Vec<Call> {
         tagged(with(SUBJECT)).json(&json!({ "email": { "is": mark("value") }, "name": [mark("value")], "text": 7 })),
         with(SUBJECT).header("content-type", "application/json").body(format!("{{\"email\": \"{}", mark("cut"))),
         with(SUBJECT).header("content-type", "text/plain").body(mark("plain")),
-        // An id that is too long, and an id with a control character.
+        // These ids are invalid: one is too long, and one has a control character.
         with(&mark("long").repeat(12)).json(&json!({})),
         with(&format!("{}\u{1}", mark("control"))).json(&json!({})),
         asking(format!("{}={}", mark("parameter"), mark("value"))),

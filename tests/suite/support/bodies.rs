@@ -21,7 +21,7 @@ pub fn settings() -> Json {
     json!({ "values": { "banner": "Ice", "orders": orders }, "private": { "partner": "acme" } })
 }
 
-/// Returns a shipping zone of this country. The method sends everything.
+/// Returns a shipping zone of this country. Its method can ship every order.
 pub fn zone(country: &str) -> Json {
     let rate = json!({ "price": { "amount": 500, "currency": "USD" } });
     let free_from = json!({ "amount": 9000, "currency": "USD" });

@@ -93,8 +93,8 @@ impl Call {
     }
 
     /// Sends the request like a client that retries after a 503, at most [`RETRIES`] times. A
-    /// loaded machine can answer 503 to any request. A repetition must do nothing twice: the
-    /// request needs an idempotency key or a precondition.
+    /// loaded machine can answer 503 to any request. The request needs an idempotency key or a
+    /// precondition, so that a repetition does not take effect twice.
     pub async fn settled(self, system: &System) -> Answer {
         for retry in 1..=RETRIES {
             let answer = self.clone().send(system).await;

@@ -21,7 +21,7 @@ const START: Duration = Duration::from_secs(20);
 /// The maximum number of attempts to start an emulator. An attempt fails if another process takes
 /// the port.
 const ATTEMPTS: usize = 3;
-/// The path for invocations. It ends with the literal name `function` for every function.
+/// The path for invocations. For every function, it contains the literal name `function`.
 const INVOCATIONS: &str = "2015-03-31/functions/function/invocations";
 
 /// The running emulators, one for each invoked function. Each passes the local system's environment
@@ -97,7 +97,7 @@ impl Emulator {
         if let (Some(kind), Some(message)) = (json["errorType"].as_str(), json["errorMessage"].as_str()) {
             return Err(FunctionError { error_type: kind.to_owned(), message: message.to_owned() });
         }
-        // This is the case if the function ran out of time, for example.
+        // The emulator sends such a response if the function ran out of time, for example.
         if json.is_null() && &body[..] != b"null" || !status.is_success() {
             let message = format!("{status}: {}", String::from_utf8_lossy(&body));
             return Err(FunctionError { error_type: "Emulator".to_owned(), message });

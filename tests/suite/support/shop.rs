@@ -113,7 +113,7 @@ pub fn step_with(order: &Json, body: &Json) -> Call {
     call.json(body).header("if-match", &format!("\"{}\"", order["version"]))
 }
 
-/// As staff, moves an order to each of these statuses in turn.
+/// Moves an order to each of these statuses in turn, as staff.
 pub async fn moved(system: &System, mut order: Json, through: &[&str]) -> Json {
     for to in through {
         order = step(&order, to).staff().send(system).await.expect(200).body;

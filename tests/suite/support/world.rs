@@ -93,7 +93,7 @@ impl World {
         }
         let put = |path: String, body: Json| Call::new("PUT", &path).staff().json(&body);
         let new = |call: Call| call.header("if-none-match", "*");
-        // The settings come before the rules, because they allow orders without a quote.
+        // The settings come first, because they allow orders without a quote.
         for call in [
             put("/v1/settings".to_owned(), settings()),
             put(path(&["shipping", "zones", "bad-zone"]), zone("DE")),

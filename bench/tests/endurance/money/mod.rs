@@ -2,14 +2,14 @@
 //!
 //! Clients place orders of 1 to 400 lines, check out carts with quotes and a coupon, cancel,
 //! return, pay, refund, invoice, deposit and transfer, as staff and as owners. Some send requests
-//! twice or disconnect. Functions crash at every named point, and the janitor runs at any moment.
-//! The table throttles requests, reports conflicts and loses responses.
+//! twice or disconnect. Functions crash while they change orders, and the janitor runs at any
+//! moment. The table throttles requests, reports conflicts and loses responses.
 //!
-//! Every request that creates a record has its own idempotency key, except some checkouts. Each key
-//! must take effect at most once. After the faults end, clients resend requests with an unknown
-//! outcome under the same key. A cart is filled only once, so a checkout without a key creates at
-//! most one order. The test then knows every effect, and the table must match the effects, item by
-//! item. `ops verify` must find no difference in the table.
+//! Every order, deposit, transfer and refund has its own idempotency key, except some checkouts.
+//! Each key must take effect at most once. After the faults end, clients resend requests with an
+//! unknown outcome under the same key. A cart is filled only once, so a checkout without a key
+//! creates at most one order. The test then knows every effect, and the table must match the
+//! effects, item by item. `ops verify` must find no difference in the table.
 //!
 //! Each run also has a shorter schedule with a random seed. Before a schedule starts, the test
 //! prints the values that repeat it: `BODEGA_SEED` and `BODEGA_STEPS`, for
@@ -37,8 +37,8 @@ use crate::support::{start_embedded, stop};
 
 /// Seeds that found a defect.
 const SEEDS: [u64; 1] = [4];
-/// The steps of a schedule, each with one or more calls. Together the schedules must make at least
-/// [`CALLS`] calls.
+/// The number of steps of a schedule. Most steps make one or more calls. Together the schedules
+/// must make at least [`CALLS`] calls.
 const STEPS: usize = 6_000;
 const CALLS: u64 = 10_000;
 /// The schedule with the random seed is shorter by this factor.

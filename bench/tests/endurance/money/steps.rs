@@ -15,7 +15,8 @@ const PUTS: usize = 10;
 
 const FAULTS: &[(&str, u32)] =
     &[("throttle", 25), ("error", 15), ("reset", 15), ("timeout", 1), ("slow", 10), ("conflict", 30)];
-/// The crash points: every named point of the functions that take part.
+/// Functions with their crash points of orders. No order lapses in this test, so `orders.lapsed` is
+/// not among them.
 const CRASHES: &[(&str, &str)] = &[
     ("Orders", "orders.placed"),
     ("Orders", "orders.moved"),

@@ -31,7 +31,7 @@ struct First {
     keeps_price: bool,
 }
 
-/// A further line about a product, equal to the first line.
+/// A further line about a product. It differs from the first line at most in the stock.
 #[derive(Debug)]
 struct Repeat {
     line: usize,

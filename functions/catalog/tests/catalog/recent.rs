@@ -252,7 +252,7 @@ async fn fifty_reviews_written_and_changed_at_once_are_each_listed_once() {
     assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), left.into_iter().collect());
 }
 
-/// An older release without this list wrote only the review.
+/// An older release did not have this list, so it wrote the review without a list entry.
 #[tokio::test]
 async fn a_review_of_an_older_release_can_be_removed_and_appears_in_the_list_after_a_change() {
     let shop = Shop::open().await;

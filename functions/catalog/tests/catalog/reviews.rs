@@ -207,7 +207,8 @@ async fn a_request_that_read_an_earlier_review_neither_changes_nor_removes_its_s
     assert_eq!(statistics(&shop).await, (json!(4.0), json!(2)));
 }
 
-/// A change of a long review costs 76 write units, in a partition that the product's readers use.
+/// The quota exists because a change of a long review costs 76 write units, in a partition that the
+/// product's readers use.
 #[tokio::test]
 async fn a_customer_writes_and_changes_no_more_reviews_a_day_than_the_quota() {
     let shop = Shop::open().await;

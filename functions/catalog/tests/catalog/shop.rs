@@ -40,7 +40,7 @@ impl Shop {
         let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
         let media = Media::new(Bucket::new(BUCKET, "us-east-1", Some(objects.url()), credentials).unwrap());
         let issuer = TestIssuer::start().await;
-        // Longer than in production, so that a slow machine loses no view.
+        // The time is longer than in production, so that a slow machine loses no view.
         let view_time = Duration::from_secs(10);
         let app = |test: &TestTable| {
             let (services, issuer) = (test.services(), issuer.known());
@@ -107,7 +107,7 @@ pub fn add(product: &str, picture: &str) -> Call {
     call.json(&json!({}))
 }
 
-/// Builds a request without a token that lists a product's pictures.
+/// Builds the request that lists a product's pictures, without a token.
 pub fn pictures(product: &str) -> Call {
     Call::new("GET /v1/products/{id}/pictures").path("id", product)
 }

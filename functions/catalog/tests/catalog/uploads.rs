@@ -101,7 +101,7 @@ async fn a_text_that_is_too_large_for_an_item_is_uploaded_and_read_by_a_url() {
     assert_eq!((again.status, again.code()), (409, Some("already_exists")));
     let stale = shop.staff(put(&id, ("if-match", "\"7\""))).await;
     assert_eq!((stale.status, stale.code()), (412, Some("version_mismatch")));
-    // Both refused requests left a note, but the content references the object. So the janitor
+    // The refused requests left one note, but the content references the object. So the janitor
     // keeps the object.
     assert_eq!(shop.noted().await, [id.as_str()]);
     assert_eq!(get(&shop).await.body, created.body);

@@ -28,7 +28,7 @@ async fn add(shop: &Shop, id: &str, parent: &str, options: Value, stock: u64) ->
     answer
 }
 
-/// Creates the product `shirt` without pieces.
+/// Creates the product `shirt` with a stock of 0.
 async fn shirt(shop: &Shop) {
     shop.stock_up("shirt", 0).await;
 }

@@ -17,7 +17,7 @@ fn valid(route: &'static str, customer: &str) -> Call {
         "POST /v1/customers" => json!({ "email": "new@example.com", "username": "new", "name": "New" }),
         "PATCH /v1/customers/{id}" => json!({ "name": "Other" }),
         "PUT /v1/customers/{id}/addresses/{name}" => json!({ "street": "1 Road", "city": "Ulm", "country": "DE" }),
-        // Ann's email address is verified, so the request accepts any code.
+        // Ann's email address is verified, so the route accepts any code.
         "PUT /v1/customers/{id}/email/verification" => json!({ "code": "000000" }),
         "POST /v1/customers/{id}/sessions" => json!({ "device": "phone" }),
         "PUT /v1/customers/{id}/cart/items/{product}" => json!({ "quantity": 2 }),
@@ -128,7 +128,7 @@ async fn lists_over_all_customers_are_for_staff() {
 #[tokio::test]
 async fn staff_may_use_every_route() {
     let shop = shop_with_ann().await;
-    // These two routes remove what other routes need.
+    // These two routes remove items that other routes need.
     let (empty, last) = ("DELETE /v1/customers/{id}/cart", "DELETE /v1/customers/{id}");
     for route in routes().into_iter().filter(|route| ![empty, last].contains(route)).chain([empty]) {
         let answer = shop.send(valid(route, "ann").staff("s")).await;

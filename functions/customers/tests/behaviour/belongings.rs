@@ -202,7 +202,7 @@ async fn erasure_finishes_a_begun_deletion_and_removes_dangling_references() {
         let retire = document::retire(&document, 1, Some(&id(owner)), Instant::now()).unwrap();
         shop.own().update(&retire).await.unwrap().unwrap();
     }
-    // After a restored backup ann can be tied as owner to a missing document and to bob's document.
+    // A restored backup can tie ann as owner to a missing document and to bob's document.
     for document in ["lost", "of-bob"] {
         let (customer_id, document_id) = (id("ann"), DocumentId::new(document).unwrap());
         shop.put(&stored(document::CustomerDocument { customer_id, document_id, tie: Tie::Owner })).await;

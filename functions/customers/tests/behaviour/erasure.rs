@@ -96,7 +96,7 @@ async fn ask(shop: &Shop, customer: &str, second: i64, answers: u8) -> Stored<Qu
     question
 }
 
-/// Counts the items of a question, its answers and its copy.
+/// Counts the stored items of a question: the question, its answers and its copy.
 async fn left(shop: &Shop, question: &Stored<Question>) -> usize {
     let whole = shop.own().query(&question::get(&question.id).unwrap()).await.unwrap().items.len();
     let copies = shop.own().query(&question::of_customer(&question.customer_id).unwrap()).await.unwrap().items;

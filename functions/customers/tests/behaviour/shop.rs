@@ -121,12 +121,12 @@ impl Shop {
     }
 }
 
-/// Signs up with a token that contains the address as verified.
+/// Builds a sign-up with a token that contains the address as verified.
 pub fn sign_up(id: &str, email: &str, username: &str) -> Call {
     sign_up_unproven(id, email, username).customer_with_email(id, email)
 }
 
-/// Signs up with a token that contains no address.
+/// Builds a sign-up with a token that contains no address.
 pub fn sign_up_unproven(id: &str, email: &str, username: &str) -> Call {
     let body = json!({ "email": email, "username": username, "name": "Ann" });
     Call::new("POST /v1/customers").customer(id).json(&body)

@@ -128,7 +128,8 @@ async fn a_removed_member_has_no_right_to_the_organizations_documents_until_adde
     desk.expect(200, put("m", "a", "by max", 1).customer("max")).await;
 }
 
-/// The table refuses a write by a former editor, even if the function read an older state.
+/// The table refuses a write by a caller without the right, even if the function read an older
+/// state.
 #[tokio::test]
 async fn the_condition_on_the_document_itself_refuses_a_caller_who_is_no_editor() {
     use key_schema::document::{self, DocumentAction, Edit, Right};

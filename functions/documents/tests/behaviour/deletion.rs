@@ -72,7 +72,7 @@ async fn one_request_stops_after_a_few_thousand_write_units_and_a_repetition_rem
     let written: f64 =
         costs.iter().filter(|cost| cost.pattern.id == "documents.sweep").map(|cost| cost.capacity_units).sum();
     assert!((4_000.0..6_100.0).contains(&written), "{written}");
-    // The deletion writes at most a thousand units a second. The last step may exceed this.
+    // The deletion writes at most a thousand units a second. The last step may exceed this rate.
     assert!(begun.elapsed().as_secs_f64() > (written - 2_100.0) / 1_000.0);
     assert_eq!(desk.refusal(read(DOC).customer("ann")).await, hidden());
     desk.expect(204, delete(DOC, 31).customer("ann")).await;

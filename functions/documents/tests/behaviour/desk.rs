@@ -26,7 +26,7 @@ impl Deref for Desk {
     }
 }
 
-/// Creates a document with a chosen id, which only staff may do.
+/// Builds the creation of a document with a chosen id. Only staff may choose an id.
 pub fn create(id: &str, sections: &Value) -> Call {
     Call::new("POST /v1/documents").json(&json!({ "id": id, "title": "Statutes", "sections": sections }))
 }

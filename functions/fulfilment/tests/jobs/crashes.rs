@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::support::{Warehouse, batch, disturbed_after, far, moved, order, paid};
 
-/// Takes a batch that crashes after `polls` waits. Returns true if the batch ended without a crash.
+/// Takes a batch, and crashes after `polls` waits. Returns true if the batch ended without a crash.
 async fn crashing(warehouse: &Warehouse, polls: usize, messages: &[Value]) -> bool {
     crash_after(polls, warehouse.picking.take(&batch(messages), far())).await.is_some()
 }
@@ -60,8 +60,8 @@ async fn a_crash_during_the_removal_of_an_order_does_not_block_the_next_order() 
     panic!("the job does not end");
 }
 
-/// The table becomes slow at any point, so that time runs out there. A message is acknowledged only
-/// when its order has a station.
+/// The table becomes slow at any point, so that time runs out there. The function acknowledges the
+/// message only if the order has a station.
 #[tokio::test]
 async fn a_message_of_an_unhandled_order_is_delivered_again() {
     let mut came_again = 0;

@@ -128,7 +128,8 @@ async fn a_lower_number_of_stations_removes_no_order_and_admits_orders_only_belo
     assert_eq!(leave(2).await, (2, 0));
 }
 
-/// Fifty orders are paid at once and picked at three stations, while another task observes them.
+/// Fifty orders are paid at once and picked at three stations, while another task observes the
+/// stations.
 #[tokio::test(flavor = "multi_thread")]
 async fn at_most_three_of_many_paid_orders_are_picked_at_once_and_all_are_picked_in_the_end() {
     const ORDERS: u8 = 50;

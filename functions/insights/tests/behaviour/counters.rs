@@ -35,7 +35,7 @@ async fn a_counter_does_not_exist_before_its_first_split_or_addition() {
     assert_eq!(desk.count("views").await, (0, 2));
 }
 
-/// The counter of invoice numbers has the key of a counter with this name.
+/// The counter of invoice numbers has the key of a counter with the name `invoices`.
 #[tokio::test]
 async fn no_caller_can_add_to_or_split_the_counter_of_invoices() {
     let desk = Desk::open().await;

@@ -88,8 +88,8 @@ async fn concurrent_splits_each_double_the_shards() {
     assert_eq!(desk.count("views").await, (0, 64));
 }
 
-/// The requests have no key. A 200 means that the amount was added once. A 503 after a refusal by
-/// the table means that it was not added.
+/// The requests have no idempotency key. A 200 means that the amount was added once. A 503 after a
+/// refusal by the table means that the amount was not added.
 #[tokio::test]
 async fn faults_of_the_table_neither_lose_nor_double_an_addition() {
     let kinds = [FaultKind::Conflict, FaultKind::Throttle, FaultKind::Error, FaultKind::Reset];

@@ -63,7 +63,7 @@ impl Desk {
         Self(Harness::start(insights::routes(), TestTable::services).await)
     }
 
-    /// Opens a function with a table for each month of metrics, over the same table.
+    /// Opens a function on the same main table, with a further table for each month of metrics.
     pub fn monthly(&self) -> Self {
         let services = |test: &TestTable| Services { metrics: Periods::new(true), ..test.services() };
         Self(Harness::over(&self.test, insights::routes(), services))

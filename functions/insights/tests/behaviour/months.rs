@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::desk::{Desk, in_seconds, list, point, read_point, store};
 
-/// Returns the begin of the present month, if points from before it are visible.
+/// Returns the start of the present month, if points of the previous month are visible.
 fn turn_of_the_month() -> Option<Instant> {
     let now = in_seconds(0);
     let begin = Month::of(now).begins();
@@ -80,7 +80,7 @@ async fn points_from_before_the_switch_stay_visible_and_a_cursor_continues_over_
     put(&before, &points[..3]).await;
     let from = list("m").query("from", &turn.plus_seconds(-1).to_string()).query("limit", "2");
     let page = before.done(from.clone()).await.body;
-    // The switch: from the present month on, months have tables.
+    // This is the switch: the present month and all later months have their own tables.
     before.add_table(&names(&before)[1]).await;
     let desk = before.monthly();
     put(&desk, &points[3..]).await;

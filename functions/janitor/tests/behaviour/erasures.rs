@@ -134,7 +134,6 @@ async fn sessions_and_a_cart_begun_at_the_instant_of_the_erasure_are_deleted() {
     assert_eq!(shop.own().get(&cart::get(&ann()).unwrap()).await.unwrap(), None);
 }
 
-/// Ann keeps her new items even if the erasure takes many rounds.
 #[tokio::test]
 async fn the_many_sessions_of_an_erased_customer_end_at_the_permitted_rate() {
     // The end of a session costs two units, and one removal may use 5,000.
@@ -152,6 +151,7 @@ async fn the_many_sessions_of_an_erased_customer_end_at_the_permitted_rate() {
     assert_eq!(sessions(&shop).await, Vec::<String>::new());
 }
 
+/// Ann keeps her new items even if the erasure takes several rounds.
 #[tokio::test]
 async fn a_customer_who_returns_keeps_the_sessions_and_the_cart_begun_since_the_erasure() {
     let shop = Shop::open(1).await;

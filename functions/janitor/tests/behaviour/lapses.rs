@@ -113,7 +113,7 @@ async fn a_lapse_a_payment_and_a_cancellation_exclude_each_other() {
     }
 }
 
-/// An order that is not due is not cancelled even by a caller with a wrong clock.
+/// A caller with a wrong clock cannot cancel an order before it is due.
 #[tokio::test]
 async fn the_table_refuses_a_lapse_before_its_time() {
     let shop = Shop::open(1).await;
@@ -165,7 +165,7 @@ fn keep_product_1_busy(shop: &Shop) {
     shop.faults().add_to_keys(conflict, "PRODUCT#p1").unwrap();
 }
 
-/// Runs a round of two seconds, as in a table in which an order takes long.
+/// Runs a round of two seconds. The short time simulates a table in which an order takes long.
 async fn short_round(shop: &Shop, now: Instant) -> Round {
     let until = time::Instant::now() + Duration::from_secs(2);
     let (round, listed) = shop.janitor().run_round(now, Grace::seconds(60), until).await;

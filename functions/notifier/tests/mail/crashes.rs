@@ -1,4 +1,4 @@
-//! Tests of crashes. A crash repeats a message only between SES's acceptance and the record.
+//! Tests of crashes. Only a crash between SES's acceptance and the record repeats a message.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Tests of the counts of a promotion's uses: with the order, under races, and given back.
+//! Tests of a promotion's count of uses. An order adds a use, concurrent orders stay within the
+//! limit, and a cancellation gives the use back.
 
 use futures::future::join_all;
 use http_api::sample::Call;
@@ -118,8 +119,8 @@ async fn a_large_order_counts_its_use_once_and_gives_it_back_when_it_is_refused(
     assert_eq!((shop.uses("ten").await, shop.stock("p0").await), ((0, 0), 1));
 }
 
-/// The limit is in the promotion and beside its count of uses. An order reads the first and
-/// compares the second.
+/// The promotion and the item with its count of uses both contain the limit. An order reads the
+/// promotion's limit, and its transaction requires the same limit in the other item.
 #[tokio::test]
 async fn a_limit_that_staff_change_during_a_checkout_leads_to_another_attempt() {
     let shop = shop().await;

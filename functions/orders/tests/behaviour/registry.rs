@@ -96,7 +96,8 @@ async fn check_out(recorder: &mut Recorder<'_, Shop>, lines: &[(&str, u64)]) {
     promotions(recorder).await;
 }
 
-/// Checks out with a code, enters unknown codes, and needs the customer's tier and earlier orders.
+/// Checks out with a code, and enters the code again after its promotion was deleted. The
+/// promotions depend on the customer's tier and earlier orders.
 async fn promotions(recorder: &mut Recorder<'_, Shop>) {
     let shop = recorder.shop;
     let quote = |code: &str| {

@@ -66,7 +66,7 @@ pub fn put_member(id: &str, customer: &str, role: &str, team: Option<&str>) -> C
     call.json(&json!({ "role": role, "team": team }))
 }
 
-/// Accepts an invitation. The request can be repeated.
+/// Builds the request that accepts an invitation. Clients can repeat it.
 pub fn accept(id: &str, customer: &str) -> Call {
     let call = Call::new("PUT /v1/organizations/{id}/members/{customer}").path("id", id).path("customer", customer);
     call.json(&json!({}))

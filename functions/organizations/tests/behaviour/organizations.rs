@@ -75,7 +75,7 @@ async fn a_name_changes_only_at_the_current_version() {
     }
 }
 
-/// An invited stranger reads the name.
+/// An invitation shows the name to customers who are not members.
 #[tokio::test]
 async fn a_name_has_visible_characters_only() {
     let club = Club::open().await;

@@ -39,7 +39,7 @@ async fn a_result_has_one_hit_for_each_parent_and_its_pages_repeat_none() {
     assert_eq!(found, ["shirt-l", "p250", "p350"]);
 }
 
-/// An offset would skip the third hit after the first was removed.
+/// An offset would skip the second hit after the first was removed.
 #[tokio::test]
 async fn a_search_without_variants_skips_no_hit_when_another_is_removed() {
     let shop = Shop::with(&clothes(), &[]).await;

@@ -239,7 +239,7 @@ async fn one_rule_taxes_the_same_goods_in_the_same_place() {
     assert_eq!((moved.status, moved.code()), (409, Some("rule_overlaps")));
 }
 
-/// Without the condition on the head, both requests of a pair could pass the check.
+/// Without the condition on the head, several of these requests could pass the check.
 #[tokio::test]
 async fn of_concurrent_rules_for_one_place_one_is_created() {
     let shop = Shop::open().await;

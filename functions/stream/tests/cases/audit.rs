@@ -96,7 +96,7 @@ fn cart() -> Stored<Cart> {
     Stored { meta: meta(3), data }
 }
 
-/// Returns the record of a removal by DynamoDB, whose identity is in Lambda's spelling.
+/// Returns the record of a removal by DynamoDB. The identity has Lambda's spelling.
 fn expire<T: Entity>(sequence: &str, old: &Stored<T>) -> Value {
     by(remove(sequence, old), json!({"type": "Service", "principalId": "dynamodb.amazonaws.com"}))
 }

@@ -260,7 +260,7 @@ async fn an_item_that_was_malformed_can_be_repaired() {
 
 #[tokio::test]
 async fn the_consumer_handles_the_sample_event_of_the_sam_tool() {
-    // The output of `sam local generate-event dynamodb update`, without unused members.
+    // This is the output of `sam local generate-event dynamodb update`, without unused members.
     let change = |sequence: &str, name: &str| {
         json!({
             "eventID": sequence, "eventVersion": "1.0", "eventSource": "aws:dynamodb", "awsRegion": "us-east-1",

@@ -34,7 +34,8 @@ impl Shop {
     }
 }
 
-/// Returns the changes of a product's stock: sold out, refilled, sold out, retired, revived.
+/// Returns the changes of a product's stock: reduced, sold out, refilled, sold out, refilled,
+/// retired, revived.
 fn stocks() -> Vec<Value> {
     let states = [(5, true), (1, true), (0, true), (3, true), (0, true), (9, true), (9, false), (4, true)];
     let states: Vec<_> =

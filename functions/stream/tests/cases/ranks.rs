@@ -175,7 +175,7 @@ async fn an_order_of_an_earlier_release_is_counted_when_it_ships_and_subtracted_
     }
 }
 
-/// Of two consumers, the one that read the older state may write last.
+/// The consumer that read the older state may write last.
 #[tokio::test]
 async fn a_sum_of_older_counts_does_not_replace_a_newer_rank() {
     let (shop, now) = (Shop::open().await, Instant::now());

@@ -53,7 +53,8 @@ async fn a_retired_variant_does_not_return_to_the_list() {
     three.data.retired = true;
     shop.deliver(&[&[insert("1", &one), modify("2", &one, &two), modify("3", &two, &three)]]).await;
     assert_eq!(shop.shirts().await, []);
-    // Another product has the options meanwhile. A late record of the first one does not change it.
+    // Another product now has the options. A late record of the first product does not change the
+    // entry of the other product.
     let mut other = shirt(1);
     other.data.id = "p2".parse().unwrap();
     shop.put(&Variant::of(&other).unwrap()).await;

@@ -6,8 +6,8 @@
 //! it drops the events.
 //!
 //! Two rules are stricter than EventBridge's on purpose. The emulator has only the buses that the
-//! caller names at the start. A request has at most 256 KB, the limit that AWS documents for all
-//! regions, even if a region accepts more.
+//! caller names at the start. A request must be smaller than 256 KB, the limit that AWS documents
+//! for all regions, even if a region accepts more.
 //!
 //! # Faults
 //!

@@ -1,6 +1,6 @@
 //! Emulates SES v2's `SendEmail`.
 //!
-//! [`MailServer`] accepts simple messages (a subject, a text, optionally HTML) as SES does. It
+//! [`MailServer`] accepts simple messages (a subject, and text or HTML or both) as SES does. It
 //! rejects messages that SES rejects, and features that this emulator does not support. It sends
 //! nothing, and keeps accepted messages for inspection. The crate `winterbaume-sesv2` supports all
 //! of SES, but cannot inject faults.

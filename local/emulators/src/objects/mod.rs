@@ -60,7 +60,7 @@ pub enum Error {
         /// The operating system's error.
         source: io::Error,
     },
-    /// A file in the data folder was not written by this store.
+    /// A file in the data folder is damaged, or another program has written it.
     #[error("{} is damaged", .0.display())]
     Damaged(PathBuf),
     /// The name is not 3 to 63 letters, digits, dots and hyphens, or does not begin and end with a

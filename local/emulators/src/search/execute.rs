@@ -120,8 +120,7 @@ struct Ranked<'a> {
     sort: Vec<SortValue<'a>>,
 }
 
-/// Returns the documents of the page, in order. It first compares each hit with the worst document
-/// that it has kept. This comparison rules out most hits.
+/// Returns the documents of the page, in order.
 fn page<'a>(index: &'a Index, found: &[Found], request: &SearchRequest<'_>) -> Vec<Ranked<'a>> {
     let mut ranked = match request.collapse {
         Some(field) => collapsed(index, found, request, field),
@@ -155,6 +154,8 @@ fn collapsed<'a>(index: &'a Index, found: &[Found], request: &SearchRequest<'_>,
     first
 }
 
+/// Returns the documents up to the end of the page, in order. It first compares each hit with the
+/// worst document that it has kept. This comparison rules out most hits.
 fn ranked<'a>(index: &'a Index, found: &[Found], request: &SearchRequest<'_>) -> Vec<Ranked<'a>> {
     let kept = request.from.saturating_add(request.size);
     let mut best: Vec<Ranked<'a>> = Vec::new();

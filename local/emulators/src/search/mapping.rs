@@ -38,7 +38,7 @@ pub(super) struct Field {
 }
 
 pub(super) enum Kind {
-    /// Text that is a single value.
+    /// Text that is searched as a whole.
     Keyword {
         normalizer: Option<TextAnalyzer>,
     },

@@ -18,7 +18,7 @@ pub(super) struct SearchRequest<'a> {
     pub size: usize,
     /// The number of hits before the page.
     pub from: usize,
-    /// The keyword field by which hits are grouped. Only the first hit of each group counts.
+    /// The keyword field by which hits are grouped. Pages have only the first hit of each group.
     pub collapse: Option<usize>,
     pub aggregations: Vec<Aggregation>,
     /// The fields that the response returns with highlights.

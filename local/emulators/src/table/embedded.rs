@@ -33,8 +33,8 @@ pub struct EmbeddedTable {
 
 impl EmbeddedTable {
     /// Opens the database in `data_dir` and serves it. Without a folder it uses a temporary
-    /// database, in memory if the machine has a memory file system. The server is ready when this
-    /// function returns. Blocks for some milliseconds.
+    /// database, in memory if the machine has a large memory file system. The server is ready when
+    /// this function returns. Blocks for some milliseconds.
     ///
     /// # Errors
     /// [`Error::Folder`] or [`Error::InUse`] if the data folder cannot be used. [`Error::Engine`]
@@ -48,9 +48,9 @@ impl EmbeddedTable {
         };
         let path = files.database();
         let engine = Database::new(&path.to_string_lossy())?;
-        // These are the engine's names for settings of SQLite. `enable_bulk_loading` stops syncing,
-        // because temporary data needs none. `disable_bulk_loading` syncs at checkpoints, which
-        // keeps the file valid.
+        // These are the engine's names for settings of SQLite. `enable_bulk_loading` turns off
+        // syncing, which temporary data does not need. With `disable_bulk_loading`, SQLite syncs at
+        // checkpoints, which keeps the file valid.
         if files.is_kept() {
             engine.disable_bulk_loading()?;
         } else {
@@ -209,8 +209,8 @@ async fn serve(engine: Database, opened: &mpsc::Sender<io::Result<u16>>, mut job
     }
 }
 
-/// Accepted sockets inherit `TCP_NODELAY` from the listening socket. Without it, large responses
-/// wait for the client's delayed acknowledgement.
+/// Accepted sockets inherit `TCP_NODELAY` from the listening socket. Without this option, large
+/// responses wait for the client's delayed acknowledgement.
 fn listen() -> io::Result<TcpListener> {
     let socket = TcpSocket::new_v4()?;
     socket.set_nodelay(true)?;

@@ -192,7 +192,7 @@ pub fn failures<T: ToString>(identifiers: &[T]) -> Value {
     json!({"batchItemFailures": identifiers.iter().map(failure).collect::<Vec<_>>()})
 }
 
-/// Returns the sequence numbers in an event. Of long numbers it returns the last 18 digits.
+/// Returns the sequence numbers in an event. Shortens long numbers to their last 18 digits.
 pub fn sequences(payload: &[u8]) -> Vec<u64> {
     let event: Value = serde_json::from_slice(payload).unwrap();
     let number = |record: &Value| {

@@ -132,8 +132,9 @@ fn member(list: &ProductCategories, path: &CategoryPath) -> Membership {
     }
 }
 
-/// Checks that the copies on a product equal its stock and its statistics. The stream copies only
-/// changes that the product shows. So the `rev` of a source may be higher than the copied `rev`.
+/// Checks that the copies on a product equal its stock and its statistics. The stream's consumer
+/// copies only changes that the product shows. So the `rev` of a source may be higher than the
+/// copied `rev`.
 fn copies(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     let Some(stock) = seen.find::<Stock>(product::stock(&item.id)?.key())? else {
         return Ok(vec![Problem::new(Kind::Link, "the stock is missing")]);

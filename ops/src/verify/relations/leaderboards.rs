@@ -91,7 +91,8 @@ impl Place {
         Ok(Rank::sum(self.board, &self.product, self.period, counts))
     }
 
-    /// Writes a missing rank. A refusal means that the stream's consumer has written it.
+    /// Writes a missing rank. A refusal means that the stream's consumer has written it, or that no
+    /// readable count is left.
     pub(in crate::verify) async fn derive(&self, items: &Items, units: &Pace) -> Result<Repaired, OpsError> {
         let others = items.snapshot(&self.sources()?, units).await?;
         let Ok(Some(rank)) = self.sum(&others, Instant::now()) else { return Ok(Repaired::Refused) };

@@ -114,8 +114,8 @@ pub(super) fn needs(entity: &AnyEntity) -> Result<Vec<Key>, OpsError> {
     Ok(keys)
 }
 
-/// Returns what is wrong with the relations of an item. Relations to unreadable items are skipped,
-/// because those items are findings themselves.
+/// Returns the problems of an item's relations. Relations to unreadable items are skipped, because
+/// those items are findings themselves.
 pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Vec<Problem> {
     let mut problems = Vec::new();
     let checks = [

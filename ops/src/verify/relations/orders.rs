@@ -1,5 +1,6 @@
 //! Orders and the items that belong to them: the customer's copy, the claim of the reference, the
-//! invoice and the list of open orders. Also the sales that the stream derives.
+//! invoice and the list of open orders. The sales that the stream's consumer derives belong to
+//! them, too.
 
 use key_schema::customer::{self, Customer};
 use key_schema::entity::AnyEntity;
@@ -97,8 +98,9 @@ fn invoice_key(number: u64) -> Result<Key, KeyError> {
     Ok(invoice::get(number)?.key().clone())
 }
 
-/// Returns the row that the stream derives from a line. The instants, shop, customer and reversal
-/// come from the order. They have placeholders here, because the check does not compare them.
+/// Returns the row that the stream's consumer derives from a line. The instants, shop, customer and
+/// reversal come from the order. They have placeholders here, because the check does not compare
+/// them.
 fn sale_of(line: &OrderLine) -> Sale {
     Sale {
         order_id: line.order_id.clone(),

@@ -1,4 +1,4 @@
-//! Fingerprints of texts, and empty totals, from which the facts of totals are made.
+//! The fingerprints of texts, empty totals, and the facts of products and variants.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -15,8 +15,8 @@ use key_schema::variant::Variant;
 
 use super::{Facts, HEAD, Says, Scope, product_of};
 
-/// Returns a hash of one text's name and number. The sums of these hashes compare two sets of texts
-/// in constant memory.
+/// Returns a hash of one text's name and number. A check compares two sets of texts by the sums of
+/// these hashes, so it needs constant memory.
 pub(super) fn fingerprint(name: &SectionName, number: u64) -> i128 {
     let mut hasher = DefaultHasher::new();
     (name.as_str(), number).hash(&mut hasher);

@@ -29,8 +29,8 @@ fn promotion(id: &str, code: Option<&str>) -> Promotion {
     }
 }
 
-/// Fills a table with a shop, a promotion of each kind, and an order that used the one with a code.
-/// Its shipping was free.
+/// Fills a table with a shop, a promotion of each kind, and an order that used the promotion with a
+/// code. The shipping of the order was free.
 async fn shop() -> TestTable {
     let table = TestTable::create().await;
     world::fill(&table).await;
@@ -76,7 +76,7 @@ async fn shop() -> TestTable {
         uses: promotion::take(&[usage], &head.customer_id, Instant::now()).unwrap(),
     };
     table.transact(&order::place(placement).unwrap()).await;
-    // The stream has not derived the sales of the order yet.
+    // The stream's consumer has not derived the sales of the order yet.
     run(&table, &options(true)).await;
     assert!(run(&table, &options(false)).await.is_clean());
     table

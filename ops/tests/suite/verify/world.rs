@@ -24,8 +24,8 @@ use key_schema::sales;
 use key_schema::wallet::{self, EntryKind, Transfer, WalletEntry};
 use key_schema::{category, counter, follow, like, membership, product};
 
-/// The ids of the shop's orders: a pending order that the customer placed, and a paid order that
-/// staff placed.
+/// The ids of the shop's orders: a pending order that the customer placed, and a paid and shipped
+/// order that staff placed.
 pub const PENDING: &str = "0159f8e6-ea80-7111-9111-000000000001";
 pub const PAID: &str = "0159f8e6-ea80-7111-9111-000000000002";
 

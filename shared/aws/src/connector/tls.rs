@@ -72,8 +72,8 @@ impl Tls {
         Self::new(store)
     }
 
-    /// Adds fallback roots. They are loaded only when a server's certificate has an unknown issuer
-    /// for the first time.
+    /// Adds fallback roots. They are loaded when a server's certificate first has an unknown
+    /// issuer.
     ///
     /// Each host that needs the fallback roots is logged, and the metric `UnknownIssuers` counts
     /// it.

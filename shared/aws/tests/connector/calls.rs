@@ -139,7 +139,7 @@ async fn a_response_is_read_up_to_the_limit_of_its_call() {
         assert_eq!(limited(path, 100_000).await.unwrap().body.len(), 100_000, "{path}");
         assert_eq!(limited(path, 99_999).await.unwrap_err(), failed(Failure::TooLong(99_999), 1), "{path}");
     }
-    // A proxy's page must not hide its status.
+    // The long error page of a proxy must not hide the status of the response.
     let response = limited("/large-error", 99_999).await.unwrap();
     assert!(response.status == 503 && response.body.len() <= 99_999, "{}", response.body.len());
     let head = service.call(&Call { max_response: 10, ..Call::new(Method::HEAD, "/head") }, |_| false).await.unwrap();

@@ -245,7 +245,7 @@ pub fn revive(
     product::with_nodes(joined(transaction, &variant, available, parent)?, nodes)
 }
 
-/// Adds the actions on the parent: its count, its stock before the first variant, and its list.
+/// Adds the actions on the parent: its count, its list and, for the first variant, its stock.
 fn joined(
     transaction: Transaction<ProductAction>,
     variant: &Stored<Product>,

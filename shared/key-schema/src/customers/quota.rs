@@ -173,7 +173,7 @@ pub(crate) fn count(customer: &CustomerId, quota: Quota, at: Instant) -> Result<
     count_many(customer, quota, 1, at)
 }
 
-/// Counts some requests of a customer at once. The last ones may exceed the quota.
+/// Counts some requests of a customer at once. The last requests may exceed the quota.
 pub(crate) fn count_many(
     customer: &CustomerId,
     quota: Quota,

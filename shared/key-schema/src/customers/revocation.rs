@@ -7,8 +7,8 @@
 //!
 //! # Why no customer can end another customer's sign-in
 //! A revocation is stored under a hash of the customer and the claim ([`SignIn`]). A customer can
-//! only begin and end sessions of their own, so the hash is always made from their own `sub`. The
-//! hash also keeps the customer's id and the claim out of the table, so a revocation may outlive an
+//! begin and end only their own sessions, so the hash is always made from their own `sub`. The hash
+//! also keeps the customer's id and the claim out of the table, so a revocation may outlive an
 //! erasure.
 //!
 //! # Lifetime

@@ -7,9 +7,10 @@
 //!
 //! Every rule is a condition of a write:
 //!
-//! - A request is written on the condition that the profile has the address, not verified. The
-//!   request is counted for the customer and for the address, in items that outlive the profile. So
-//!   neither an erasure nor a second account gives more codes or more tries for an address.
+//! - A request is written on the condition that the profile has the address and the address is not
+//!   verified. The request is counted for the customer and for the address, in items that outlive
+//!   the profile. So neither an erasure nor a second account gives more codes or more tries for an
+//!   address.
 //! - A try is counted before the code is compared. After [`MAX_TRIES`] tries, no further try is
 //!   accepted.
 //! - The transaction that marks the address as verified has the condition that the profile still

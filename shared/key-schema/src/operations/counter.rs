@@ -92,7 +92,7 @@ impl Entity for CounterShard {
     }
 }
 
-/// Returns whether a name cannot be a counter's. The counter of invoices has the key of a counter
+/// Returns whether a name is reserved. The counter of invoices already has the key of a counter
 /// with this name.
 #[must_use]
 pub fn is_reserved(name: &CounterName) -> bool {

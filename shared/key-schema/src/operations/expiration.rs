@@ -30,7 +30,7 @@ pub const SHARDS: Shards = Shards(4);
 pub enum RemovedBy {
     /// DynamoDB, after the item's time to live.
     Ttl,
-    /// An identity that is neither DynamoDB's nor a caller's.
+    /// An unknown identity. The stream record of a caller's removal has no identity.
     Unknown,
 }
 

@@ -153,7 +153,7 @@ pub fn issue(
     let counter = Change::<InvoiceCounter>::visible(at).or_create(&Born::counter(), at).last(&invoice.number)?;
     let mut head = Change::<Order>::visible(at).invoice_number(&Some(invoice.number))?;
     if order.lapses_at.is_some() && order.status == OrderStatus::Pending {
-        // The customer must not cancel an invoiced order, not even by waiting.
+        // The customer must not cancel an invoiced order, not even by letting it lapse.
         head = head.set("lapses_at", None::<Instant>)?.leave(GSI3);
     }
     let unchanged = Condition::version(order.meta.version).and(Condition::Lacks("invoice_number"));

@@ -194,8 +194,8 @@ pub fn admit(
         .action(PickingAction::Order, to_be_picked(order)?))
 }
 
-/// Removes an order from the waiting list and from the stations. An order that is in neither of
-/// them stays unchanged.
+/// Removes an order from the waiting list and from the stations. The order may be in neither of
+/// them.
 ///
 /// # Errors
 /// [`EncodeError`].

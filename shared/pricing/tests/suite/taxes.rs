@@ -16,7 +16,7 @@ struct Example {
 }
 
 const EXAMPLES: &[Example] = &[
-    // Invoices of Stripe and TaxJar over four items of 2.50 dollars at 8.625 %.
+    // Invoices by Stripe and TaxJar for four items of 2.50 dollars at 8.625 %.
     Example {
         source: "https://github.com/saleor/saleor/issues/12348",
         lines: &[(1, 250), (1, 250), (1, 250), (1, 250)],

@@ -35,7 +35,8 @@ pub enum MediaError {
     /// request may or may not have taken effect.
     #[error("the object store did not answer: {0}")]
     Unavailable(String),
-    /// S3 or the credentials refuse the request: a defect of this program or of the deployment.
+    /// S3 refuses the request, or the request cannot be built: a defect of this program or of the
+    /// deployment.
     #[error("the object store refused the request: {0}")]
     Refused(String),
     /// The request could not be signed.

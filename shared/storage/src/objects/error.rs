@@ -17,7 +17,7 @@ pub enum ObjectError {
     /// S3 refuses the request itself: a defect of this program or of the deployment.
     #[error("the object store refused the request: {0}")]
     Refused(String),
-    /// The name was refused before the request was sent.
+    /// The name is invalid, so no request was sent.
     #[error("the name of the object is invalid: {0}")]
     Name(&'static str),
     /// The object is larger than [`MAX_BYTES`](crate::objects::MAX_BYTES), so it was not read.

@@ -249,8 +249,8 @@ async fn start(bench: &mut Bench) {
     assert!(bench.table.meter().take().is_empty());
 }
 
-/// Measures mails about the first order, and ten paid orders that get a picking station one after
-/// the other.
+/// Measures mails about the first order, and eleven paid orders. Ten orders get a picking station
+/// one after the other, and one order waits.
 async fn subscribers(bench: &mut Bench) {
     bench.batch_get("customer and order", mail::prepare(&customer_id(1), &order_id(1)).unwrap()).await;
     let (first, second) = (data::mail(1), data::mail(2));

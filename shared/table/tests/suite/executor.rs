@@ -301,7 +301,7 @@ async fn a_write_stores_the_id_of_its_request_and_a_write_without_a_request_remo
     correlation::caused_by(Some("request-3"), table.batch_write(&category::add(&nodes).unwrap())).await.unwrap();
     let items = test.client().scan().table_name(test.name()).send().await.unwrap().items.unwrap_or_default();
     let caused: Vec<_> = items.iter().filter_map(|item| item.get("req")?.as_s().ok()).collect();
-    // Of the first customer's items, only the claims still have a request id, because no later
-    // request has written the claims.
+    // Only the claims of the first customer still have a request id, because no later request has
+    // written the claims.
     assert_eq!(caused, ["request-1", "request-1"]);
 }

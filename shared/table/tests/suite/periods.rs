@@ -103,8 +103,8 @@ async fn a_missing_main_table_is_an_error() {
     assert!(matches!(&error, TableError::Rejected(why) if why.contains("ResourceNotFoundException")), "{error}");
 }
 
-/// Otherwise a function could write points of a month to the main table, and other functions would
-/// read the month from its own table.
+/// If the table were created later, a function could write points of a month to the main table.
+/// Other functions would read the month from its own table.
 #[test]
 fn a_table_is_created_before_a_function_with_an_old_memory_can_use_its_month() {
     let memory = i64::try_from(MISSING_FOR.as_secs()).unwrap();

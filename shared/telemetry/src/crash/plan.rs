@@ -94,7 +94,7 @@ pub fn armed(folder: &Path) -> Vec<(&'static str, Plan)> {
 }
 
 /// Counts a pass of the point `name`. Returns whether this pass must crash the process. The result
-/// is `false` if the plan is unreadable.
+/// is `false` if there is no readable plan.
 pub(super) fn must_crash(folder: &Path, name: &str) -> bool {
     let pass = || -> io::Result<bool> {
         let mut file = OpenOptions::new().read(true).write(true).open(path(folder, name))?;

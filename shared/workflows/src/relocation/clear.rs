@@ -59,8 +59,8 @@ impl Mover<'_> {
             };
             match refusals.of(CategoryMoveAction::From) {
                 Some(refusal) if refusal.item.is_none() => return Ok(true),
-                // A client created or changed the category after the copy, so it is not marked as
-                // moving.
+                // A client created or changed the category after the copy, so the category is not
+                // marked as moving.
                 Some(_) => {
                     let Some(to) = moving.destination(path) else { return Ok(false) };
                     if self.copy(moving, path, &to).await? == Copied::Stays {

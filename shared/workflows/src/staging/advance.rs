@@ -25,7 +25,8 @@ pub async fn advance(
 }
 
 /// Sends a transaction that returns pieces. If staff created a product again, the function leaves
-/// out the pieces of that product. It also leaves out the uses of promotions that are not counted.
+/// out the pieces of that product. It also leaves out the uses of promotions whose count is missing
+/// or zero.
 pub(crate) async fn return_pieces(
     table: &Table,
     transaction: Transaction<OrderAction>,
@@ -34,8 +35,8 @@ pub(crate) async fn return_pieces(
 }
 
 /// Returns whether the action has nothing to return to. Either the stock belongs to another
-/// incarnation of the product, or the use of a promotion is not counted. Returns `false` for a
-/// missing stock, so that this refusal stays an error.
+/// incarnation of the product, or the count of a promotion's uses is missing or zero. Returns
+/// `false` for a missing stock, so that this refusal stays an error.
 fn is_lost(refusal: &Refusal<OrderAction>) -> bool {
     match refusal.action {
         OrderAction::Stock(_) => refusal.item.is_some(),

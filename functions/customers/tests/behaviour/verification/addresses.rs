@@ -65,7 +65,7 @@ async fn a_changed_address_is_unverified_until_a_token_or_a_code_or_staff_verifi
     let proven = patch(&shop, proof, "ann", &json!({ "name": "Ann" })).await;
     assert_eq!((proven.status, &proven.body["email_verified"]), (200, &json!(true)));
     assert_eq!(shop.find("new@example.com").await, [proven.body]);
-    // A change by staff verifies only an address that staff enters.
+    // A change by staff verifies the address only if the change contains it.
     let changed = patch(&shop, patch_call().customer("ann"), "ann", &json!({ "email": "third@example.com" })).await;
     assert_eq!(changed.body["email_verified"], false);
     let kept = patch(&shop, patch_call().staff("s"), "ann", &json!({ "name": "Anna" })).await;

@@ -61,8 +61,8 @@ type Body = Either<Incoming, Either<Full<Bytes>, Cut>>;
 /// hits them. The module `body` corrects the identity of TTL deletions in stream records. The
 /// module `pages` limits pages of stream records to DynamoDB's size.
 ///
-/// The proxy parses bodies only if a fault or a setting requires it. Dropping the value closes the
-/// proxy.
+/// The proxy always parses requests for stream records. It parses other bodies only if a fault or a
+/// setting requires it. Dropping the value closes the proxy.
 pub struct FaultProxy {
     url: String,
     faults: Faults,
@@ -283,8 +283,8 @@ impl Gate {
         }
     }
 
-    /// Forwards a request. A transaction first waits for its configured time, and a conflicting
-    /// request is refused.
+    /// Forwards a request. Delays a transaction by the configured time, and refuses a conflicting
+    /// request.
     async fn in_its_time(
         &self,
         head: hyper::http::request::Parts,

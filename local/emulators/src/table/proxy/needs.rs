@@ -51,7 +51,7 @@ pub(super) fn needs(headers: &HeaderMap, body: &[u8], access: &Access) -> Vec<Ne
             [(operation, table(name)), ("TagResource", table(name))].into()
         }
         Named { table_name: Some(name), .. } => [(operation, table(name))].into(),
-        // The ARNs of the embedded table have a region of their own.
+        // The embedded table's ARNs contain another region, so only the table's name counts.
         Named { resource_arn: Some(arn), .. } => {
             [(operation, table(arn.split_once(":table/").map_or(arn, |(_, name)| name)))].into()
         }

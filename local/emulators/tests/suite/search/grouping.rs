@@ -1,4 +1,4 @@
-//! Tests of searches that group variants by their parent.
+//! Tests searches that group variants by their parent.
 
 use search_index::{PageStart, ProductDocument, ProductQuery, ProductSort};
 use serde_json::json;
@@ -107,12 +107,12 @@ async fn an_index_with_documents_of_an_earlier_release_is_not_grouped() {
     engine.send_lines(format!("{action}\n{old}\n")).await;
     engine.client.refresh().await.unwrap();
     assert!(!engine.client.is_grouped().await.unwrap());
-    // The index is rebuilt, or the product changes.
+    // A rebuild of the index, or a change of the product, replaces the old document.
     engine.write(&[write(&product("old", "Linen coat", "b", &["CLOTHES"], 1), 2)]).await;
     assert!(engine.client.is_grouped().await.unwrap());
 }
 
-/// OpenSearch refuses these searches, and so does the local engine.
+/// OpenSearch refuses the first two searches, and so does the local engine.
 #[tokio::test]
 async fn a_collapsed_search_continues_only_by_an_offset_within_the_window() {
     let engine = Engine::with_products(&clothes()).await;

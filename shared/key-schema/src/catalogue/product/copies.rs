@@ -13,7 +13,8 @@
 //! records in which the availability changes. That loses nothing: between two such records, the
 //! availability stays the same. So the newest state of the stock agrees with the newest copied
 //! record. If no record was copied yet, the newest state agrees with the value at the product's
-//! creation. The same holds for the ratings.
+//! creation. The consumer treats the ratings in the same way: it copies only the records that
+//! change them.
 //!
 //! A new product starts with the availability of its first stock ([`Copied::of_new`]), so an import
 //! needs no second write. A revived product gets the availability of its new stock immediately, and

@@ -109,7 +109,7 @@ entity! {
 }
 
 impl Product {
-    /// Creates a product that is not retired, without a package size or a summary.
+    /// Creates a product that is not retired and has no optional attributes.
     #[must_use]
     pub fn new(id: ProductId, name: String, brand: String, price: Money, category_path: CategoryPath) -> Self {
         Self {
@@ -145,7 +145,7 @@ impl Product {
     }
 }
 
-/// The key of a product in the list of its category. The lists of all categories above it use the
+/// The key of a product in the list of its category. The lists of the category's ancestors use the
 /// same key.
 #[derive(Debug, Clone, Copy)]
 pub struct CategoryIndexKey<'a> {

@@ -138,8 +138,8 @@ pub(crate) fn revived_items(
         .set("options", &product.options)?
         .set("variants", None::<u64>)?
         .set("in_stock", (available > 0).then_some(true))?;
-    // The condition is not on `rev`. The stream's consumer increases `rev` when, after the
-    // retirement, it copies the availability onto the product.
+    // The condition is not on `rev`. After the retirement, the stream's consumer copies the
+    // availability onto the product and so increases `rev`.
     let seen = Condition::Has("retired").and(Condition::version(retired.meta.version));
     let stock = Change::<Stock>::visible(at)
         .or_create(born, at)

@@ -31,8 +31,8 @@ entity! {
             /// Whether orders may take pieces from the stock. It is false while the product is
             /// retired.
             sellable: bool,
-            /// The `born` of the product to which the pieces belong. Absent if the product was
-            /// never revived.
+            /// The `born` of the product to which the pieces belong, or of a parent's first
+            /// variant. Absent if the product was never revived and never had a variant.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             product_born: Option<Born>,
         }

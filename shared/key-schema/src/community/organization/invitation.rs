@@ -133,8 +133,8 @@ impl Entity for Invitation {
 }
 
 entity! {
-    /// The open invitations of a customer: the organizations, and when each invitation expires.
-    /// Without an open invitation, the item does not exist.
+    /// The open invitations of a customer, and those that expired recently: the organizations, and
+    /// when each invitation expires. An item without invitations does not exist.
     Invitations = "Invitations" {
         fixed {
             /// The invited customer.

@@ -18,8 +18,9 @@
 //!   member or by staff removes the last admin, as long as that admin has a profile.
 //! - The item of a team has the number of its members, and only an empty team can be deleted. So no
 //!   member is in a team that does not exist.
-//! - A member has a profile at the moment when the membership is created or changed. The same holds
-//!   for a customer who creates or changes an organization.
+//! - A customer who becomes a member, or whose membership changes, has a profile at that moment.
+//!   The same holds for a customer who creates or changes an organization. Staff who create an
+//!   organization become its first admin and need no profile.
 //!
 //! # Erasure
 //!

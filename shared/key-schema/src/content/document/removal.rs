@@ -192,9 +192,9 @@ fn deleted(head: &Stored<Document>) -> Result<Condition, EncodeError> {
 /// Removes the head of a deleted document, and so frees its id. The role items of its owner and
 /// editors are removed too.
 ///
-/// If the document has the maximum number of editors, one transaction cannot remove all role items.
-/// Then the first transaction removes some role items, and the last transaction removes the other
-/// role items and the head.
+/// One transaction can remove at most 99 role items with the head. If the document has more, the
+/// first transaction removes some role items, and the last transaction removes the other role items
+/// and the head.
 ///
 /// # Errors
 /// [`EncodeError`].

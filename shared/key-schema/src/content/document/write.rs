@@ -35,8 +35,8 @@ pub enum Right<'a> {
 }
 
 impl Right<'_> {
-    /// Adds the conditions on the head. `role` is the role that the head must give a customer who
-    /// is not an admin.
+    /// Adds the conditions on the head. `role` is the role that a customer who is not an admin must
+    /// have in the head.
     pub(super) fn on_head(
         self,
         condition: Condition,

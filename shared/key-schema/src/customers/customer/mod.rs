@@ -39,7 +39,7 @@ pub use requests::*;
 /// The maximum number of addresses of a customer. It keeps the profile far below DynamoDB's limit
 /// of 400 KB.
 pub const MAX_ADDRESSES: usize = 50;
-/// The number of orders in an overview.
+/// The maximum number of orders in an overview.
 pub const OVERVIEW_ORDERS: usize = 20;
 /// The maximum number of questions in an overview.
 pub const OVERVIEW_QUESTIONS: usize = 20;
@@ -160,7 +160,7 @@ entity! {
 }
 
 impl Customer {
-    /// Creates a profile of the lowest tier with a verified address.
+    /// Creates a profile of the lowest tier with a verified email address.
     #[must_use]
     pub const fn new(id: CustomerId, email: Email, username: Username, name: String) -> Self {
         Self {
@@ -300,7 +300,7 @@ fn username_key(folded: &str) -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::of("USERNAME", &[&folded])?, sk: SortKey::new("USERNAME")? })
 }
 
-/// A customer as the tier index shows it. The id is enough to read the profile by key.
+/// A customer as an index returns it. The id is enough to read the profile by key.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct CustomerSummary {
     /// The customer's id.

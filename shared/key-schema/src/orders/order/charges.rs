@@ -23,7 +23,7 @@ pub enum TaxRounding {
 pub struct Charges {
     /// The price of all lines before discounts.
     pub items: i64,
-    /// All discounts.
+    /// All discounts, including the discount of shipping.
     pub discount: i64,
     /// The price of shipping before its discount.
     pub shipping: i64,

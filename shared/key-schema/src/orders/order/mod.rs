@@ -208,7 +208,8 @@ entity! {
             /// The catalogue price of one piece at the sale.
             unit_price: Money,
             /// The price of the line: quantity times unit price, less the discount, plus the tax
-            /// that the price does not include. Or the amount that staff entered as actually paid.
+            /// that the price does not include. Staff may instead enter the amount that was
+            /// actually paid.
             total: Money,
             /// The discount, in minor units.
             #[serde(skip_serializing_if = "is_zero", default)]
@@ -252,7 +253,7 @@ entity! {
             status: OrderStatus,
             /// The instant of the change.
             at: Instant,
-            /// The id of the caller who made the change.
+            /// The id of the caller who made the change, or [`SYSTEM`].
             by: String,
             /// The reason, in the caller's words.
             #[serde(skip_serializing_if = "Option::is_none", default)]

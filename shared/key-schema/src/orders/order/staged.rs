@@ -88,8 +88,8 @@ pub enum Work {
         /// reader whether lines are missing.
         lines: u64,
     },
-    /// The stock of the order is being returned, in the order of the lines. The value is the number
-    /// of lines whose stock has returned.
+    /// The stock of the order is being returned, in line order. The value is the number of lines
+    /// whose stock has returned.
     Returning(u64),
 }
 

@@ -144,8 +144,8 @@ impl Rules {
     /// the whole country.
     #[must_use]
     pub fn at(&self, country: &Country, region: Option<&str>) -> LocalRules<'_> {
-        // A customer chooses the region, and the folding of a long text takes time. So it is folded
-        // only once.
+        // A customer chooses the region, and the folding of a long text takes time. So the function
+        // folds the region only once.
         let region = region.map(fold);
         let zones = || self.zones.iter().map(|zone| &zone.data).filter(|zone| zone.countries.contains(country));
         let named = region.as_deref().and_then(|region| zones().find(|zone| zone.names(region)));
@@ -197,7 +197,7 @@ impl Rules {
 pub struct LocalRules<'a> {
     /// The shipping zone.
     pub zone: Option<&'a ShippingZone>,
-    /// The tax rules. Those of the region come first.
+    /// The tax rules. The rules of the region come first.
     tax_rules: Vec<&'a TaxRule>,
 }
 

@@ -38,7 +38,7 @@ pub struct ShippingMethod {
     /// The rates. One rate without a limit is the price of every parcel. Otherwise all rates have
     /// the same kind of limit.
     pub rates: Vec<ShippingRate>,
-    /// The lowest amount of a basket, after discounts, that is sent free of charge.
+    /// The lowest amount of a basket, after discounts, from which shipping is free.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub free_from: Option<Money>,
 }

@@ -106,7 +106,7 @@ pub struct Conditions {
     /// The lowest tier of the customer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tier: Option<Tier>,
-    /// Whether the customer must not have another order, except cancelled ones.
+    /// Whether the customer must have no other order, except cancelled orders.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub first_order: bool,
     /// The first instant at which the promotion applies.
@@ -167,7 +167,8 @@ impl Promotion {
         from.is_none_or(|from| from <= now) && until.is_none_or(|until| now < until)
     }
 
-    /// Returns the maximum number of uses by one customer. A promotion for the first order has one.
+    /// Returns the maximum number of uses by one customer. A customer can use a promotion for the
+    /// first order once.
     #[must_use]
     pub const fn uses_per_customer(&self) -> Option<u64> {
         if self.conditions.first_order { Some(1) } else { self.limit_per_customer }
@@ -182,8 +183,8 @@ entity! {
             promotion_id: PromotionId,
         }
         mutable by PromotionUsesChanges {
-            /// The maximum number of uses. It is absent if there is no limit, and from the deletion
-            /// of the promotion.
+            /// The maximum number of uses. It is absent if there is no limit, and after the
+            /// deletion of the promotion.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             limit: Option<u64>,
             /// The number of uses. Without a limit, uses are not counted.

@@ -90,8 +90,8 @@ pub fn deposit(
 }
 
 /// Moves money from one wallet to another, and opens the receiver's wallet if it is missing.
-/// `claim` is the idempotency record ([`crate::idempotency::claim`]). A transfer that the payer
-/// sends is `counted` in the payer's quota.
+/// `claim` is the idempotency record ([`crate::idempotency::claim`]). If `counted` is set, the
+/// transfer counts toward the payer's quota.
 ///
 /// # Errors
 /// [`EncodeError`].

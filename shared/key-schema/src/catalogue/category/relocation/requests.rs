@@ -56,8 +56,7 @@ pub fn begin(
         .action(CategoryMoveAction::To, Guarded::put(&node, Condition::NotExists)?))
 }
 
-/// Updates the move within a transaction of the work. The condition is that the item still has the
-/// same move in the same phase.
+/// Updates the move. The condition is that the item still has the same move in the same phase.
 fn step(
     moving: &Stored<CategoryMove>,
     change: impl FnOnce(Change<CategoryMove>) -> Result<Change<CategoryMove>, EncodeError>,

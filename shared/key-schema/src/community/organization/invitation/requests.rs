@@ -28,7 +28,7 @@ pub struct State {
 }
 
 impl State {
-    /// Returns the invitation if it can still be accepted.
+    /// Returns the invitation if it has not expired.
     #[must_use]
     pub fn open(&self, now: Instant) -> Option<&Stored<Invitation>> {
         self.invitation.as_ref().filter(|invitation| !invitation.is_expired(now))
