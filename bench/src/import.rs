@@ -59,10 +59,11 @@ pub struct ImportBenchArgs {
     seed: u64,
 }
 
-/// Imports and compares.
+/// Imports, compares, and checks the table.
 ///
 /// # Errors
-/// [`BenchError`] when the totals differ from those of the files.
+/// [`BenchError`] when the totals differ from those of the files, or when `ops verify` finds a
+/// difference.
 pub async fn run(args: ImportBenchArgs) -> Result<(), BenchError> {
     let mut options = Options::from_environment(std::env::current_exe()?);
     options.port = 0;
@@ -78,7 +79,13 @@ async fn measure(system: &System, folder: &Path, args: ImportBenchArgs) -> Resul
     let started = Instant::now();
     let compared = import(system, &args.products, args.households.as_deref(), &baskets, args.kills, args.seed).await?;
     println!("{:.0} s\n{compared}", started.elapsed().as_secs_f64());
-    if compared.is_equal() { Ok(()) } else { Err(wrong!("the shop's totals differ from those of the files")) }
+    let verified = Shop::of(system).await?.verify().await?;
+    println!("{verified}");
+    match (compared.is_equal(), verified.is_clean() && verified.unsettled == 0) {
+        (true, true) => Ok(()),
+        (false, _) => Err(wrong!("the shop's totals differ from those of the files")),
+        (_, false) => Err(wrong!("the table breaks an invariant")),
+    }
 }
 
 /// The result of a comparison.

@@ -69,8 +69,8 @@ enum Command {
     /// Measure the stream's consumer: records per second and core, CPU and allocations per record,
     /// calls per batch. Compare one search call per batch with one search call per record.
     Stream(consumer::StreamArgs),
-    /// Import baskets into a local system while its functions crash at random, and compare the
-    /// totals with those of the files.
+    /// Import baskets into a local system while the orders function crashes at random. Compare the
+    /// totals with those of the files, and check every invariant of the table.
     Import(import::ImportBenchArgs),
     /// Measure a function from its start to its first response, and warm responses. Compare it with
     /// an empty function and with a function on the usual libraries.

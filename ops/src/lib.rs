@@ -53,6 +53,7 @@ pub const PATTERNS: &[&Pattern] = &[
     &order::BY_STATUS,
     &order::HEAD,
     &order::LINES,
+    &order::addresses::READ,
     &sales::DERIVED,
     &sales::APPLY,
     &place::EDIT,

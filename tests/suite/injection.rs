@@ -64,6 +64,10 @@ struct Field {
     shown: &'static str,
 }
 
+/// Strangers read the name and the note, and a label shows the street. So the shop removes their
+/// invisible characters.
+const CLEANED: [&str; 3] = ["organization", "street", "note of a deposit"];
+
 const FIELDS: [Field; 19] = [
     field("customer's name", |_, n, text| customer(n, "name", text), "/name"),
     field("customer's place", |_, n, text| customer(n, "place", json!({"country": text, "city": text})), "/place/city"),
@@ -196,9 +200,7 @@ fn a_text_with_foreign_syntax_is_stored_and_shown_unchanged_and_can_be_found() {
                 }
                 assert!(answer.is_success(), "{} {text:?}: {} {}", field.name, answer.status, answer.body);
                 let shown = answer.body.pointer(field.shown).and_then(Json::as_str);
-                // Strangers read the name and the note, and a label shows the street. So the shop
-                // removes their invisible characters.
-                let is_cleaned = ["organization", "street", "note of a deposit"].contains(&field.name);
+                let is_cleaned = CLEANED.contains(&field.name);
                 let name = is_cleaned.then(|| visible_name(text).unwrap());
                 assert_eq!(shown, Some(name.as_deref().unwrap_or(text)), "{}: {}", field.name, answer.body);
                 has_plain_headers(&answer);
@@ -212,9 +214,10 @@ fn a_text_with_foreign_syntax_is_stored_and_shown_unchanged_and_can_be_found() {
     assert!(stored > FIELDS.len() * TEXTS.len(), "no field accepts several lines: {stored}");
     let text = format!(
         "{stored} texts that are syntax elsewhere, each in one of {} fields, come back unchanged. Only \
-        the name of an organization and a street lose their invisible characters. {searches} searches for the \
+        {} lose their invisible characters. {searches} searches for the \
         texts find the records with these texts, and no unrelated one.",
         FIELDS.len(),
+        CLEANED.join(", "),
     );
     reliability::section("injection", &text);
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use aws::{Connector, SharedCredentialsProvider};
 use aws_sdk_dynamodb::Client;
@@ -10,6 +11,7 @@ use key_schema::entity::AnyEntity;
 use key_schema::item::FromItem as _;
 use local::System;
 use ops::progress::Progress;
+use ops::verify::{MAX_TOTALS, Verified, VerifyOptions};
 use ops::{Items, Pace};
 use search_index::{SearchClient, SearchConfig};
 use serde_json::Value;
@@ -139,5 +141,23 @@ impl Shop {
     pub async fn drain(&self) -> Result<(), BenchError> {
         let drained = self.http.post(format!("{}/_local/drain?timeout_s=3600", self.base)).send().await?;
         Ok(drained.error_for_status()?.bytes().await.map(drop)?)
+    }
+
+    /// Runs `ops verify` over the table, after the consumers have processed every write.
+    ///
+    /// # Errors
+    /// [`BenchError`] when the table cannot be read.
+    pub async fn verify(&self) -> Result<Verified, BenchError> {
+        self.drain().await?;
+        let options = VerifyOptions {
+            fix: false,
+            entities: Vec::new(),
+            segments: 4,
+            max_read_units: None,
+            limit: 100,
+            settle: Duration::from_secs(5),
+            max_totals: MAX_TOTALS,
+        };
+        ops::verify::verify(&self.items(), &options).await.map_err(|error| wrong!("ops verify: {error}"))
     }
 }

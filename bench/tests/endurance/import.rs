@@ -1,4 +1,4 @@
-//! Imports 1,000 baskets, some of them large. Meanwhile the function that places the orders crashes
+//! Imports 300 baskets, some of them large. Meanwhile the function that places the orders crashes
 //! at random at its crash points. The totals must equal those of the files.
 //!
 //! To import two weeks of the real data:
@@ -9,10 +9,10 @@ use bench::import::import;
 use crate::history::History;
 use crate::support::{start_embedded, stop};
 
-const BASKETS: usize = 1_000;
+const BASKETS: usize = 300;
 /// One basket in thirty has more lines than fit into a transaction, as in the real data. The
 /// largest has 161 lines.
-const LARGE: usize = 33;
+const LARGE: usize = 10;
 const LARGEST: usize = 161;
 const PRODUCTS: usize = 300;
 const SEED: u64 = 31;

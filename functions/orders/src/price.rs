@@ -119,11 +119,12 @@ impl<'a> Price<'a> {
             let is_applied = applied.iter().any(|(applied, _)| applied.promotion.id == promotion.id);
             is_applied || (is_dear && free == Some(&promotion.id))
         };
-        let unused: Vec<_> = promotions
+        let mut unused: Vec<_> = promotions
             .iter()
             .filter(|candidate| !has_effect(&candidate.promotion))
             .filter_map(|candidate| Some((candidate.code?, reason(&candidate.promotion, &applied, free.is_some()))))
             .collect();
+        unused.sort_by_key(|(code, _)| *code);
         if !unused.is_empty() {
             return Err(codes.not_applicable(&unused));
         }

@@ -142,6 +142,8 @@ pub async fn usable(
     }
     let automatic = automatic.into_iter().filter(|promotion| !known.is_used_up(promotion));
     candidates.extend(automatic.map(|promotion| Candidate { promotion: promotion.clone(), code: None }));
+    // With equal priorities, the ids decide, and not the order in which the customer enters codes.
+    candidates.sort_by(|a, b| a.promotion.id.cmp(&b.promotion.id));
     for_customer(services, customer, candidates, codes).await
 }
 

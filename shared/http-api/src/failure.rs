@@ -18,7 +18,9 @@ impl From<EncodeError> for Problem {
     fn from(error: EncodeError) -> Self {
         match error {
             EncodeError::Key(error) => error.into(),
-            EncodeError::TooLarge(_) => Self::new(Code::BodyTooLarge, "The data is too large to store.").because(error),
+            EncodeError::TooLarge(_) | EncodeError::Overflow => {
+                Self::new(Code::BodyTooLarge, "The data is too large to store.").because(error)
+            }
             EncodeError::Value(_) => Self::internal(error),
         }
     }

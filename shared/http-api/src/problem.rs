@@ -190,7 +190,7 @@ impl Problem {
     /// Returns the 429 for a customer who has used up a daily quota.
     #[must_use]
     pub fn quota_exceeded(quota: Quota, now: Instant) -> Self {
-        Self::daily_limit(quota.limit(), quota.name(), now)
+        Self::daily_limit(quota.limit(), &quota.name().replace('_', " "), now)
     }
 
     /// Returns the 429 for a customer who has added `limit` things of a kind on this day.

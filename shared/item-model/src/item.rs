@@ -210,6 +210,9 @@ pub enum EncodeError {
     /// The item is larger than DynamoDB's limit of 400 KB.
     #[error("an item of {0} bytes is larger than DynamoDB's limit of 409600")]
     TooLarge(usize),
+    /// A number does not fit into the type of its attribute.
+    #[error("a number is too large to be stored")]
+    Overflow,
 }
 
 /// DynamoDB's limit of an item's size, attribute names included.

@@ -92,7 +92,7 @@ pub(crate) fn discounts(promotion: &Promotion, lines: &[Line], left: &[i64]) -> 
 }
 
 /// Returns the price of the free pieces of each line. Earlier discounts of a line are spread evenly
-/// over its pieces.
+/// over its pieces, also before the cheapest pieces are found.
 fn free_pieces(buy: u64, get: u64, lines: &[Line], left: &[i64]) -> Result<Vec<i64>, PricingError> {
     let mut reduced: Vec<_> = lines.iter().zip(left).enumerate().filter(|(_, (_, left))| **left > 0).collect();
     let pieces = reduced.iter().map(|(_, (line, _))| line.quantity);
@@ -100,7 +100,7 @@ fn free_pieces(buy: u64, get: u64, lines: &[Line], left: &[i64]) -> Result<Vec<i
     let mut free = pieces.checked_div(buy.saturating_add(get)).unwrap_or_default().saturating_mul(get);
     // Sorts the lines by the price of one piece, without a division.
     let times = |amount: i64, quantity: u64| i128::from(amount) * i128::from(quantity);
-    reduced.sort_by(|(_, (a, _)), (_, (b, _))| times(a.amount, b.quantity).cmp(&times(b.amount, a.quantity)));
+    reduced.sort_by(|(_, (a, of_a)), (_, (b, of_b))| times(**of_a, b.quantity).cmp(&times(**of_b, a.quantity)));
     let mut discounts = vec![0; left.len()];
     for (at, (line, left)) in reduced {
         let of_line = free.min(line.quantity);

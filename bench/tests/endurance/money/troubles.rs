@@ -23,8 +23,8 @@ use crate::support::{assert_equal_to_table, ended_session, start_embedded, stop}
 
 /// The number of random client steps during a trouble. Additional work makes sure that the trouble
 /// strikes.
-const STEPS: usize = 16;
-const FEW_STEPS: usize = 8;
+const STEPS: usize = 8;
+const FEW_STEPS: usize = 4;
 /// Dice values below this are client calls. The others run the janitor or set faults.
 const CALLS: u8 = 92;
 /// Maximum repetitions of the work until the trouble has struck, and maximum attempts of a client's

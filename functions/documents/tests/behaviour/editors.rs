@@ -49,6 +49,7 @@ async fn only_the_owner_and_staff_choose_the_editors() {
 async fn an_editor_can_leave_after_the_end_of_the_membership() {
     let desk = Desk::with_club("c").await;
     desk.enter(CLUB, "ben", Role::Member).await;
+    desk.draw_up("own", "max", Some(CLUB), &json!({ "a": "A1" })).await;
     for editor in ["ben", "max"] {
         desk.expect(200, add_editor("c", editor).customer("mia")).await;
         desk.leave(editor).await;
@@ -58,6 +59,7 @@ async fn an_editor_can_leave_after_the_end_of_the_membership() {
     assert_eq!(desk.refusal(remove_editor("c", "ben").customer("ben")).await, hidden());
     assert_eq!(desk.expect(200, read("c").customer("mia")).await["editors"], json!(["max"]));
     assert_eq!(desk.keys("CUSTOMER#ben").await, [("CUSTOMER#ben".into(), "PROFILE".into())]);
+    assert_eq!(desk.refusal(remove_editor("own", "max").customer("max")).await, hidden());
 }
 
 #[tokio::test]

@@ -103,6 +103,17 @@ async fn a_code_reduces_each_line_and_the_order_keeps_the_discount() {
 }
 
 #[tokio::test]
+async fn the_order_of_the_codes_does_not_change_the_price() {
+    let shop = shop().await;
+    shop.promote(ten()).await;
+    shop.promote(Promotion { reduction: Reduction::Amount(money(500)), ..named("off", Some("OFF")) }).await;
+    for codes in [["TEN", "OFF"], ["OFF", "TEN"]] {
+        let quoted = shop.with_codes(&codes).await.body;
+        assert_eq!(discounts(&quoted), [("off", 500), ("ten", 180)], "{quoted}");
+    }
+}
+
+#[tokio::test]
 async fn promotions_without_a_code_apply_to_the_goods_that_they_name() {
     let shop = shop().await;
     let products = Goods::Products(vec!["tea".parse().unwrap()]);
@@ -290,7 +301,7 @@ async fn a_quote_names_changed_promotions() {
         (refused.code().unwrap().to_owned(), refused.pointers().join(" "))
     };
     let quote = shop.with_codes(&["TEN"]).await.body;
-    assert_eq!(discounts(&quote), [("ten", 230), ("sale", 207)]);
+    assert_eq!(discounts(&quote), [("sale", 230), ("ten", 207)]);
     let more = Promotion { reduction: Reduction::Percentage(2000), ..automatic.data.clone() };
     shop.transact(&promotion::change(&automatic, &more, Instant::now()).unwrap()).await;
     assert_eq!(refused(&quote).await, ("quote_changed".to_owned(), "/discounts".to_owned()));

@@ -348,7 +348,7 @@ fn count_place(
     let amount = place.total.amount;
     let (orders, amount) = match (seen.is_some_and(|seen| !seen.reversed), !place.reversed) {
         (false, true) => (1, amount),
-        (true, false) => (-1, amount.checked_neg().ok_or(EncodeError::TooLarge(usize::MAX))?),
+        (true, false) => (-1, amount.checked_neg().ok_or(EncodeError::Overflow)?),
         (true, true) | (false, false) => return Ok(transaction),
     };
     Ok(transaction.action((), place::count(&place, orders, amount)?))
@@ -360,7 +360,7 @@ fn unchanged(seen: Option<&Meta>) -> Condition {
 }
 
 fn signed(quantity: u64) -> Result<i64, EncodeError> {
-    i64::try_from(quantity).map_err(|_| EncodeError::TooLarge(usize::MAX))
+    i64::try_from(quantity).map_err(|_| EncodeError::Overflow)
 }
 
 /// Lists a product's sales in one calendar year between two instants, both included, newest first.

@@ -50,6 +50,14 @@ fn the_cheapest_pieces_of_all_lines_are_free() {
 }
 
 #[test]
+fn the_cheapest_pieces_are_those_with_the_lowest_price_after_earlier_promotions() {
+    let lines = [line(1, 20_000), line(1, 15_000)];
+    let clearance = Promotion { priority: 1, ..promotion(Reduction::Percentage(7_000), &[0]) };
+    let one_free = promotion(Reduction::BuyGet { buy: 1, get: 1 }, &[0, 1]);
+    assert_eq!(discounts(&untaxed(&lines, &[clearance, one_free])), [20_000, 0]);
+}
+
+#[test]
 fn promotions_with_a_higher_priority_are_applied_first() {
     let half = Promotion { priority: 1, ..promotion(Reduction::Percentage(5000), &[0]) };
     let ten = promotion(Reduction::Amount(10), &[0]);

@@ -169,7 +169,7 @@ pub(crate) fn take(line: &OrderLine, at: Instant) -> Result<Guarded, EncodeError
 }
 
 fn pieces(line: &OrderLine) -> Result<i64, EncodeError> {
-    i64::try_from(line.quantity).map_err(|_| EncodeError::TooLarge(usize::MAX))
+    i64::try_from(line.quantity).map_err(|_| EncodeError::Overflow)
 }
 
 /// Returns the condition that the stock belongs to the incarnation that the line sold

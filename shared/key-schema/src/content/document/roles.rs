@@ -129,7 +129,7 @@ pub fn remove_editor(
     let remove = Transaction::new(&REMOVE_EDITOR)
         .action(DocumentAction::Document, Guarded::update(key(&head.id)?, change, condition))
         .action(DocumentAction::Tie, untied(editor, &head.id, Tie::Editor)?);
-    let leaves = matches!(right, Right::Member(..)) && right.is(editor);
+    let leaves = matches!(right, Right::Member(..)) && right.is(editor) && head.editors.contains(editor);
     if leaves { Ok(remove) } else { right.checked(remove) }
 }
 

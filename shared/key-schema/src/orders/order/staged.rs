@@ -344,14 +344,14 @@ pub fn give_back(
     let Some(unfinished @ Unfinished { since, work: Work::Returning(done) }) = &order.unfinished else {
         return Ok(None);
     };
-    let before = usize::try_from(*done).map_err(|_| EncodeError::TooLarge(usize::MAX))?;
+    let before = usize::try_from(*done).map_err(|_| EncodeError::Overflow)?;
     let next = lines.iter().skip(before).take(GIVEN_BACK_AT_ONCE);
     let after = before + next.len();
     let all = u64::try_from(after).is_ok_and(|after| after >= order.line_count);
     let head = if all {
         Change::<Order>::copied().leave(GSI1).set("unfinished", None::<Unfinished>)?
     } else {
-        let work = Work::Returning(u64::try_from(after).map_err(|_| EncodeError::TooLarge(after))?);
+        let work = Work::Returning(u64::try_from(after).map_err(|_| EncodeError::Overflow)?);
         Change::<Order>::copied()
             .enter(&UnfinishedIndexKey { unfinished: &Unfinished { since: *since, work }, id: &order.id })?
     };

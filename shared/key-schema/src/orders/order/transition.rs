@@ -110,7 +110,7 @@ fn transition(
     let going_back = if to.returns_stock() { lines } else { &[] };
     let (at_once, later) = going_back.split_at(going_back.len().min(RETURNED_AT_ONCE));
     if !later.is_empty() {
-        let done = u64::try_from(at_once.len()).map_err(|_| EncodeError::TooLarge(at_once.len()))?;
+        let done = u64::try_from(at_once.len()).map_err(|_| EncodeError::Overflow)?;
         let unfinished = Unfinished { since: at, work: Work::Returning(done) };
         head = head.enter(&UnfinishedIndexKey { unfinished: &unfinished, id: &order.id })?;
     }
