@@ -32,8 +32,8 @@ pub(super) struct Backends {
 }
 
 impl Backends {
-    /// Starts the backends in a new process of this program. The table has the items to which this
-    /// many records refer.
+    /// Starts the backends in a new process of this program. `records` is the number of records
+    /// that the consumer will take. The table gets the items to which these records refer.
     pub(super) fn start(records: u64) -> Result<Self, BenchError> {
         let mut process = Command::new(std::env::current_exe()?)
             .args(["backends", "--records", &records.to_string()])
@@ -53,7 +53,7 @@ impl Backends {
         &self.urls.search
     }
 
-    /// Returns the environment variables that the stack would set for a consumer.
+    /// Returns the environment variables with which a consumer reaches the backends.
     pub(super) fn environment(&self) -> [(&'static str, &str); 10] {
         [
             ("AWS_REGION", "us-east-1"),

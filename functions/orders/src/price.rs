@@ -65,7 +65,8 @@ impl<'a> Price<'a> {
     ///   invalid.
     /// - 409 `shipping_unavailable` if no method can send the goods to the address, or if the
     ///   wanted method cannot.
-    /// - 409 `promotion_not_applicable` if a code does not reduce the price.
+    /// - 409 `promotion_not_applicable` if a code reduces neither this price nor the price with
+    ///   another offered method.
     pub fn of(sold: &[Sold], currency: Currency, terms: Terms<'a>) -> Result<Self, Problem> {
         let Terms { rules, address, method, rounding, promotions, codes } = terms;
         let is_shipped = sold.iter().any(|sold| sold.product.is_shippable()) && !rules.zones.is_empty();

@@ -32,8 +32,8 @@
 //! So no sink relies on the order of arrival:
 //!
 //! - The search index orders documents by the item's `rev` ([`search`]).
-//! - Derived data is a copy that is also ordered by `rev`, or a sum that one transaction writes
-//!   together with its rows ([`derived`]).
+//! - Derived data is a copy or a total ([`derived`]). Copies are also ordered by `rev`. One
+//!   transaction changes a total together with the sales row that contributes to it.
 //! - The id of an event is a function of its change ([`transitions`], [`mod@bus`]).
 //!
 //! A new sink is one file with an implementation of [`sink::Sink`], and one line in [`sink::open`].

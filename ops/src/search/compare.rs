@@ -211,8 +211,8 @@ impl Comparison<'_> {
         drift.orphaned += count(orphans.len());
         let now = Instant::now().to_string();
         let repairs = orphans.into_iter().map(|orphan| {
-            // The engine refuses a version above `MAX_COUNT`. It accepts `MAX_COUNT` more than
-            // once.
+            // The engine refuses a version above `MAX_COUNT`. A document that already has version
+            // `MAX_COUNT` can be written again with the same version.
             let rev = orphan.stored.rev.saturating_add(1).min(MAX_COUNT);
             Ok((None, BulkOperation::tombstone(self.collection, orphan.document_id, rev, &now)?))
         });

@@ -13,9 +13,9 @@ use crate::error::OpsError;
 use crate::items::{Change, Repair, sets};
 use crate::migrate::{Plan, Seen, Work};
 
-/// The reason why an order keeps its number for now.
+/// The reason why an order keeps its old number of shards for now.
 const PLACING: &str = "the order is being placed";
-/// The reason why an item keeps its number when another run has changed the list.
+/// The reason why an item keeps its old number of shards after another run has changed the list.
 const CHANGED: &str = "another run has changed the list";
 
 /// The work that moves the items of a list to their new shards.
@@ -30,13 +30,13 @@ pub(crate) struct Move {
 }
 
 impl Move {
-    /// Returns whether items move to this number in a list with this layout.
+    /// Returns whether a list with this layout is in the step that moves its items to `to` shards.
     pub(crate) fn is_due(layout: Layout, to: Shards) -> bool {
         !layout.is_stable() && layout.to == to && layout.write == to
     }
 
-    /// Returns whether items move to the number now, according to the layout that was read with
-    /// them.
+    /// Returns whether the list is in that step now. The settings that were read together with the
+    /// item have the list's layout.
     fn is_due_in(&self, seen: &Seen<'_>) -> Result<bool, OpsError> {
         let item = seen.others.get(settings::read(0)?.key());
         let settings = item.map(|item| Stored::<Settings>::from_item(item.clone())).transpose();
@@ -44,7 +44,7 @@ impl Move {
         Ok(settings.is_some_and(|settings| Self::is_due(settings.lists.of(self.list), self.to)))
     }
 
-    /// Returns whether an item of the list has another number than the new one.
+    /// Returns whether an item belongs to the list and has not yet the new number of shards.
     fn is_left(&self, entity: &AnyEntity) -> bool {
         lists::entry(entity).is_some_and(|(list, shards)| list == self.list && shards != self.to)
     }

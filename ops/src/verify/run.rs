@@ -141,7 +141,8 @@ impl Pass<'_> {
         self.relate(read, now).await
     }
 
-    /// Checks that the readers of an item's sharded list read the item's shard.
+    /// Checks that an item's number of shards fits the layout of its list. Otherwise readers of the
+    /// list may miss the item.
     async fn listed(&self, key: &Key, item: &Item, entity: &AnyEntity) -> Result<(), OpsError> {
         let Some((list, shards)) = lists::entry(entity) else { return Ok(()) };
         if self.lists.of(list).has(shards) {
@@ -358,7 +359,8 @@ impl Pass<'_> {
             let next = self.table_tally(part, parts, progress).await?.wrong();
             let (same, changed): (Wrong, Wrong) = next.into_iter().partition(|(name, sum)| agrees(&last, name, sum));
             self.wrong(same).await?;
-            // A total that changed may have become correct, or may have another difference.
+            // The next scan checks the totals whose difference has changed. It leaves out totals
+            // that are already reported or were correct before.
             last = changed.into_iter().filter(|(name, _)| last.contains_key(name)).collect();
         }
         self.result().unsettled += u64::try_from(last.len()).unwrap_or_default();

@@ -55,8 +55,8 @@ async fn import(system: &System, files: &[(&str, &Path)], more: &[&str]) -> Run 
     bodega(import_args(system, files, more)).await
 }
 
-/// Parses the final summary. For each phase, returns the number of processed records and the lines
-/// by reason. The names in a line are sorted.
+/// Parses the final summary. For each phase, returns the number of processed records and the text
+/// of each line, by the reason at the line's start. Sorts the names inside a text.
 fn summary(run: &Run) -> BTreeMap<&str, (u64, BTreeMap<&str, String>)> {
     let mut phases = BTreeMap::new();
     let mut phase = "";

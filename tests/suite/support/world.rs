@@ -77,7 +77,7 @@ impl Good {
 }
 
 impl World {
-    /// Creates the shop. Every list has at least two entries.
+    /// Creates the shop. Every list with pages has at least two entries.
     ///
     /// The customer `bad-ann` owns most of the data. The organization `bad-org` has the members
     /// `bad-ann` and `bad-cat`. Its admin `bad-bob` can manage its documents.

@@ -2,7 +2,7 @@
 //! tables in order.
 //!
 //! The tests use the real clock. On the 31st all visible points are in one month, so a test of two
-//! months ends at once. The crate `table` tests two months at fixed instants.
+//! months returns without a check. The crate `table` tests two months at fixed instants.
 
 use fixture::TestTable;
 use key_schema::instant::Instant;

@@ -56,7 +56,7 @@ async fn cursors_stay_valid_and_pages_show_each_order_once_while_the_shards_chan
     let mut expected: Vec<_> = (0..60).map(|number| (placed(number).placed_at, format!("o{number}"))).collect();
     expected.sort();
     let expected: Vec<_> = expected.into_iter().rev().map(|(_, id)| id).collect();
-    // Each page is read in the next step, with the cursor of the previous page.
+    // Each step reads one page, with the cursor of the previous step's page.
     let (mut seen, mut cursor, mut next) = (Vec::new(), None::<String>, 0);
     let steps = [lists::unchanged(), READERS, WRITERS, WRITERS, WRITERS, Layout::stable(Shards(8))];
     for (step, layout) in steps.into_iter().enumerate() {

@@ -31,8 +31,8 @@ const SKEW: Duration = Duration::from_secs(15 * 60);
 pub(super) struct Presigned(BTreeMap<String, String>);
 
 impl Presigned {
-    /// Removes the signature's parameters from a request's parameters. Returns `None` if the
-    /// request has no such parameters.
+    /// Removes the signature's parameters from a request's parameters. Returns `None`, and removes
+    /// nothing, if the request has no `X-Amz-Algorithm`.
     pub(super) fn take(parameters: &mut BTreeMap<String, String>) -> Option<Self> {
         parameters.contains_key("X-Amz-Algorithm").then(|| {
             let all = parameters.clone();
@@ -99,7 +99,8 @@ fn canonical(request: &Request<Bytes>, query: &BTreeMap<String, String>, signed:
     let query: Vec<String> = pairs.iter().map(|(name, value)| format!("{name}={value}")).collect();
     let mut headers = String::new();
     for name in signed.split(';') {
-        // Every signed header must be present, even a `content-length` that a client usually omits.
+        // Every signed header must be present. So the store refuses an upload without the signed
+        // `content-length`, such as an upload in chunks.
         let values: Vec<&str> =
             request.headers().get_all(name).iter().filter_map(|value| value.to_str().ok()).collect();
         if values.is_empty() {

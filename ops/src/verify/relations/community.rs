@@ -1,4 +1,5 @@
-//! Invitations, the list of each invited customer's invitations, and shards of counters.
+//! Compares each invitation with the invited customer's list of invitations, in both directions.
+//! Compares each shard of a counter with the number of shards in the counter's head.
 
 use key_schema::counter::{self, Counter};
 use key_schema::entity::AnyEntity;

@@ -20,22 +20,23 @@ use crate::quota::{self, CustomerHash, Quota};
 use crate::request::{BatchGet, Guarded, Query, Range, Single, Transaction};
 use crate::text::fold;
 
-/// An action of a change of a promotion.
+/// An action of a transaction that creates, changes or deletes a promotion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromotionAction {
-    /// The promotion.
+    /// Writes or deletes the promotion.
     Promotion,
-    /// The uses, which exist already if a deleted promotion had the id.
+    /// Writes the counts of uses. They exist before a creation if a deleted promotion had the id.
     Uses,
-    /// The code belongs to another promotion.
+    /// Claims or releases the code. DynamoDB refuses it if another promotion has the code.
     Code,
-    /// The head of pricing has changed since it was read.
+    /// Writes the head of pricing. DynamoDB refuses it if the head has changed since it was read.
     Head,
-    /// The idempotency record: an earlier attempt of the request already has a response.
+    /// Writes the idempotency record. DynamoDB refuses it if an earlier attempt has a response.
     Idempotency,
 }
 
-/// Reads the claims on codes, in their order, and then the customer's counts of the day.
+/// Reads the claim on each code, in the order of `codes`. The last key is the item with the
+/// customer's quota counts of the day.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -54,7 +55,8 @@ pub fn count_unknown_codes(customer: &CustomerId, codes: usize, now: Instant) ->
     Ok(Single::new(&UNKNOWN_CODES, quota::count_many(customer, Quota::PromotionCodes, codes, now)?))
 }
 
-/// Reads promotions with a code, and the uses of these and of the promotions in `counted`.
+/// Reads the promotions in `coded`, which have a code. Also reads the uses of the promotions in
+/// `coded` and `counted`, by all customers and by this customer.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -90,7 +92,8 @@ pub fn list() -> Result<Query<Stored<Promotion>>, KeyError> {
     Ok(Query::sharded(&LIST, partitions, Range::under("PROMOTION")))
 }
 
-/// Creates a promotion. `rules` are the rules of pricing, which an automatic promotion needs.
+/// Creates a promotion. For an automatic promotion, the transaction also writes the new number of
+/// rules into the head of pricing. The number comes from `rules`, the present rules of pricing.
 /// `claim` is the idempotency record ([`crate::idempotency::claim`]), if the request has a key.
 ///
 /// # Errors
@@ -113,7 +116,7 @@ pub fn create(
     })
 }
 
-/// Changes the promotion that was read to `wanted`, which has the same id and code.
+/// Gives the promotion `read` the values of `wanted`, which has the same id and code.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -176,7 +179,8 @@ pub struct Use {
 }
 
 /// Counts the uses of an order's promotions, as actions of the transaction that places the order.
-/// DynamoDB refuses an action if its limit is reached, or if staff have changed the limit.
+/// DynamoDB refuses an action if the limit that was read is reached. It also refuses the action if
+/// staff have changed the limit for all customers since then.
 ///
 /// # Errors
 /// [`EncodeError`].
