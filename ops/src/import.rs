@@ -39,7 +39,7 @@ const CONCURRENCY: usize = 32;
 const NAMED: usize = 20;
 
 /// The entities whose items grant rights or queue work.
-pub const RIGHTS: [&str; 13] = [
+pub const RIGHTS: [&str; 12] = [
     "CustomerDocument",
     "Document",
     "DocumentSection",
@@ -48,7 +48,6 @@ pub const RIGHTS: [&str; 13] = [
     "Invitation",
     "Invitations",
     "Member",
-    "Membership",
     "OpenOrders",
     "PickingStations",
     "Session",

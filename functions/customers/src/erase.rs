@@ -40,6 +40,9 @@ pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Respons
     let owner = owner(request)?;
     let version = request.if_match()?;
     let budget = &Budget::begin(&services.table);
+    // Another attempt may finish the erasure after the next read. If the customer then signs up
+    // again, the new items are younger than this instant, and stay.
+    let until = Instant::now();
     let Some(customer) = services.table.get(&customer::read_for_update(owner.customer())?).await? else {
         erase_remaining(services, owner.customer(), budget).await?;
         return Err(no_customer());
@@ -52,8 +55,7 @@ pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Respons
         begun.map_err(|refusal| changed_meanwhile(&refusal))?;
         telemetry::crash_point("customers.erasure.begun");
     }
-    let erase = erasure::erase_belongings(&services.table, owner.customer(), Instant::now(), budget);
-    erase.await.map_err(removal_failed)?;
+    erasure::erase_belongings(&services.table, owner.customer(), until, budget).await.map_err(removal_failed)?;
     telemetry::crash_point("customers.belongings.erased");
     let deleted = services.table.transact(&customer::delete(&customer, Instant::now())?).await?;
     deleted.map_err(|refusals| refused(&refusals))?;
