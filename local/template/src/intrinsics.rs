@@ -27,12 +27,12 @@ impl<'a> Resolver<'a> {
     pub(crate) fn new(document: &'a Node, deployment: &'a Deployment) -> Result<Self, TemplateError> {
         let (mut defaults, mut lists) = (BTreeMap::new(), BTreeSet::new());
         for (name, parameter) in entries(document.child("Parameters")) {
-            if let Some(Value::Scalar { text, .. }) = parameter.child("Type").map(|node| &node.value)
+            if let Some(Value::Scalar { text, .. }) = parameter.child("Type").map(|node| &*node.value)
                 && text == "CommaDelimitedList"
             {
                 lists.insert(name.as_str());
             }
-            let default = match parameter.child("Default").map(|node| &node.value) {
+            let default = match parameter.child("Default").map(|node| &*node.value) {
                 Some(Value::Scalar { text, .. }) => Some(text.clone()),
                 Some(_) => {
                     let message = "a default must be a scalar";
@@ -57,7 +57,7 @@ impl<'a> Resolver<'a> {
         }
         let mut resources = BTreeMap::new();
         for (id, resource) in entries(document.child("Resources")) {
-            if let Some(Value::Scalar { text, .. }) = resource.child("Type").map(|node| &node.value) {
+            if let Some(Value::Scalar { text, .. }) = resource.child("Type").map(|node| &*node.value) {
                 resources.insert(id.as_str(), text.as_str());
             }
         }
@@ -74,7 +74,7 @@ impl<'a> Resolver<'a> {
     /// Evaluates `node` until the result is not an intrinsic function. Returns `None` for
     /// `AWS::NoValue`.
     pub(crate) fn resolve(&self, node: &Node) -> Result<Option<Node>, TemplateError> {
-        let Value::Call(name, argument) = &node.value else {
+        let Value::Call(name, argument) = &*node.value else {
             return Ok(Some(node.clone()));
         };
         let line = node.line;
@@ -92,17 +92,17 @@ impl<'a> Resolver<'a> {
                 // CloudFormation trims each element of the list.
                 let parts = self.reference(scalar(argument)?, line)?;
                 let parts = parts.split(',').map(|part| Node::text(line, part.trim())).collect();
-                return Ok(Some(Node { line, value: Value::List(parts) }));
+                return Ok(Some(Node::new(line, Value::List(parts))));
             }
             "Ref" => self.reference(scalar(argument)?, line)?,
-            "Sub" => match &argument.value {
+            "Sub" => match &*argument.value {
                 Value::List(_) => match list(argument)? {
                     [pattern, variables] => self.substitute(scalar(pattern)?, entries(Some(variables)), line)?,
                     _ => return Err(wrong(line, name, "takes a text and a map of variables")),
                 },
                 _ => self.substitute(scalar(argument)?, &[], line)?,
             },
-            "GetAtt" => match &argument.value {
+            "GetAtt" => match &*argument.value {
                 Value::List(_) => match list(argument)? {
                     [id, attribute] => self.attribute(scalar(id)?, scalar(attribute)?, line)?,
                     _ => return Err(wrong(line, name, "takes a resource and an attribute")),
@@ -141,7 +141,7 @@ impl<'a> Resolver<'a> {
 
     fn holds(&self, node: &Node) -> Result<bool, TemplateError> {
         let line = node.line;
-        let (name, argument) = match &node.value {
+        let (name, argument) = match &*node.value {
             Value::Call(name, argument) => (name.as_str(), argument.as_ref()),
             Value::Map(entries) => match entries.as_slice() {
                 [(key, argument)] if key == "Condition" => ("Condition", argument),
@@ -317,21 +317,21 @@ impl<'a> Resolver<'a> {
 }
 
 fn entries(node: Option<&Node>) -> &[(String, Node)] {
-    match node.map(|node| &node.value) {
+    match node.map(|node| &*node.value) {
         Some(Value::Map(entries)) => entries,
         _ => &[],
     }
 }
 
 fn list(node: &Node) -> Result<&[Node], TemplateError> {
-    match &node.value {
+    match &*node.value {
         Value::List(items) => Ok(items),
         _ => Err(TemplateError::at(node.line, "", format!("must be a list, not {}", node.kind()))),
     }
 }
 
 fn scalar(node: &Node) -> Result<&str, TemplateError> {
-    match &node.value {
+    match &*node.value {
         Value::Scalar { text, .. } => Ok(text),
         _ => Err(TemplateError::at(node.line, "", format!("must be a scalar, not {}", node.kind()))),
     }

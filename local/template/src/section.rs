@@ -33,7 +33,7 @@ impl<'a> Section<'a> {
 
     /// Returns the section under `key`. Returns `None` if it is missing or is `AWS::NoValue`.
     pub(crate) fn get(&self, key: &str) -> Result<Option<Self>, TemplateError> {
-        match &self.node.value {
+        match &*self.node.value {
             Value::Map(_) => match self.node.child(key) {
                 Some(child) => self.below(child, key),
                 None => Ok(None),
@@ -44,7 +44,7 @@ impl<'a> Section<'a> {
 
     /// Returns whether the value under `key` is a literal and not an intrinsic function.
     pub(crate) fn is_literal(&self, key: &str) -> bool {
-        self.node.child(key).is_some_and(|child| matches!(child.value, Value::Scalar { .. }))
+        self.node.child(key).is_some_and(|child| matches!(*child.value, Value::Scalar { .. }))
     }
 
     pub(crate) fn require(&self, key: &str) -> Result<Self, TemplateError> {
@@ -62,7 +62,7 @@ impl<'a> Section<'a> {
     }
 
     pub(crate) fn entries(&self) -> Result<Vec<(String, Self)>, TemplateError> {
-        let Value::Map(entries) = &self.node.value else {
+        let Value::Map(entries) = &*self.node.value else {
             return Err(self.unexpected("a mapping"));
         };
         let mut sections = Vec::with_capacity(entries.len());
@@ -75,7 +75,7 @@ impl<'a> Section<'a> {
     }
 
     pub(crate) fn items(&self) -> Result<Vec<Self>, TemplateError> {
-        let Value::List(items) = &self.node.value else {
+        let Value::List(items) = &*self.node.value else {
             return Err(self.unexpected("a list"));
         };
         let mut sections = Vec::with_capacity(items.len());
@@ -89,14 +89,14 @@ impl<'a> Section<'a> {
 
     /// Returns a list of texts. A single text counts as a list of one, as in an IAM statement.
     pub(crate) fn texts(&self) -> Result<Vec<String>, TemplateError> {
-        match &self.node.value {
+        match &*self.node.value {
             Value::Scalar { .. } => Ok(vec![self.text()?]),
             _ => self.items()?.iter().map(Self::text).collect(),
         }
     }
 
     pub(crate) fn text(&self) -> Result<String, TemplateError> {
-        match &self.node.value {
+        match &*self.node.value {
             Value::Scalar { text, .. } => Ok(text.clone()),
             _ => Err(self.unexpected("a text")),
         }
@@ -105,7 +105,7 @@ impl<'a> Section<'a> {
     /// Evaluates the section's intrinsic functions, and returns it in the JSON form of
     /// [`crate::parse_yaml`].
     pub(crate) fn json(&self) -> Result<Json, TemplateError> {
-        match &self.node.value {
+        match &*self.node.value {
             Value::Map(_) => {
                 let entries = self.entries()?;
                 let json = entries.iter().map(|(key, section)| Ok((key.clone(), section.json()?)));

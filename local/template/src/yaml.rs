@@ -1,6 +1,8 @@
 //! Reads YAML as CloudFormation does. Mappings keep their order, and scalars are text. Intrinsic
 //! functions may have either form, `!Ref X` or `{Ref: X}`. Every node has its line number.
 
+use std::rc::Rc;
+
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
 use serde_json::Value as Json;
 
@@ -18,11 +20,12 @@ pub fn parse(text: &str) -> Result<Json, TemplateError> {
     to_json(&document(text)?)
 }
 
-/// One node of the document, and its first line, counted from 1.
+/// One node of the document, and its first line, counted from 1. A copy shares the value, because
+/// reading a template copies each node many times.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) line: usize,
-    pub(crate) value: Value,
+    pub(crate) value: Rc<Value>,
 }
 
 #[derive(Debug, Clone)]
@@ -41,18 +44,22 @@ pub(crate) enum Value {
 
 impl Node {
     pub(crate) fn text(line: usize, text: impl Into<String>) -> Self {
-        Self { line, value: Value::Scalar { text: text.into(), plain: false } }
+        Self::new(line, Value::Scalar { text: text.into(), plain: false })
+    }
+
+    pub(crate) fn new(line: usize, value: Value) -> Self {
+        Self { line, value: Rc::new(value) }
     }
 
     pub(crate) fn child(&self, key: &str) -> Option<&Self> {
-        match &self.value {
+        match &*self.value {
             Value::Map(entries) => entries.iter().find_map(|(name, node)| (name == key).then_some(node)),
             _ => None,
         }
     }
 
     pub(crate) fn kind(&self) -> &'static str {
-        match &self.value {
+        match &*self.value {
             Value::Scalar { text, plain: true } if is_null(text) => "nothing",
             Value::Scalar { .. } => "a scalar",
             Value::List(_) => "a list",
@@ -105,7 +112,7 @@ impl<'a> Reader<'a> {
         match event {
             Event::Scalar(text, style, _, tag) => {
                 let value = Value::Scalar { text: text.into_owned(), plain: style == ScalarStyle::Plain };
-                Ok(tagged(Node { line, value }, tag.as_deref()))
+                Ok(tagged(Node::new(line, value), tag.as_deref()))
             }
             Event::SequenceStart(_, tag) => {
                 let mut items = Vec::new();
@@ -116,7 +123,7 @@ impl<'a> Reader<'a> {
                     }
                 }
                 let value = Value::List(items);
-                Ok(tagged(Node { line, value }, tag.as_deref()))
+                Ok(tagged(Node::new(line, value), tag.as_deref()))
             }
             Event::MappingStart(_, tag) => {
                 let node = self.mapping(line, depth)?;
@@ -142,7 +149,7 @@ impl<'a> Reader<'a> {
             let (event, span) = self.next()?;
             entries.push((key, self.node(event, &span, depth + 1)?));
         }
-        Ok(Node { line, value: Value::Map(entries) })
+        Ok(Node::new(line, Value::Map(entries)))
     }
 }
 
@@ -150,7 +157,7 @@ impl<'a> Reader<'a> {
 fn tagged(node: Node, tag: Option<&Tag>) -> Node {
     match tag {
         Some(tag) if !tag.is_yaml_core_schema() => {
-            Node { line: node.line, value: Value::Call(tag.suffix.clone(), Box::new(node)) }
+            Node::new(node.line, Value::Call(tag.suffix.clone(), Box::new(node)))
         }
         _ => node,
     }
@@ -158,21 +165,12 @@ fn tagged(node: Node, tag: Option<&Tag>) -> Node {
 
 /// Converts `{Ref: X}` and `{Fn::Sub: X}` into the same calls as the short form.
 fn long_form(node: Node) -> Node {
-    let Node { line, value } = node;
-    let value = match value {
-        Value::Map(mut entries) if entries.len() == 1 => {
-            let name = entries.first().and_then(|(key, _)| {
-                let name = key.strip_prefix("Fn::");
-                name.or((key == "Ref").then_some("Ref")).map(str::to_owned)
-            });
-            match (name, entries.pop()) {
-                (Some(name), Some((_, argument))) => Value::Call(name, Box::new(argument)),
-                (_, entry) => Value::Map(entry.into_iter().collect()),
-            }
-        }
-        value => value,
-    };
-    Node { line, value }
+    let Value::Map(entries) = &*node.value else { return node };
+    let [(key, argument)] = entries.as_slice() else { return node };
+    match key.strip_prefix("Fn::").or((key == "Ref").then_some("Ref")) {
+        Some(name) => Node::new(node.line, Value::Call(name.to_owned(), Box::new(argument.clone()))),
+        None => node,
+    }
 }
 
 /// Returns a plain scalar as a number if it is an `i64` (also `+1`) or a JSON number. Returns
@@ -183,7 +181,7 @@ fn number(text: &str) -> Option<Json> {
 }
 
 pub(crate) fn to_json(node: &Node) -> Result<Json, TemplateError> {
-    Ok(match &node.value {
+    Ok(match &*node.value {
         Value::Scalar { text, plain: true } if is_null(text) => Json::Null,
         Value::Scalar { text, plain: true } if text == "true" => Json::Bool(true),
         Value::Scalar { text, plain: true } if text == "false" => Json::Bool(false),
