@@ -4,16 +4,14 @@ use http_api::{Problem, Request, Response, Services};
 use key_schema::customer;
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
-use key_schema::session;
+use key_schema::item::Stored;
+use key_schema::session::{self, Session};
 use table::Budget;
 use workflows::erasure;
 use workflows::removal::RemovalError;
 
 use crate::owner;
 use crate::profile::{changed_meanwhile, no_customer, refused};
-
-/// The number of sessions per page.
-const PAGE: usize = 100;
 
 /// DELETE /v1/customers/{id}: erases a customer.
 ///
@@ -74,31 +72,10 @@ async fn erase_remaining(services: &Services, customer: &CustomerId, budget: &Bu
         return Ok(());
     }
     erasure::erase_belongings(&services.table, customer, until, budget).await.map_err(removal_failed)?;
-    end_sessions(services, customer, until, budget).await
-}
-
-/// Ends all sessions, even expired sessions that DynamoDB has not removed yet. Otherwise their
-/// removal would archive them.
-async fn end_sessions(
-    services: &Services,
-    customer: &CustomerId,
-    until: Instant,
-    budget: &Budget<'_>,
-) -> Result<(), Problem> {
-    let mut after = None;
-    loop {
-        // The loop never reads a page again, because the index may still show ended sessions.
-        let page = services.table.query(&session::of_customer(customer)?.limit(PAGE).after(after)).await?;
-        let ids = || page.items.iter().filter(|session| session.created_at < until).map(|session| &session.id);
-        let sessions = services.table.batch_get(&session::read_all(ids())?).await?;
-        budget.write(&session::revoke_all(sessions.iter().flatten(), Instant::now())?).await?;
-        budget.write(&session::end_all(ids())?).await?;
-        services.sign_ins.ended(sessions.iter().flatten().flat_map(|session| session::sign_ins(session)));
-        after = page.next;
-        if after.is_none() {
-            return Ok(());
-        }
-    }
+    let ended = |sessions: &[Stored<Session>]| {
+        services.sign_ins.ended(sessions.iter().flat_map(|session| session::sign_ins(session)));
+    };
+    erasure::end_sessions(&services.table, customer, until, budget, ended).await.map_err(removal_failed)
 }
 
 fn removal_failed(error: RemovalError) -> Problem {

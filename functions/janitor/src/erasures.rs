@@ -8,20 +8,20 @@
 use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _};
+use key_schema::archive;
 use key_schema::erasure::{self, Pending};
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::item::EncodeError;
 use key_schema::key::KeyError;
-use key_schema::{archive, session};
 use storage::objects::ObjectError;
 use table::{Budget, TableError};
 use tokio::time::{self, timeout_at};
-use workflows::erasure::erase_belongings;
+use workflows::erasure::{end_sessions, erase_belongings};
 use workflows::removal::RemovalError;
 
 use crate::removals::overdue_before;
-use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round};
+use crate::round::{AT_ONCE, Janitor, ListError, Round};
 use crate::turns;
 
 /// The least time that one erasure gets. A shorter time could end before the first object is
@@ -107,10 +107,11 @@ impl Janitor {
         // An error in one step does not stop the others. The erasure's note stays until all steps
         // succeed. The request may have left belongings: the index did not show them, or the
         // request stopped right after it deleted the profile.
-        let ended = self.end_sessions(customer, until, budget).await;
+        let ended = end_sessions(&self.table, customer, until, budget, |_| {}).await;
         let emptied = self.empty_archive(customer).await;
         let erased = erase_belongings(&self.table, customer, until, budget).await;
-        ended.and(emptied).and(erased.map_err(ErasureError::from))?;
+        emptied?;
+        ended.and(erased)?;
         telemetry::crash_point("janitor.archive.emptied");
         // A refusal means that another janitor has finished the erasure, or that there is a second
         // erasure of the same customer. A later round handles the second erasure.
@@ -123,34 +124,6 @@ impl Janitor {
             self.empty(&collection).await?;
         }
         Ok(())
-    }
-
-    /// Ends sessions that began before `until`. The erasure's request may have left thousands of
-    /// sessions, because it stops after 5 seconds.
-    async fn end_sessions(
-        &self,
-        customer: &CustomerId,
-        until: Instant,
-        budget: &Budget<'_>,
-    ) -> Result<(), ErasureError> {
-        let mut after = None;
-        loop {
-            let page = self.table.query(&session::of_customer(customer)?.limit(PAGE).after(after)).await?;
-            let earlier: Vec<_> = page.items.iter().filter(|session| session.created_at < until).collect();
-            if !earlier.is_empty() {
-                let ids = || earlier.iter().map(|session| &session.id);
-                let sessions = self.table.batch_get(&session::read_all(ids())?).await?;
-                for writes in
-                    [session::revoke_all(sessions.iter().flatten(), Instant::now())?, session::end_all(ids())?]
-                {
-                    budget.write(&writes).await?;
-                }
-            }
-            after = page.next;
-            if after.is_none() {
-                return Ok(());
-            }
-        }
     }
 
     /// Deletes every object whose name has this prefix.

@@ -141,6 +141,8 @@ async fn items_that_give_rights_are_imported_only_on_request() {
     let imported = ops::import::import(&items(&other), &export, &ImportOptions::default()).await.unwrap();
     assert!(imported.is_complete() && imported.imported.keys().all(|name| !RIGHTS.contains(&name.as_str())));
     let counts = export.counts();
+    // A product in a further category. It grants no right.
+    assert_eq!(imported.imported["Membership"], counts["Membership"]);
     let with_rights = counts.iter().filter(|(name, _)| RIGHTS.contains(&name.as_str()));
     let left_out: u64 = with_rights.map(|(_, count)| count).sum();
     assert!(imported.left_out == left_out && left_out > 5, "{imported}");

@@ -267,6 +267,7 @@ async fn a_customer_can_guess_codes_only_up_to_the_daily_quota() {
         let refused = shop.with_codes(&[code]).await;
         assert_eq!((refused.status, refused.code()), (429, Some("quota_exceeded")), "{code}: {}", refused.body);
         assert!(refused.header("retry-after").is_some());
+        assert!(refused.body["detail"].as_str().unwrap().contains("50 promotion codes a day"), "{}", refused.body);
     }
     assert_eq!(shop.with_codes(&[]).await.status, 200, "a quote without a code");
     let staffs = Call::new("POST /v1/customers/{id}/cart/quote").path("id", "ann").staff("sam");

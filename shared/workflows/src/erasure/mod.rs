@@ -16,11 +16,16 @@ mod questions;
 use key_schema::customer::CustomerAction;
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
+use key_schema::item::Stored;
 use key_schema::pattern::Pattern;
-use key_schema::{cart, customer, document, follow, graph, like, order, organization, question, session};
+use key_schema::session::{self, Session};
+use key_schema::{cart, customer, document, follow, graph, like, order, organization, question};
 use table::{Budget, Table, TableError};
 
 use crate::removal::RemovalError;
+
+/// The number of sessions per page.
+const PAGE: usize = 100;
 
 /// The access patterns with which an erasure continues. The pattern that begins it is not among
 /// them.
@@ -112,6 +117,36 @@ impl Belonging {
             Self::Invitations => memberships::erase_invitations(table, customer, until, budget).await,
             Self::Memberships => memberships::erase(table, customer, until, budget).await,
             Self::Documents => documents::erase(table, customer, until, budget).await,
+        }
+    }
+}
+
+/// Ends the sessions that began before `until`, even expired sessions that DynamoDB has not removed
+/// yet. Otherwise their removal would archive them. Passes the sessions of each page to `ended`.
+///
+/// # Errors
+/// [`TableError::OverBudget`] when there are more sessions than one request ends.
+pub async fn end_sessions(
+    table: &Table,
+    customer: &CustomerId,
+    until: Instant,
+    budget: &Budget<'_>,
+    ended: impl Fn(&[Stored<Session>]),
+) -> Result<(), RemovalError> {
+    let mut after = None;
+    loop {
+        // The loop reads no page again, because the index may still show ended sessions.
+        let page = table.query(&session::of_customer(customer)?.limit(PAGE).after(after)).await?;
+        let ids = || page.items.iter().filter(|session| session.created_at < until).map(|session| &session.id);
+        if ids().next().is_some() {
+            let sessions: Vec<_> = table.batch_get(&session::read_all(ids())?).await?.into_iter().flatten().collect();
+            budget.write(&session::revoke_all(&sessions, Instant::now())?).await?;
+            budget.write(&session::end_all(ids())?).await?;
+            ended(&sessions);
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok(());
         }
     }
 }
