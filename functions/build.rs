@@ -1,8 +1,8 @@
-//! The build script of all functions. It links their programs at a fixed address.
+//! The build script of all Lambda functions. It links their programs at a fixed address.
 
 use std::env;
 
-/// Links a function at a fixed address. Otherwise the loader relocates some 19,000 addresses at
+/// Links a program at a fixed address. Otherwise the loader relocates some 19,000 addresses at
 /// every cold start. That would cost 5% of the instructions before the first response, and would
 /// enlarge the program. The kernel still randomizes stack, heap and libraries.
 fn main() {

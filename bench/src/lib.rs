@@ -1,4 +1,4 @@
-//! Measurements of Bodega. Each measurement prints a table, and writes JSON if an option names a
+//! Measurements of Bodega. Most measurements print a table, and write JSON if an option names a
 //! file. A measurement never fails because the machine is slow.
 //!
 //! ```sh

@@ -74,8 +74,9 @@ struct Cost {
 }
 
 impl Cost {
-    /// Treats costs that differ by half a read unit as equal. The numbers in the ids differ between
-    /// the stages, and so can the size of a page. A page of about 4 KB may need half a unit more.
+    /// Treats costs as equal if only their read units differ, by at most half a unit. The numbers
+    /// in the ids differ between the stages, and so can the size of a page. A page of about 4 KB
+    /// may need half a unit more.
     fn is_as(self, other: Self) -> bool {
         const HALF: f64 = 0.5;
         self.requests == other.requests

@@ -159,7 +159,7 @@ async fn bus(shop: &Shop, history: &History, compared: &mut Compared) -> Result<
         .add("events without a change in the table", taken.into_keys().filter(|id| !history.events.contains(id)));
     compared.differences.add("event ids with several contents", other);
     let places = |ids: &Vec<String>| ids.iter().filter_map(|id| place.get(id).copied()).collect::<Vec<_>>();
-    // The events of one change have no order.
+    // The events of one change may arrive in any order.
     let in_order = |changes: &[Vec<String>]| {
         let ends = changes.iter().filter_map(|ids| Some((*places(ids).iter().min()?, *places(ids).iter().max()?)));
         ends.flat_map(|(first, last)| [first, last]).is_sorted()

@@ -1,4 +1,4 @@
-//! Readers of the request bodies that describe a product.
+//! Readers of the request bodies that describe a product or the move of a category.
 
 use http_api::fields::{MAX_AMOUNT, array, boolean, integer, map, money, parsed, text};
 use http_api::{Change as Field, Invalid, Object};

@@ -1,5 +1,5 @@
-//! Keeps the category tree complete: a product's category and its ancestors exist before the
-//! product.
+//! Keeps the category tree complete: the category of every product exists, and so do all ancestors
+//! of the category.
 
 use std::collections::BTreeSet;
 

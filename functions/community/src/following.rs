@@ -77,7 +77,7 @@ pub async fn followers(services: &Services, request: &Request<'_>) -> Result<Res
     list.answer(|follower| FollowView::of_follower(follower, &customer))
 }
 
-/// Returns the edge of the path, which the caller may add and remove.
+/// Returns the edge that the URL path names. The caller may add and remove this edge.
 fn own_edge(request: &Request<'_>) -> Result<(CustomerId, CustomerId), Problem> {
     request.signed_in()?;
     let customer: CustomerId = request.path("id")?;

@@ -1,8 +1,8 @@
 //! Verifies the email address of a profile.
 //!
-//! The stream publishes a request for a code as an event, and the notifier mails the code. No item
-//! stores the code ([`key_schema::code`]). The function counts each try before it compares the
-//! code, so concurrent requests share the limit of tries.
+//! The stream's consumer publishes a request for a code as an event, and the notifier mails the
+//! code. No item stores the code ([`key_schema::code`]). The function counts each try before it
+//! compares the code, so concurrent requests share the limit of tries.
 
 use http_api::fields::text;
 use http_api::{Code, Owner, Problem, Request, Response, Services, SignedIn, read_fields};

@@ -107,8 +107,8 @@ fn table(services: &Services, month: Month) -> Table {
     services.metrics.table(&services.table, month.table(services.table.name()))
 }
 
-/// Writes the points of one request, which belong to one month. Returns the keys of points that may
-/// not have been written.
+/// Writes points of one month in one request to the table. Returns the keys of points that may not
+/// have been written.
 async fn write(
     services: &Services,
     month: Month,

@@ -46,8 +46,9 @@ enum ErasureError {
 }
 
 impl Janitor {
-    /// Finishes the erasures that deleted the profile at `before` or earlier. Stops at `stop`. If
-    /// an erasure stays incomplete, a later round continues with the objects that still exist.
+    /// Finishes the erasures that deleted the profile at `before` or earlier. Uses at most half of
+    /// the time until `stop`. If an erasure stays incomplete, a later round continues with the
+    /// objects that still exist.
     pub(crate) async fn erase(
         &self,
         now: Instant,

@@ -17,7 +17,8 @@ use crate::turns;
 const MOST: usize = 1000;
 
 impl Janitor {
-    /// Cancels the pending orders that have lapsed at `now`. Stops at `stop`.
+    /// Cancels the pending orders that have lapsed at `now`. Uses at most half of the time until
+    /// `stop`.
     pub(crate) async fn lapse(&self, now: Instant, stop: time::Instant, round: &mut Round) -> Result<(), ListError> {
         // Lapsed orders take at most half of the remaining time, and the later work gets the rest.
         let started = time::Instant::now();

@@ -3,18 +3,20 @@
 //! and deletes unreferenced objects.
 //!
 //! Placing an order of many lines, and returning its stock, take several transactions
-//! ([`key_schema::order::staged`]). Between two of them the function may crash, lose the connection
-//! to the table or run out of time. A sparse index lists the unfinished orders, and the janitor
-//! reads it every minute. If an order was not placed, the janitor returns its stock and removes its
-//! lines and claims. If an order was cancelled or returned, the janitor returns the remaining
-//! stock. After a failure, or when time runs out, the janitor continues in the next minute.
+//! ([`key_schema::order::staged`]). Between two of them the function `Orders` may crash, lose the
+//! connection to the table or run out of time. A sparse index lists the unfinished orders, and the
+//! janitor reads it every minute. If an order was not placed, the janitor returns its stock and
+//! removes its lines and claims. If an order was cancelled or returned, the janitor returns the
+//! remaining stock. After a failure, or when time runs out, the janitor continues in the next
+//! minute.
 //!
 //! A second sparse index lists the pending orders by the instant at which they lapse. The janitor
 //! cancels the orders that are due ([`key_schema::order::open`]).
 //!
 //! An erasure of a customer, a deletion of a document and the removal of a draft can need more
 //! writes than one request may make. Two further sparse indexes list these removals. The janitor
-//! finishes the removals that no client repeats ([`workflows::removal`], [`workflows::erasure`]).
+//! finishes the removals that no client has retried ([`workflows::removal`],
+//! [`workflows::erasure`]).
 //!
 //! The janitor also deletes an erased customer's items in the archive, as soon as no consumer can
 //! still be archiving them ([`key_schema::erasure`]).
@@ -101,7 +103,7 @@ pub const PATTERNS: &[&Pattern] = &with_patterns::<{ OTHERS.len() + workflows::e
 const MARGIN: Duration = Duration::from_secs(2);
 
 /// The function's event: an operator's input, or EventBridge's scheduled event, which does not have
-/// this field.
+/// the field `grace_seconds`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Event {
     /// The grace of this invocation, in seconds, instead of the environment's. 0 means no grace.

@@ -1,5 +1,5 @@
-//! Removals that no client repeats: erasures of customers, deletions of documents, and the texts of
-//! discarded drafts.
+//! Continues unfinished removals that no client has retried: erasures of customers, deletions of
+//! documents, and removals of the texts of discarded drafts.
 //!
 //! A request removes only as much as its [`Budget`] allows. A repeated request continues the
 //! removal. After the grace, the janitor continues it. A round gives each removal a share of its
@@ -37,7 +37,8 @@ enum Unfinished {
 }
 
 impl Janitor {
-    /// Continues the erasures and deletions that began at `before` or earlier. Stops at `stop`.
+    /// Continues the removals that began at `before` or earlier. Uses at most half of the time
+    /// until `stop`.
     pub(crate) async fn remove(
         &self,
         now: Instant,

@@ -20,8 +20,8 @@ use workflows::staging::{self, StagingError, Undone};
 
 use crate::{Grace, Moved, turns};
 
-/// The number of orders that are handled concurrently. It is low, because the orders change the
-/// same stocks as customers' requests, which take precedence.
+/// The number of orders or objects that are handled concurrently. It is low, because the orders
+/// change the same stocks as customers' requests, which take precedence.
 pub(crate) const AT_ONCE: usize = 4;
 /// The number of entries on a page of a list.
 pub(crate) const PAGE: usize = 100;

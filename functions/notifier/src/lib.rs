@@ -36,8 +36,8 @@
 //! - **Between SES's acceptance and the record there is a window in which a crash repeats a
 //!   message.** In these milliseconds the function may crash, or SES's response may be lost. The
 //!   next attempt cannot know that the message was accepted, and sends a second mail. A second mail
-//!   is better than none. A failure to write the record does not repeat the message, because the
-//!   invocation still succeeds and Lambda does not retry it.
+//!   is better than none. After a failure to write the record the invocation still succeeds, so
+//!   Lambda does not retry it. Only a second delivery of the event could then repeat the message.
 //!
 //! Two attempts never send at once, because an attempt stops before its lease ends ([`notifier`]).
 //!

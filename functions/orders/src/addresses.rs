@@ -52,7 +52,7 @@ fn address(value: Value<'_>) -> Result<Given, Invalid> {
 }
 
 impl GivenAddresses {
-    /// Returns addresses that need no profile.
+    /// Creates a [`GivenAddresses`] from complete addresses. They need no read of the profile.
     pub fn whole(shipping: Option<PostalAddress>, billing: Option<PostalAddress>) -> Self {
         let whole = |address: Option<PostalAddress>| address.map(|address| Given::Whole(Box::new(address)));
         Self { shipping: whole(shipping), billing: whole(billing) }

@@ -49,7 +49,7 @@ pub struct Wanted {
     pub customer_id: CustomerId,
     /// The JSON Pointer to the list of lines, in the request's body or in the cart.
     pub list: &'static str,
-    /// The lines, in order.
+    /// The lines, in the sequence of their numbers in the order.
     pub lines: Vec<WantedLine>,
     /// The client's reference for the order.
     pub reference: Option<OrderReference>,

@@ -160,7 +160,7 @@ impl<'a> Price<'a> {
         }
     }
 
-    /// Returns the uses of the promotions, in the order of [`Charges::promotions`].
+    /// Returns the uses of the promotions, in the sequence of [`Charges::promotions`].
     pub fn uses(&self) -> Vec<Use> {
         self.applied.iter().map(|(candidate, _)| candidate.usage()).collect()
     }

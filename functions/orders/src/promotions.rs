@@ -147,7 +147,7 @@ pub async fn usable(
     for_customer(services, customer, candidates, codes).await
 }
 
-/// Returns the promotion of each code, in the order of the codes. Two spellings of a code count
+/// Returns the promotion of each code, in the sequence of the codes. Two spellings of a code count
 /// once.
 async fn find(
     services: &Services,

@@ -5,11 +5,11 @@
 //!
 //! # Why each removal is recorded once
 //!
-//! The names of the archive object and the audit entry contain a hash of the item's key and the
-//! record's sequence number. Both are written only if they do not exist. The object's content is a
-//! function of the record. So another delivery of a record writes nothing twice, and completes the
-//! work after a crash. The object is written before the entry, so no entry names an object that was
-//! never written.
+//! The names of the archive object and the audit entry contain the record's sequence number and a
+//! hash of the item's key. The sink writes the object and the entry only if they do not exist. The
+//! object's content depends only on the record. So another delivery of a record writes nothing
+//! twice, and completes the work after a crash. The object is written before the entry, so no entry
+//! names an object that was never written.
 //!
 //! # Owners
 //!

@@ -2,12 +2,12 @@
 //!
 //! # Why no event is lost, and few are published twice
 //!
-//! The events of a record are a function of the record ([`crate::transitions`]). A record is
-//! settled as done only after the bus has accepted all its events. After a crash Lambda delivers
-//! the record again, and its events have the same ids. The bus does not deduplicate events. So the
-//! sink *marks* each accepted event in the table ([`key_schema::mark`]) and does not send a marked
-//! event again. This also holds if a batch is delivered again because of another record, or a
-//! record is replayed a month later.
+//! The events of a record depend only on the record ([`crate::transitions`]). A record is settled
+//! as done only after the bus has accepted all its events. After a crash Lambda delivers the record
+//! again, and its events have the same ids. The bus does not deduplicate events. So the sink
+//! *marks* each accepted event in the table ([`key_schema::mark`]) and does not send a marked event
+//! again. This also holds if a batch is delivered again because of another record, or a record is
+//! replayed a month later.
 //!
 //! A crash between the bus's response and the marks repeats one wave of events (see "Order").
 //! Subscribers recognise repeated events by their ids. If the sink wrote the mark before the
@@ -24,12 +24,13 @@
 //! # Order
 //!
 //! The events of one item are sent in order. The sink sends an event only after the bus has
-//! accepted the events of the item's previous record. Events of different items have no order, and
-//! neither do the events of one record. So the sink sends a batch in *waves*, in as few requests as
-//! possible. The first wave has the events of each item's first record, and the second wave has
-//! those of the second. If the bus cannot accept an event now, the item's later records stay
-//! unsettled. If the bus will never accept an event, its record is quarantined and the item's later
-//! records continue. Records are never merged, because two changes are two events.
+//! accepted the events of the item's previous record. Events of different items are in no
+//! particular order, and neither are the events of one record. So the sink sends a batch in
+//! *waves*, in as few requests as possible. The first wave has the events of each item's first
+//! record, and the second wave has those of the second. If the bus cannot accept an event now, the
+//! item's later records stay unsettled. If the bus will never accept an event, its record is
+//! quarantined and the item's later records continue. Records are never merged, because two changes
+//! are two events.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;

@@ -34,7 +34,7 @@
 //! - The search index orders documents by the item's `rev` ([`search`]).
 //! - Derived data is a copy or a total ([`derived`]). Copies are also ordered by `rev`. One
 //!   transaction changes a total together with the sales row that contributes to it.
-//! - The id of an event is a function of its change ([`transitions`], [`mod@bus`]).
+//! - The id of an event depends only on its change ([`transitions`], [`mod@bus`]).
 //!
 //! A new sink is one file with an implementation of [`sink::Sink`], and one line in [`sink::open`].
 

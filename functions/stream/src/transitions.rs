@@ -34,7 +34,7 @@ pub struct Rules {
 pub struct UnreadableOldImage;
 
 impl Rules {
-    /// Returns the events of a change, in order, with at most one of each kind.
+    /// Returns the events of a change in a fixed sequence, with at most one of each kind.
     ///
     /// # Errors
     /// [`UnreadableOldImage`] if an event depends on an old image that cannot be read.

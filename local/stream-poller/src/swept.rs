@@ -23,8 +23,8 @@ impl Swept {
         items.push(item);
     }
 
-    /// Adds DynamoDB as the caller if the record tells of the removal of a remembered item. The old
-    /// image must equal that item, because a later item can have the same key.
+    /// Adds DynamoDB as the caller if the record describes the removal of a remembered item. The
+    /// old image must equal that item, because a later item can have the same key.
     pub(crate) fn identify(&self, record: &mut Value) {
         if record.get("eventName").is_none_or(|name| name != "REMOVE") || record.get("userIdentity").is_some() {
             return;

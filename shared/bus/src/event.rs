@@ -23,8 +23,8 @@ pub struct Event {
     pub data: Data,
 }
 
-/// The reason why a detail is not a known event. The messages never quote the event, but the source
-/// errors may.
+/// The reason why a detail is not a known event. The messages quote only the type and the version
+/// of the event, but the source errors may quote its other fields.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// The detail is not JSON, or has no envelope.

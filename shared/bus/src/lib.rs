@@ -9,13 +9,12 @@
 //!  "correlation_id": "JKJaXmPLvHcESHA=", "data": {"…": "…"}}
 //! ```
 //!
-//! The form of each kind and version is a JSON Schema (draft 2020-12) in
-//! `schemas/<kind>.v<version>.json`. Within a version, fields may be added, but no field may
-//! change or disappear. A new version of a kind has a detail-type of its own, such as
-//! `OrderPlaced.v2`, and is published beside the earlier version. Subscribers ignore unknown
-//! fields and refuse unknown versions ([`DecodeError::UnknownVersion`]). Events contain no personal
-//! data except ids and the country of a delivery, because an erasure does not reach the archives of
-//! a bus.
+//! The form of each kind and version is a JSON Schema (draft 2020-12) in the folder `schemas`, such
+//! as `order-placed.v1.json`. Within a version, fields may be added, but no field may change or
+//! disappear. A new version of a kind has a detail-type of its own, such as `OrderPlaced.v2`, and
+//! is published beside the earlier version. Subscribers ignore unknown fields and refuse unknown
+//! versions ([`DecodeError::UnknownVersion`]). Events contain no personal data except ids and the
+//! country of a delivery, because an erasure does not reach the archives of a bus.
 //!
 //! # Why ids are derived
 //!

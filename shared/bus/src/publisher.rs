@@ -150,8 +150,9 @@ impl EventBus {
         self
     }
 
-    /// Publishes events in no particular order. A caller that needs an order awaits the outcome of
-    /// the first event before it publishes the second. The outcomes are in the order of the events.
+    /// Publishes events concurrently, in no fixed sequence. A caller that needs a sequence awaits
+    /// the outcome of one event before it publishes the next. The result has one outcome for each
+    /// event, in the sequence of `events`.
     pub async fn publish(&self, events: &[Event]) -> Vec<Outcome> {
         let unanswered = Outcome::Retryable { reason: "no answer".to_owned() };
         let mut outcomes = vec![unanswered; events.len()];

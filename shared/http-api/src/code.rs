@@ -171,7 +171,8 @@ codes! {
     IfMatchMissing = "if_match_missing", PRECONDITION_REQUIRED, "If-Match missing";
     /// The function failed. The log has the cause under the request id.
     Internal = "internal", INTERNAL_SERVER_ERROR, "Internal error";
-    /// The table is at its capacity limit. The client may retry after Retry-After.
+    /// The table is at its capacity limit, or other requests keep changing the same items, or the
+    /// work needs several requests. The client may retry after Retry-After.
     Throttled = "throttled", SERVICE_UNAVAILABLE, "Throttled";
     /// This deployment has no search engine. A retry does not help.
     SearchDisabled = "search_disabled", SERVICE_UNAVAILABLE, "Search disabled";

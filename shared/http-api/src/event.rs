@@ -107,8 +107,8 @@ fn decode_query<'a>(raw: &str) -> Option<Pairs<'a>> {
         .collect()
 }
 
-/// Reads the body. The gateway encodes a body as base64 if it does not treat the body's media type
-/// as text. Newline-delimited JSON is such a type.
+/// Reads the body. The gateway encodes a body as base64 unless it treats the body's media type as
+/// text. For example, it encodes newline-delimited JSON.
 fn body(text: Cow<'_, str>, encoded: bool) -> Body<'_> {
     let bytes = if encoded { text.len() / 4 * 3 } else { text.len() };
     if bytes > MAX_BODY_BYTES + 3 {

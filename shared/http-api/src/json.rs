@@ -100,8 +100,8 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Reads the document's array `array` of objects. Returns the original text of `member` in each
-/// object. Callers use this function for numbers that must keep every digit.
+/// Reads the document's member `array`, which is an array of objects. Returns the original text of
+/// `member` in each object. Callers use this function for numbers that must keep every digit.
 ///
 /// The result has `None` for an element without that member. The result is unspecified for a
 /// document that [`Value::parse`] refuses.

@@ -96,8 +96,8 @@ pub use lambda_runtime::Error;
 /// The part of an invocation's time that is reserved for the response to a timeout.
 const DEADLINE_MARGIN: Duration = Duration::from_millis(300);
 
-/// Serves the function's events one after the other, until the environment ends. Prints one log
-/// line, which contains the metrics, for each event.
+/// Serves the function's events one after the other, until the environment ends. Prints a log line
+/// with the metrics for each event, and a second line for a throttled request.
 ///
 /// # Errors
 /// When the Lambda Runtime API cannot be reached or breaks its protocol.

@@ -1,5 +1,5 @@
-//! One log line for each request. It has the values that operators need first, and the metrics of
-//! the route.
+//! The log line of a request. It has the values that operators need first, and the metrics of the
+//! route. A second line counts a throttled request.
 
 use std::time::Duration;
 
@@ -69,9 +69,9 @@ pub(crate) fn line(
     }
 }
 
-/// Builds the line that counts a request which the table throttled. One customer can cause such
-/// requests, by conflicts on the customer's own items. So the alarm of failed requests subtracts
-/// them.
+/// Builds the line that counts a request with the code [`Code::Throttled`]. One customer can cause
+/// such requests, by conflicts on the customer's own items. So the alarm of failed requests
+/// subtracts them.
 pub(crate) fn throttled(served: &Served) -> Option<Line> {
     let line = || Line::default().dimension("Stage", telemetry::stage()).metric("Throttled", Unit::Count, 1.0);
     (served.code == Some(Code::Throttled)).then(line)

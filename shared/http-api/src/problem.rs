@@ -90,7 +90,7 @@ impl Problem {
         )
     }
 
-    /// Creates a 503 `throttled` with Retry-After: the table is at its capacity limit.
+    /// Creates a 503 `throttled` with Retry-After, for one of the reasons of [`Code::Throttled`].
     #[must_use]
     pub fn throttled(cause: impl Into<Cause>) -> Self {
         Self::new(Code::Throttled, "There are too many requests at the moment. Try again shortly.").because(cause)

@@ -23,8 +23,8 @@ use crate::response::{Reply, Response};
 use crate::trail::StaffWrite;
 use crate::url;
 
-/// The time limit of a request that a test serves without a gateway. The limit is far from the few
-/// seconds of a request, because a busy machine must not fail a test.
+/// The time limit of a request that a test serves without a gateway. The limit is much longer than
+/// the few seconds that a request takes, because a busy machine must not fail a test.
 const TEST_TIME: Duration = Duration::from_secs(10 * 60);
 
 /// The route key of a request that came without a gateway.

@@ -116,7 +116,7 @@ impl Services {
         random()
     }
 
-    /// Returns the birth mark for an item that is created at `at`.
+    /// Generates the `born` id for an item that is created at `at`.
     ///
     /// # Errors
     /// As [`Services::random`].

@@ -53,8 +53,8 @@ impl<E: Entity> Change<E> {
         Self { steps, entity: PhantomData }
     }
 
-    /// Creates a change of copied or counted values. It updates only `rev`, so an editor's If-Match
-    /// still matches.
+    /// Creates a change of copied or counted values. It updates `rev` but not `version`, which
+    /// If-Match compares. So an editor's If-Match still matches.
     #[must_use]
     pub fn copied() -> Self {
         Self { steps: vec![Step::Add("rev", 1)], entity: PhantomData }
@@ -84,7 +84,7 @@ impl<E: Entity> Change<E> {
     }
 
     /// Returns the steps of the update expression. The last set or removal of an attribute replaces
-    /// the earlier steps for that attribute.
+    /// the earlier sets and removals of that attribute.
     #[must_use]
     pub fn into_steps(self) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::with_capacity(self.steps.len());

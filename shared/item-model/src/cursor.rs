@@ -150,8 +150,8 @@ impl Cursors {
     /// Seals the sort key at which a page ended.
     ///
     /// # Errors
-    /// [`CursorKeyError::Seal`] when this crate did not make the sort key, or when the cursor would
-    /// be longer than [`MAX_CURSOR_BYTES`].
+    /// [`CursorKeyError::Seal`] when the sort key is not valid key text or contains NUL, or when
+    /// the cursor would be longer than [`MAX_CURSOR_BYTES`].
     pub fn seal(&self, scope: &Scope<'_>, sort_key: &str, now: Instant) -> Result<String, CursorKeyError> {
         let parts = encoding::split(sort_key).ok_or(CursorKeyError::Seal)?;
         if parts.iter().any(|part| part.contains('\0')) {

@@ -347,8 +347,8 @@ pub fn index_entry_size(item: &Item, index: Index) -> Option<usize> {
     Some(keys.iter().chain(["PK", "SK"].iter()).chain(index.projected()).map(|name| of(name)).sum())
 }
 
-/// Declares that a struct is read from an index entry of an entity. An index entry has fewer
-/// attributes than the whole item.
+/// Declares that a struct is read from the items of an entity. The struct needs only some of the
+/// attributes, such as the attributes that an index carries.
 #[macro_export]
 macro_rules! view {
     ($view:ident of $entity:ident) => {

@@ -2,8 +2,8 @@
 //!
 //! Only a schema crate can make a request ([`crate::request`]), and each request names its
 //! [`Pattern`]. So every request belongs to a pattern in the registry of that crate, and documents
-//! that are generated from the registry are complete. Functions declare the patterns that each of
-//! their routes uses.
+//! that are generated from the registry are complete. Lambda functions declare the patterns that
+//! each of their routes uses.
 
 use crate::key::Index;
 

@@ -1,8 +1,8 @@
-//! The request that opens the connection to the table when a function starts.
+//! The request that opens the connection to the table when a Lambda function starts.
 //!
 //! The first request to the table takes longer, because it opens the connection. Without this
-//! module, a client's request would wait for the connection. So before its first event, a function
-//! that serves clients reads a key that no entity uses.
+//! module, a client's request would wait for the connection. So before its first event, a Lambda
+//! function that serves clients reads a key that no entity uses.
 
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;

@@ -1,4 +1,4 @@
-//! The schema of Bodega's DynamoDB table, and every request that functions send to it.
+//! The schema of Bodega's DynamoDB table, and every request that Lambda functions send to it.
 //!
 //! One table serves the whole shop. This crate declares, on top of [`item_model`]:
 //!
@@ -10,8 +10,9 @@
 //! - the pure rules that derive copies and totals.
 //!
 //! The crate re-exports the types of `item_model`, but not the constructors of requests
-//! ([`item_model::prelude`]). So a function can only send requests that this crate builds. Only the
-//! operators' commands build other requests: they scan the table and read any item by its key.
+//! ([`item_model::prelude`]). So a Lambda function can only send requests that this crate builds.
+//! Only the operators' commands build other requests: they scan the table and read any item by its
+//! key.
 
 mod catalogue;
 mod community;

@@ -1,5 +1,5 @@
-//! The registry of all access patterns. Tests generate the docs, the data model and the cost
-//! snapshot from it.
+//! The registry of all access patterns. Tests generate the list of patterns in the docs and the
+//! cost snapshot from it.
 
 use crate::pattern::Pattern;
 

@@ -60,8 +60,8 @@ const fn is_unprintable(c: char) -> bool {
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E000}'..='\u{F8FF}' | '\u{F0000}'..)
 }
 
-/// Returns a name from a request without its invisible characters. The name is for other readers
-/// and is not unique.
+/// Returns a name from a request without its invisible characters. Other users see the name, and it
+/// need not be unique.
 ///
 /// # Errors
 /// [`NameError::Unprintable`], or [`NameError::Blank`] if no other character than white space
@@ -93,7 +93,8 @@ fn claim_form(text: &str) -> String {
 /// The maximum length of a name in a mail, in characters.
 pub const MAX_MAILED_NAME: usize = 60;
 
-/// Returns a customer's name in a form that is safe in a mail, or `None` if no character remains.
+/// Returns a customer's name in a form that is safe in a mail, or `None` if no letter or digit
+/// remains.
 ///
 /// A customer could choose a name that misleads the reader of the shop's mail. So the result is one
 /// line of at most [`MAX_MAILED_NAME`] characters. It has no control characters, and no characters
@@ -148,7 +149,7 @@ pub enum NameError {
     /// control character, or more than 254 bytes.
     #[error("must be an email address of at most 254 bytes")]
     Email,
-    /// The text breaks the rule of ids, which user names share.
+    /// The user name breaks the rule of names (`check`).
     #[error(transparent)]
     Id(#[from] id::IdError),
     /// The text has only white space or similar characters.
@@ -233,7 +234,7 @@ macro_rules! folded {
             }
         }
 
-        /// Reads the name of a request, and removes its invisible characters.
+        /// Reads a name from a request, and removes its invisible characters.
         impl FromStr for $name {
             type Err = NameError;
 
@@ -254,8 +255,8 @@ macro_rules! folded {
 }
 
 folded! {
-    /// An email address. It keeps the text that the customer wrote. Uniqueness and lookup use
-    /// [`fold`].
+    /// An email address. It keeps the text as the customer wrote it, without invisible characters.
+    /// Uniqueness and lookup use [`fold`].
     Email
     /// A public user name, compared like an email address.
     Username

@@ -13,8 +13,8 @@ use crate::PricingError;
 pub fn part(amount: i64, numerator: u64, denominator: u64) -> Result<i64, PricingError> {
     let amount = u128::try_from(amount).map_err(|_| PricingError::Negative)?;
     let (numerator, denominator) = (u128::from(numerator), u128::from(denominator));
-    // The largest result is 2 · (2^63 − 1) · (2^64 − 1) + 2^64 − 1. This is below 2^128, so no
-    // operation overflows.
+    // The largest possible `doubled` is 2 · (2^63 − 1) · (2^64 − 1) + 2^64 − 1. This is below
+    // 2^128, so no operation overflows.
     let doubled = 2 * amount * numerator + denominator;
     let rounded = doubled.checked_div(2 * denominator).ok_or(PricingError::Overflow)?;
     i64::try_from(rounded).map_err(|_| PricingError::Overflow)

@@ -92,7 +92,7 @@ pub(crate) fn discounts(promotion: &Promotion, lines: &[Line], left: &[i64]) -> 
 }
 
 /// Returns the price of the free pieces of each line. Earlier discounts of a line are spread evenly
-/// over its pieces, also before the cheapest pieces are found.
+/// over its pieces. The cheapest pieces are those with the lowest price after these discounts.
 fn free_pieces(buy: u64, get: u64, lines: &[Line], left: &[i64]) -> Result<Vec<i64>, PricingError> {
     let mut reduced: Vec<_> = lines.iter().zip(left).enumerate().filter(|(_, (_, left))| **left > 0).collect();
     let pieces = reduced.iter().map(|(_, (line, _))| line.quantity);

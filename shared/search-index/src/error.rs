@@ -21,7 +21,8 @@ pub enum SearchError {
     /// The engine refused the call. It would also refuse a retry.
     #[error("the search engine refused the call with status {status}: {kind}")]
     Rejected {
-        /// The HTTP status, 4xx or 501.
+        /// The HTTP status. It is neither a success nor one of 429, 502, 503 and 504, after which a
+        /// retry may succeed.
         status: u16,
         /// The engine's name for the error, such as `parsing_exception`.
         kind: String,

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::query::{SearchAfter, SearchText, is_deleted, match_all_if_empty, set_after};
 
-/// The maximum number of hits in a page of groups and before it.
+/// The maximum number of hits from the start of a result to the end of a page of groups.
 pub const MAX_WINDOW: u32 = 10_000;
 
 /// The name of the aggregation that counts the groups.

@@ -12,7 +12,7 @@ use crate::query::SearchAfter;
 /// A page of hits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchPage<D> {
-    /// The hits, in the order of the query.
+    /// The hits, in the query's sort order.
     pub hits: Vec<Hit<D>>,
     /// The number of hits of the query, on all pages. It is exact, except for a grouped search with
     /// more than about 40,000 groups.
@@ -43,7 +43,7 @@ pub struct Hit<D> {
     pub score: Option<f64>,
     /// The text of each field that matches. It is HTML with the matching words in `<em>`.
     pub highlights: BTreeMap<String, String>,
-    /// The hit's position in the order.
+    /// The hit's position in the sort order.
     pub sort: SearchAfter,
 }
 

@@ -1,8 +1,9 @@
 //! One HTTP call to the engine.
 //!
-//! Every call of this client is idempotent: reads have no effect, and writes carry an external
-//! version. All transient failures are therefore retried until the call's deadline, for every
-//! HTTP method.
+//! Every call of this client may be repeated. Reads have no effect. A write of a document carries
+//! an external version, and the deletion of a tombstone has a condition. A repeated change of
+//! indices or aliases is harmless, or the engine refuses it. All transient failures are therefore
+//! retried until the attempts or the time run out, for every HTTP method.
 
 use aws::{CallError, Failure, Response, Service};
 use bytes::Bytes;

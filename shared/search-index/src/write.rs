@@ -73,8 +73,8 @@ impl SearchClient {
     /// Operations with transient failures are sent again while the limits allow. If the engine
     /// refuses a whole call because of one operation, that operation is [`BulkOutcome::Rejected`],
     /// and the others are written without it. An error means that the engine refuses every bulk
-    /// call. Even then some operations may have been applied. The caller may send all of them
-    /// again.
+    /// call, or that its response cannot be read. Even then some operations may have been applied.
+    /// The caller may send all of them again.
     pub async fn bulk(&self, operations: &[BulkOperation]) -> Result<Vec<BulkOutcome>, SearchError> {
         let deadline = self.transport.deadline();
         let targets = match self.targets(operations, deadline).await {

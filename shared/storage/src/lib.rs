@@ -1,5 +1,5 @@
 //! Objects in S3: [`media`], which clients upload and read by signed URLs, and [`objects`], which
-//! functions write once and never change.
+//! Lambda functions write once and never change.
 
 pub mod media;
 pub mod objects;

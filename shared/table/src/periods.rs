@@ -3,9 +3,10 @@
 //! The table of a period is created before the period begins, or never. So all items of a period
 //! are in one table. This is the table of the period, or the main table if the period has none.
 //!
-//! If DynamoDB refuses a request because a table is missing, the function repeats the request with
-//! the main table. It remembers the missing table for [`MISSING_FOR`]. This time must be shorter
-//! than the time between the creation of a table and the start of its period.
+//! If DynamoDB refuses a request because a table is missing, [`Periods::attempt`] repeats the
+//! request with the main table. The [`Periods`] of an execution environment remember the missing
+//! table for [`MISSING_FOR`]. This time must be shorter than the time between the creation of a
+//! table and the start of its period.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,7 +18,7 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use crate::Table;
 use crate::error::{TableError, classify};
 
-/// How long a function remembers that a table is missing.
+/// How long an execution environment remembers that a table is missing.
 pub const MISSING_FOR: Duration = Duration::from_secs(5 * 60);
 
 /// The maximum number of missing tables that one request may find.

@@ -125,7 +125,7 @@ impl Table {
     }
 
     /// Reads a page of a list that consists of several queries, such as one for each day. Each
-    /// query comes with the table that holds its items. The function skips the queries that earlier
+    /// query comes with the table that holds its items. This method skips the queries that earlier
     /// pages have read to their end.
     ///
     /// Usually the first query with remaining items fills a page. If not, the next two queries run

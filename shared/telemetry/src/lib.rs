@@ -1,8 +1,9 @@
 //! Logs and metrics for CloudWatch, on a function's standard output: one JSON object on each line.
 //!
 //! There are two kinds of lines. Log events go through `tracing` and the formatter that [`init`]
-//! installs. Measurements are one [`emf::Line`] for each request. CloudWatch extracts the metrics
-//! from that line without a call from the function, and keeps the line as a log entry.
+//! installs. Measurements are [`emf::Line`]s, such as the line of each request. CloudWatch extracts
+//! the metrics from such a line without a call from the function, and keeps the line as a log
+//! entry.
 //!
 //! Neither kind may contain bodies, tokens, query values or personal data.
 

@@ -46,8 +46,8 @@ impl Books {
         report.same(|| format!("the totals of {id}"), parts, wanted);
     }
 
-    /// Checks that every order that was not cancelled has one counted use of its coupon, and that
-    /// the uses do not exceed the limits.
+    /// Checks that each order with the coupon has one counted use, unless it was cancelled. The
+    /// uses must not exceed the limits.
     pub fn coupons(&self, report: &mut Report) {
         let used = |order: &&Order| order.promotions().iter().any(|promotion| promotion.id.as_str() == COUPON);
         let kept = self.orders.values().map(|order| &order.data).filter(used);

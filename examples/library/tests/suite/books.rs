@@ -7,7 +7,7 @@ use library::book::{BOOK_SHARDS, BookSummary};
 
 use crate::{TestLibrary, now};
 
-/// Reads the whole list, page by page. `between` runs after each page.
+/// Reads the whole list, page by page. `between` runs after each page except the last.
 async fn pages(library: &TestLibrary, limit: usize, mut between: impl AsyncFnMut(&BookSummary)) -> Vec<BookSummary> {
     let (mut books, mut cursor) = (Vec::new(), None);
     loop {

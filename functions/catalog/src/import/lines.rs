@@ -84,7 +84,7 @@ impl Lines {
     /// Returns the wanted products, each once.
     ///
     /// # Errors
-    /// Returns the error of `born`, which generates the birth marks.
+    /// Returns the error of `born`, which generates each product's birth mark ([`Born`]).
     pub fn wanted(&self, born: impl Fn() -> Result<Born, Problem>, at: Instant) -> Result<Vec<Wanted>, Problem> {
         let wanted = |First { line, product, stock, keeps_price }: &First| {
             let product = Stored::new(product.clone(), born()?, at);

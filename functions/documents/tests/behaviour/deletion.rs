@@ -80,8 +80,8 @@ async fn one_request_stops_after_a_few_thousand_write_units_and_a_repetition_rem
 }
 
 /// Staff can choose the id of a deleted document while another attempt of the deletion still runs.
-/// They can also begin to delete the next document. Then only the birth marks tell the documents
-/// apart.
+/// They can also begin to delete the next document. Then only the birth marks (`born`) tell the
+/// documents apart.
 #[tokio::test]
 async fn a_slow_attempt_of_a_deletion_removes_nothing_of_the_next_document_with_the_id() {
     let desk = Desk::open().await;

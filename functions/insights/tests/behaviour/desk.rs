@@ -63,7 +63,8 @@ impl Desk {
         Self(Harness::start(insights::routes(), TestTable::services).await)
     }
 
-    /// Opens a function on the same main table, with a further table for each month of metrics.
+    /// Opens a function on the same main table. It uses a separate table for each month of metrics,
+    /// if that table exists.
     pub fn monthly(&self) -> Self {
         let services = |test: &TestTable| Services { metrics: Periods::new(true), ..test.services() };
         Self(Harness::over(&self.test, insights::routes(), services))

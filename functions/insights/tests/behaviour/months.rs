@@ -80,7 +80,7 @@ async fn points_from_before_the_switch_stay_visible_and_a_cursor_continues_over_
     put(&before, &points[..3]).await;
     let from = list("m").query("from", &turn.plus_seconds(-1).to_string()).query("limit", "2");
     let page = before.done(from.clone()).await.body;
-    // This is the switch: the present month and all later months have their own tables.
+    // The switch: from now on the present month has its own table.
     before.add_table(&names(&before)[1]).await;
     let desk = before.monthly();
     put(&desk, &points[3..]).await;

@@ -188,8 +188,8 @@ async fn an_erasure_that_the_archive_refuses_is_kept_and_finished_later() {
     assert_eq!((archived(&shop).len(), noted(&shop).await), (0, 0));
 }
 
-/// The archive has more than one page of objects, and requests to it fail now and then. Each round
-/// makes progress, and in the end all objects are deleted.
+/// The archive has more than one page of objects, and requests to it fail now and then. No round
+/// adds objects, and in the end all objects are deleted.
 #[tokio::test]
 async fn an_erasure_of_more_than_one_round_continues_where_it_stopped() {
     let shop = Shop::open(1).await;

@@ -1,5 +1,5 @@
-//! Tests of interrupted erasures of customers, deletions of documents and discards of drafts, which
-//! no client repeats.
+//! Tests of interrupted erasures of customers, deletions of documents and discards of drafts. No
+//! client has retried them.
 
 use std::time::Duration;
 
@@ -185,9 +185,9 @@ async fn add_belongings(shop: &Shop, document: &str, followed: &str) {
     shop.put(&seed::stored(seed::cart("ann", &[("p1", 1)], 3_600))).await;
 }
 
-/// The janitor has read the old profile, or the list that contains her erasure, when ann returns.
-/// She then follows a different customer than before, because a follow of the same customer may be
-/// lost (`docs/design/erasure.md`).
+/// When ann returns, the janitor has already read her old profile, or the list that contains her
+/// erasure. She then follows a different customer than before, because a follow of the same
+/// customer may be lost (`docs/design/erasure.md`).
 #[tokio::test]
 async fn a_customer_who_returns_loses_nothing_to_a_janitor_that_still_works() {
     for waits in (0..).step_by(7) {

@@ -94,7 +94,7 @@ impl Shop {
         self.delete(product::stock(product_id).unwrap().key()).await;
     }
 
-    /// Plans an order with this many lines. Line n orders product n.
+    /// Plans an order with this many lines. Line n is for product n.
     pub fn plan(&self, number: u8, lines: usize) -> Plan {
         let id = OrderId::generate(begun(), [number; 10]);
         let scope = Scope { caller: "ann".to_owned(), key: format!("key-{number}") };

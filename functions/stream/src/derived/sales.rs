@@ -2,7 +2,7 @@
 //!
 //! # Why the rows converge
 //!
-//! The rows of an order are a function of its head and its lines ([`key_schema::sales::derive`]).
+//! The rows of an order depend only on its head and its lines ([`key_schema::sales::derive`]).
 //! Lines never change. The consumer does not take the head from the record, but reads it with
 //! strong consistency. So a record that arrives twice, late or out of order derives the order's
 //! *current* state.

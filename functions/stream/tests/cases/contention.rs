@@ -1,5 +1,5 @@
 //! Tests of contended counters, on a table that reports transaction conflicts like DynamoDB. The
-//! embedded table never reports them.
+//! embedded table by itself never reports them.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};

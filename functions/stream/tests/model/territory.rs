@@ -1,9 +1,10 @@
-//! Territories: the items that each actor touches. They let the search skip most orders of moves.
+//! Territories: the items that each actor touches. They let the search skip most sequences of
+//! moves.
 //!
-//! Two moves *commute* if they touch no common item. In both orders they lead to the same state,
-//! and neither prevents the other. So one order of commuting moves is enough. A history lists the
-//! items that the deliveries of the shards and the shop *share*. Every other document, mark, row
-//! and object belongs to one actor alone. This gives four rules:
+//! Two moves *commute* if they touch no common item. In either sequence they lead to the same
+//! state, and neither prevents the other. So one sequence of commuting moves is enough. A history
+//! lists the items that the deliveries of the shards and the shop *share*. Every other document,
+//! mark, row and object belongs to one actor alone. This gives four rules:
 //!
 //! - If a call touches no shared data, it succeeds, fails or crashes before any other actor moves.
 //!   A move in between would have the same effect after the call. All deliveries share one limit of

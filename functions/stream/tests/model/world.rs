@@ -139,7 +139,7 @@ impl World {
 
 /// Attributes that differ between runs and have no effect: write times and generated ids.
 const INCIDENTAL: [&str; 6] = ["at", "born", "created_at", "updated_at", "expires_at", "ttl"];
-/// The entities that the shop writes. The consumer writes all others.
+/// The entities that the shop writes. The consumer writes the other entities that change.
 const SOURCES: [&str; 7] = ["Order", "OrderLine", "Product", "Session", "Stock", "ReviewStats", "Membership"];
 
 /// Returns the shard of an entity's items, or `None` if the stream's filter drops their records.

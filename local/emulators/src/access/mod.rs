@@ -1,9 +1,9 @@
 //! Enforces each function's IAM statements at every endpoint.
 //!
 //! The session token of a function's credentials (`x-amz-security-token`) is the function's name.
-//! So every call names the calling function. An endpoint with an [`Access`] checks the permission
-//! first, as AWS does, and then injects faults. It does not check calls of unknown functions.
-//! Each grant counts the calls that needed it, so that a test can find unused grants.
+//! So every signed call names the calling function. An endpoint with an [`Access`] checks the
+//! permission first, as AWS does, and then injects faults. It does not check calls of unknown
+//! functions. Each grant counts the calls that needed it, so that a test can find unused grants.
 //!
 //! Only a function's own policies are evaluated. A call needs an allowing statement, and a denying
 //! statement takes precedence. There are no resource policies, boundaries or conditions.

@@ -25,8 +25,8 @@ const KEPT: usize = 200_000;
 const MAX_ENTRIES: usize = 10;
 const MAX_BYTES: usize = 256 * 1024;
 
-/// A function that stores an event for the subscribers, before the publisher gets a success
-/// response. If the function fails, the event is rejected.
+/// A callback that stores an event for the subscribers, before the publisher gets a success
+/// response. If the callback fails, the event is rejected.
 pub type Accept = Box<dyn Fn(&Published) -> io::Result<()> + Send + Sync>;
 
 /// An in-process event bus that responds as EventBridge does. Dropping the value ends the server.

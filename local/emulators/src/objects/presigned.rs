@@ -1,10 +1,10 @@
 //! Verifies requests that have a signature in their query. Clients send such requests to a URL that
 //! a function has created.
 //!
-//! All other requests come from functions, so the store does not verify their signatures. It
-//! verifies a request with a signature in its query as S3 does. It checks the date, the expiry, and
-//! the Signature Version 4 over method, path, query and signed headers. In this emulator the secret
-//! access key equals the access key id.
+//! A signature in the headers comes from a function, so the store does not verify it. The store
+//! verifies a signature in the query as S3 does. It checks the date, the expiry, and the Signature
+//! Version 4 over method, path, query and signed headers. In this emulator the secret access key
+//! equals the access key id.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};

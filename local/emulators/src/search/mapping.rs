@@ -33,7 +33,7 @@ pub(super) struct Field {
     /// The property of the document that contains the values.
     pub property: String,
     pub kind: Kind,
-    /// The index of the values. `None` if they are only stored.
+    /// The tantivy field that indexes the values. `None` if the mapping has `index: false`.
     pub handle: Option<Handle>,
 }
 

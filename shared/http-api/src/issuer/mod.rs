@@ -65,7 +65,7 @@ pub enum IssuerError {
 
 impl Issuer {
     /// How long cached keys are used before they are fetched again. So a revoked key is refused
-    /// after this time.
+    /// after this time, if the issuer is reachable.
     pub const MAX_AGE: Duration = Duration::from_secs(60 * 60);
     /// How long cached keys are used while the issuer is unreachable. API Gateway caches keys for
     /// the same time.

@@ -11,8 +11,8 @@
 //! The condition of a new edge is that the follower's profile exists. After an erasure a token that
 //! is still valid can therefore create no edge.
 //!
-//! The function reads the followed customer before the transaction. It refuses the follow if that
-//! customer does not exist or is being erased. If the transaction repeated this check, all new
+//! The Lambda function reads the followed customer before the transaction. It refuses the follow if
+//! that customer does not exist or is being erased. If the transaction repeated this check, all new
 //! followers of a famous customer would conflict on one profile. The transaction does not repeat
 //! it, so a request that read the profile just before the erasure can leave an edge. Such an edge
 //! shows only an id.

@@ -19,10 +19,10 @@
 //! the same item, so no item is ever below 0.
 //!
 //! For the same reason the transaction does not check the product: all likes of a product would
-//! conflict on that check. The function reads the product before the transaction. So a request may
-//! like a product that is just being retired. A like just before the retirement would have the same
-//! result, because likes outlive the retirement. The transaction does check the customer's profile.
-//! So after an erasure a token that is still valid can create no like.
+//! conflict on that check. The Lambda function reads the product before the transaction. So a
+//! request may like a product that is just being retired. A like just before the retirement would
+//! have the same result, because likes outlive the retirement. The transaction does check the
+//! customer's profile. So after an erasure a token that is still valid can create no like.
 //!
 //! # Where the counters are
 //!

@@ -1,10 +1,10 @@
 //! Objects in the media bucket: pictures, and texts that are too large for an item.
 //!
 //! A client uploads an object to `pending/`, with a URL that is valid only for this object. The
-//! bucket deletes the object after a day. To use an upload, a function copies it to a name under
-//! `kept/`. Clients cannot upload to `kept/`, and no lifecycle rule deletes from it. Then an item
-//! references the object: the list of a product's pictures ([`crate::picture`]) or the product's
-//! content ([`crate::product::ProductContent`]).
+//! bucket deletes the object after a day. To use an upload, a Lambda function copies it to a name
+//! under `kept/`. Clients cannot upload to `kept/`, and no lifecycle rule deletes from it. Then an
+//! item references the object: the list of a product's pictures ([`crate::picture`]) or the
+//! product's content ([`crate::product::ProductContent`]).
 //!
 //! # How the janitor deletes every unreferenced object and no referenced object
 //!

@@ -1,9 +1,9 @@
 //! The codes that verify an email address.
 //!
 //! A code is stored nowhere. It is derived with HMAC-SHA-256 from a key, the customer, the address
-//! and a random nonce. The table holds the nonce. The function that checks a code and the function
-//! that mails it derive the same code. So neither the table, its stream, the bus, an archive nor a
-//! log contains a code.
+//! and a random nonce. The table holds the nonce. The Lambda function that checks a code and the
+//! Lambda function that mails it derive the same code. So neither the table, its stream, the bus,
+//! an archive nor a log contains a code.
 //!
 //! The keys of codes are derived from the keys of cursors ([`crate::cursor`]), so both rotate
 //! together. A label in the derivation makes them different keys.

@@ -1,6 +1,6 @@
 //! Daily quotas: how many requests of a kind one customer may make on one UTC day.
 //!
-//! Requests of some kinds add one item each, and without a quota nothing limits the number of these
+//! Most of these requests add one item each, and without a quota nothing limits the number of these
 //! items. The transaction that adds the item also counts the request, in an item for the customer
 //! and the day. Above the quota, DynamoDB refuses the transaction.
 //!

@@ -92,7 +92,7 @@ pub enum LivingInError {
          written as _HH (hexadecimal)"
     )]
     Form,
-    /// A name breaks the rule of ids.
+    /// A name breaks the rule of names (`check`).
     #[error("each name {0}")]
     Name(#[from] IdError),
 }

@@ -1,4 +1,4 @@
-//! Revocations: sign-ins whose tokens the functions refuse, because a session was ended.
+//! Revocations: sign-ins whose tokens the Lambda functions refuse, because a session was ended.
 //!
 //! A token is valid until it expires. The functions therefore look up whether the token's sign-in
 //! was ended. The token's claim `sid`, or Cognito's `origin_jti`, identifies the sign-in. All

@@ -73,8 +73,8 @@ pub fn belongings(customer: &CustomerId) -> Result<[String; 2], KeyError> {
     Ok([collection(&session::partition(customer)?), collection(&cart::key(customer)?.pk)])
 }
 
-/// The creation time of a customer's current profile. The stream's consumer archives only sessions
-/// and carts that are newer than the profile.
+/// The creation time of a customer's current profile. The stream's consumer archives a session or a
+/// cart only if it is newer than the profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Since {
     /// When the profile was created.

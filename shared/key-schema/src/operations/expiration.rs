@@ -1,4 +1,5 @@
-//! The audit of expirations: one entry for each removal of an expired item, kept permanently.
+//! The audit of expirations: one permanent entry for each expired session, cart or order that was
+//! removed. The other items of an order have no entry.
 //!
 //! The entries of a day are in a few partitions named after that day. An entry's key is derived
 //! from the stream record of the removal, and an existing entry is never replaced. So a record that

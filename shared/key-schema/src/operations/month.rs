@@ -9,8 +9,9 @@ use std::fmt;
 use crate::instant::Instant;
 use crate::metric::{LIFETIME_SECONDS, MAX_AHEAD_SECONDS};
 
-/// The table of a month exists this long before the month begins, or never. A function remembers
-/// for some minutes that a table is missing, and points may be [`MAX_AHEAD_SECONDS`] ahead.
+/// The table of a month exists this long before the month begins, or never. A Lambda function
+/// remembers for some minutes that a table is missing, and points may be [`MAX_AHEAD_SECONDS`]
+/// ahead.
 pub const CREATE_AHEAD_SECONDS: i64 = 60 * 60;
 
 /// A calendar month in UTC, as the number of months since the year 0.

@@ -5,8 +5,9 @@
 //! random. One transaction writes all copies under the same condition. So the copies never differ,
 //! and either all exist or none does.
 //!
-//! The functions interpret only the public values `maintenance` and `orders`. Clients interpret all
-//! values. The table stores the JSON text as it was sent, so that no number loses a digit.
+//! The Lambda functions interpret only the public values `maintenance` and `orders`. Clients
+//! interpret all values. The table stores the JSON text as it was sent, so that no number loses a
+//! digit.
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};

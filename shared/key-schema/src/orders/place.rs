@@ -19,7 +19,7 @@
 //! # Why the sum is exact
 //!
 //! The record of an addition ([`SalePlace`]) has the number of the shard that counted the order. A
-//! cancellation takes the amount from that shard. A function of an earlier release takes it from
+//! cancellation takes the amount from that shard. Code of an earlier release takes it from
 //! shard 0 instead, so shard 0 may be negative. The other shards are never negative. A reader reads
 //! every shard that may have a part of the total, and adds the parts ([`PlaceSales::add`]). Shard 0
 //! is the partition of earlier releases. It counts the orders whose record has no shard.
@@ -46,7 +46,7 @@ use crate::shard::Shards;
 pub use path::{Month, MonthError, PlacePath, PlacePathError};
 
 /// The number of partitions of a country's month. One transaction on a total costs two write units,
-/// so the online orders of a country can take 8,000 transactions a second. A change of this
+/// so the online total of a country accepts at most 8,000 transactions a second. A change of this
 /// number needs a migration of the totals, because the total of a shop is read from that shop's
 /// shard.
 pub const SHARDS: Shards = Shards(16);

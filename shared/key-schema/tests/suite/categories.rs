@@ -11,7 +11,7 @@ pub fn path(names: &[&str]) -> CategoryPath {
     CategoryPath::new(names.iter().map(ToString::to_string).collect()).unwrap()
 }
 
-/// Generates texts from the characters of a path's form in a URL.
+/// Generates texts from pieces of a category's URL: separators, escapes and any single character.
 fn segment() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("_".to_owned()),

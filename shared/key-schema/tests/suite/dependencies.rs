@@ -38,8 +38,8 @@ fn the_schema_depends_on_neither_the_aws_sdk_nor_a_runtime() {
     assert_eq!(names.iter().find(forbidden), None);
 }
 
-/// A package of the workspace with all dependencies of its manifest, including dependencies for
-/// tests and builds.
+/// A package of the workspace. `depends_on` has only the workspace packages among the dependencies
+/// of its manifest, including dependencies for tests and builds.
 struct Package {
     folder: String,
     name: String,
@@ -113,8 +113,9 @@ fn the_schema_depends_on_no_workspace_crate_except_the_model_which_depends_on_no
 }
 
 /// A crate that does not depend on `item-model` cannot construct a request. So only `key-schema`
-/// builds the requests to the shop's table, and only the executor (`table`) sends them. The example
-/// `library` is another application with its own table.
+/// builds requests of the Lambda functions, and only the executor (`table`) sends them. The
+/// operators' commands also use the AWS SDK. The example `library` is another application with its
+/// own table.
 #[test]
 fn only_schemas_and_the_executor_depend_on_the_model() {
     let packages = packages();

@@ -26,8 +26,8 @@ pub fn keep_fresh(name: &str, text: &str) {
     assert!(kept == text, "docs/{name} is stale: UPDATE_DOCS=1 cargo test -p bodega-key-schema rewrites it");
 }
 
-/// The tests of the whole system generate the section of patterns, because only functions know the
-/// routes.
+/// The tests of the whole system generate the section of patterns, because only the Lambda
+/// functions know the routes.
 #[test]
 fn the_entities_and_indexes_of_the_access_patterns_are_fresh() {
     let goldens = goldens(&World::plain());
@@ -101,7 +101,7 @@ fn entity(name: &str, variants: &[&Golden]) -> String {
     format!("| {} |", cells.join(" | "))
 }
 
-/// Returns an entity's key in an index, in italics if one of its variants is not in the index.
+/// Returns an entity's key in an index, in italics if one of its golden items is not in the index.
 fn place(index: Index, variants: &[&Golden]) -> Option<String> {
     let shown = variants.iter().find(|golden| golden.is_in(index))?;
     let text = format!(

@@ -2,7 +2,7 @@
 //! code reads new items, and new code reads old items.
 //!
 //! The items in `released/` were written by a release, and they never change. With `UPDATE_DOCS=1`
-//! one of the tests adds the items of new entities and variants.
+//! one of the tests adds the golden items that are new.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -137,7 +137,7 @@ fn spellings_of_the_same_name_fold_to_the_same_text() {
     }
 }
 
-/// The name of a request loses its invisible characters, so its claim is the folded form. A stored
+/// A name from a request loses its invisible characters, so its claim is the folded form. A stored
 /// name keeps its text and its claim.
 #[test]
 fn a_new_name_loses_its_invisible_characters_and_a_stored_one_keeps_them() {

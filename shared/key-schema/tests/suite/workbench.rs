@@ -155,7 +155,7 @@ fn sample() -> BTreeMap<Key, Golden> {
     sample
 }
 
-/// Returns the types of each attribute: `S`, `N`, `BOOL`, `L` or `M`.
+/// Returns the types of each attribute: `S`, `N`, `BOOL`, `L`, `M` or `SS`.
 fn attribute_types() -> BTreeMap<String, BTreeSet<String>> {
     let mut types: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for golden in goldens(&World::plain()) {

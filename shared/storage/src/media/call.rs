@@ -1,4 +1,4 @@
-//! Calls of a function to the bucket: describe, copy or delete one object. All three are
+//! A Lambda function's own calls to the bucket: describe, copy or delete one object. All three are
 //! idempotent.
 
 use aws::{Call, CallError, Failure, Method, Response, s3};

@@ -1,9 +1,9 @@
 //! Objects of S3 that are written once and never changed.
 //!
-//! The caller derives an object's name from its content, so a second write is harmless:
-//! [`ObjectStore::put_new`] keeps the first object. An object is one item of the table or one batch
-//! of records, so its whole body is in memory. Computing a checksum therefore costs almost
-//! nothing.
+//! The caller derives an object's name from the stream record, so a second write for the same
+//! record is harmless: [`ObjectStore::put_new`] keeps the first object. An object is one item of
+//! the table or one batch of records, so its whole body is in memory. Computing a checksum
+//! therefore costs almost nothing.
 //!
 //! The SHA-256 of a body is signed and stored with the object. S3 verifies the checksum when the
 //! object is written. This crate verifies it when the object is read. Objects that other programs

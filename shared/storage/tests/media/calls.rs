@@ -1,4 +1,4 @@
-//! Tests of a function's own calls.
+//! Tests of a Lambda function's own calls to the bucket.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Tests of presigned URLs against the emulated object store, and of a function's calls.
+//! Tests of presigned URLs against the emulated object store, and of a Lambda function's own calls.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod calls;

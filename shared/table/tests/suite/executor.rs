@@ -65,7 +65,8 @@ async fn a_sharded_list_comes_in_order_page_by_page_without_a_gap_or_a_repetitio
     }
 }
 
-/// Creates points of one day, one in each of the given shards. Each point has its own instant.
+/// Creates points of one day: for each element of `shards`, one point in that shard. Each point has
+/// its own instant.
 fn points(name: &MetricName, shards: impl IntoIterator<Item = u32>) -> Vec<Stored<MetricPoint>> {
     let mut random = fastrand::Rng::with_seed(5);
     let mut point = |(position, shard): (usize, u32)| {

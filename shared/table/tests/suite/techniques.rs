@@ -48,7 +48,8 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Returns every test of the repository by name, with its file.
+/// Returns every test of the repository by name, with its file. The tests of `examples` are left
+/// out.
 fn tests() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut folders: Vec<PathBuf> =

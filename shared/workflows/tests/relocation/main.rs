@@ -1,4 +1,4 @@
-//! Tests of moving categories on a real table: the embedded one, or the DynamoDB at
+//! Tests of moving categories on a table: the embedded table, or a table of the DynamoDB at
 //! `AWS_ENDPOINT_URL_DYNAMODB`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, missing_docs)]

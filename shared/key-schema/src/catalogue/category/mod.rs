@@ -119,7 +119,8 @@ fn children_partition(parent: Option<&CategoryPath>) -> Result<PartitionKey, Key
     }
 }
 
-/// Returns the index partition with the whole tree below a top category.
+/// Returns the index partition of the category's tree: the top category and all categories below
+/// it.
 fn tree_partition(path: &CategoryPath) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("CATEGORYTREE", &[&path.top()])
 }

@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::instant::Instant;
 
-/// How many days after the end of a week the counts of its days expire.
+/// The number of days from the end of a week until the counts of the week's days expire.
 pub const DAYS_KEPT: i64 = 35;
-/// How many days after its Monday the board of a week expires: about 15 months.
+/// The number of days from the Monday of a week until the week's board expires: about 15 months.
 pub const WEEK_KEPT: i64 = 455;
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;

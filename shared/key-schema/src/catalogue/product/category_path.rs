@@ -26,7 +26,7 @@ pub enum CategoryError {
     /// There is no name, or more than [`MAX_CATEGORY_DEPTH`].
     #[error("must have 1 to {MAX_CATEGORY_DEPTH} names")]
     Depth,
-    /// A name breaks the rule of ids.
+    /// A name breaks the rule of names (`check`).
     #[error("each name {0}")]
     Name(#[from] crate::id::IdError),
     /// With every special byte escaped, the path exceeds [`MAX_CATEGORY_BYTES`].

@@ -4,8 +4,8 @@
 //!
 //! Each copy stores the `rev` of its source item, and overwrites only an older copy. A source's
 //! `rev` grows with every write and never restarts. So even if records arrive twice, late or out of
-//! order, the newest delivered record determines the copy. A copy increases only the product's
-//! `rev`, so it breaks no editor's If-Match.
+//! order, the newest delivered record determines the copy. A copy increases the product's `rev`,
+//! but not its `version`, which If-Match compares. So a copy fails no editor's request.
 //!
 //! # Why not every record is copied
 //!

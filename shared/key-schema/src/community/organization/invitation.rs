@@ -13,11 +13,11 @@
 //! - An invitation can be accepted only once, unchanged and before it expires, and only while its
 //!   inviter is an admin. If the inviter stops being an admin, the invitation is void for ever,
 //!   because the inviter's membership then gets another birth mark.
-//! - An organization has at most [`MAX_OF_ORGANIZATION`] open invitations. The function counts them
-//!   with a strong read. Before that read, it reads the head's `invited`, the number of invitations
-//!   ever made. DynamoDB refuses a new invitation if `invited` has changed since. So the count is
-//!   still right when the new invitation is written. An invitation that ends or becomes void only
-//!   makes room, so it does not change `invited`.
+//! - An organization has at most [`MAX_OF_ORGANIZATION`] open invitations. The Lambda function
+//!   counts them with a strong read. Before that read, it reads the head's `invited`, the number of
+//!   invitations ever made. DynamoDB refuses a new invitation if `invited` has changed since. So
+//!   the count is still right when the new invitation is written. An invitation that ends or
+//!   becomes void only makes room, so it does not change `invited`.
 //! - A customer has at most [`MAX_OF_CUSTOMER`] open invitations, even if an attacker creates many
 //!   organizations. The item [`Invitations`] in the customer's partition lists these invitations.
 //!   Each transaction that makes or ends an invitation also writes this item, on the condition that

@@ -32,7 +32,7 @@
 //! remove it, even if it is the membership of the last admin.
 //!
 //! Clients cannot see the counts of teams, admins and members. So a change of a count increases
-//! only `rev` and breaks no If-Match.
+//! `rev`, but not `version`, which If-Match compares. It fails no request with If-Match.
 
 pub mod invitation;
 mod patterns;

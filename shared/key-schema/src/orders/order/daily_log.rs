@@ -2,8 +2,8 @@
 //!
 //! A day has several partitions in the index. The shard is computed from the id of the order, so
 //! the writes of a busy day are spread over these partitions. The index carries the id of a line,
-//! and a reader reads the lines of a page by key. An index that carried whole lines would store
-//! their texts again.
+//! but not its author, and DynamoDB cannot change the projection of an existing index. So a reader
+//! reads the lines of a page by key.
 //!
 //! Lines of earlier releases lack the index key. They are in the logs of their orders, but not in
 //! the list of their day until the migration `list-entries` gives them the key.

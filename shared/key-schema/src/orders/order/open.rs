@@ -23,9 +23,9 @@
 //! The product ids of 20 orders with 500 lines each can take 1.3 MB, but an item has at most 400
 //! KB. So an entry has the largest quantity of a line instead. The sum over all entries is an upper
 //! bound for the pieces of each product. It is usually below [`Limits::max_pending_quantity`]. If
-//! it is above, the placing function also reads the lines of these orders. Lines never change, so
-//! the transaction needs no condition on them. An item with [`MAX_ORDERS`] entries has less than
-//! 100 KB.
+//! it is above, the Lambda function that places the order also reads the lines of these orders.
+//! Lines never change, so the transaction needs no condition on them. An item with [`MAX_ORDERS`]
+//! entries has less than 100 KB.
 //!
 //! # When the item expires
 //! The item expires a week after the last of its orders was due to lapse. So an order may have no
@@ -81,8 +81,8 @@ pub struct Limits {
     pub max_pending_orders: u64,
     /// The largest number of pieces of one product in a customer's open orders.
     pub max_pending_quantity: u64,
-    /// The largest number of lines in a customer's open orders. It limits how many lines the
-    /// placing function reads.
+    /// The largest number of lines in a customer's open orders. It limits how many lines the Lambda
+    /// function reads when it places an order.
     pub max_pending_lines: u64,
     /// The largest number of orders that a customer may place on one UTC day.
     pub max_orders_per_day: u64,

@@ -72,7 +72,7 @@ pub enum OrderAction {
     /// incarnation.
     Stock(u64),
     /// The uses of a promotion have reached their limit, or staff have changed the limit. The
-    /// number is the promotion's position in the order.
+    /// number is the promotion's position among the promotions of the order.
     Uses(u64),
     /// The customer's uses of a promotion have reached their limit.
     CustomerUses(u64),

@@ -3,8 +3,8 @@
 //! A DynamoDB transaction takes 100 actions, and a line takes two: its own item and its product's
 //! stock. A larger order is *staged* over several transactions:
 //!
-//! 1. [`begin`] writes a head in status `placing`, which is invisible, claims the reference and the
-//!    idempotency key, and counts the uses of promotions.
+//! 1. [`begin`] writes the order's main item, the head, in status `placing`, which no list shows.
+//!    It also claims the reference and the idempotency key, and counts the uses of promotions.
 //! 2. [`reserve`], several times, writes lines and takes their stock.
 //! 3. [`commit`] makes the order visible.
 //!

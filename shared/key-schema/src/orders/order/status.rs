@@ -24,9 +24,9 @@ pub enum OrderStatus {
     Shipped,
     /// The customer has received the order.
     Delivered,
-    /// The order was cancelled, and its stock was returned.
+    /// The order was cancelled, and its stock returns.
     Cancelled,
-    /// The customer returned the order after delivery, and its stock was returned.
+    /// The customer returned the order after delivery, and its stock returns.
     Returned,
 }
 

@@ -48,7 +48,7 @@ pub const MAX_PROMOTION_BYTES: usize = 4 * 1024;
 pub const MAX_PRODUCTS: usize = 100;
 /// The maximum number of codes of one order.
 pub const MAX_CODES: usize = 5;
-/// The maximum number of promotions of one order. Each may count two uses in the order's
+/// The maximum number of promotions of one order. Each may change two counts in the order's
 /// transaction.
 pub const MAX_APPLIED: usize = 5;
 /// The maximum length of a code, in bytes of UTF-8.

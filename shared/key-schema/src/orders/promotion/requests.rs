@@ -35,8 +35,8 @@ pub enum PromotionAction {
     Idempotency,
 }
 
-/// Reads the claim on each code, in the order of `codes`. The last key is the item with the
-/// customer's quota counts of the day.
+/// Reads the claim on each code, in the order of `codes`. The last item has the customer's quota
+/// counts of the day.
 ///
 /// # Errors
 /// [`KeyError`].

@@ -66,7 +66,7 @@ impl World {
         promotion
     }
 
-    /// Makes a use that is counted for all customers and for one.
+    /// Makes a use that is counted for all customers and for one customer.
     pub fn promotion_use(&self) -> Use {
         let promotion = self.promotion().id.clone();
         Use { promotion, limit_total: Some(100), limit_per_customer: Some(2) }
