@@ -98,7 +98,7 @@ async fn pages(list: &List, function: &dyn Function, limit: usize, bytes: usize)
 async fn pages_of_the_largest_entries_fit_into_a_response_and_lose_no_entry() {
     const ENTRIES: usize = 120;
     // More entries than a small page can hold.
-    const FEW: usize = 60;
+    const FEW: usize = 12;
     let mut early = BTreeSet::new();
     for list in all().unwrap() {
         let (function, name) = (filled(&list, 120).await, list.name());

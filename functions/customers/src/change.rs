@@ -31,14 +31,14 @@ use crate::verification::is_vouched_for;
 /// PATCH /v1/customers/{id}: changes a profile by a JSON Merge Patch (RFC 7396).
 pub async fn change(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
-    let version = request.if_match()?;
+    let version = request.if_match_or_any()?;
     let patch = Patch::read(request)?;
     if patch.tier.is_some() && !owner.is_staff() {
         return Err(Problem::forbidden());
     }
     let before = services.table.get(&customer::read_for_update(owner.customer())?).await?;
     let before = before.filter(|customer| customer.erasing_since.is_none()).ok_or_else(no_customer)?;
-    if before.meta.version != version {
+    if version.is_some_and(|version| before.meta.version != version) {
         return Err(Problem::version_mismatch());
     }
     let is_mail_allowed = patch.email.is_some() && owner.is_staff();

@@ -36,7 +36,7 @@ use crate::profile::{changed_meanwhile, no_customer, refused};
 /// them. Reviews stay, too.
 pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
-    let version = request.if_match()?;
+    let version = request.if_match_or_any()?;
     let budget = &Budget::begin(&services.table);
     // Another attempt may finish the erasure after the next read. If the customer then signs up
     // again, the new items are younger than this instant, and stay.
@@ -45,7 +45,7 @@ pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Respons
         erase_remaining(services, owner.customer(), budget).await?;
         return Err(no_customer());
     };
-    if customer.meta.version != version {
+    if version.is_some_and(|version| customer.meta.version != version) {
         return Err(Problem::version_mismatch());
     }
     if customer.erasing_since.is_none() {

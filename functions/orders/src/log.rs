@@ -27,8 +27,8 @@ pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response,
     Ok(Response::created(location, &LogLine::from(line.data)).etag(version))
 }
 
-/// GET log?day=: lists the notes of one day (UTC) about all orders, oldest first. The index has
-/// only the ids of the notes. The function then reads the notes by key.
+/// GET log?day=: lists the notes of one day (UTC) about all orders, oldest first. The index
+/// lacks the authors and the times. So the function then reads the notes by key.
 pub async fn of_day(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let midnight = request

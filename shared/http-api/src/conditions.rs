@@ -44,6 +44,16 @@ impl Request<'_> {
         }
     }
 
+    /// Returns the version in If-Match, or `None` if staff send `If-Match: *`, which means any
+    /// version. Otherwise a customer with frequent changes could delay a change by staff.
+    ///
+    /// # Errors
+    /// As [`Request::if_match`].
+    pub fn if_match_or_any(&self) -> Result<Option<u64>, Problem> {
+        let any = self.caller().is_staff() && self.header("if-match") == Some("*");
+        if any { Ok(None) } else { self.if_match().map(Some) }
+    }
+
     /// Returns the version in If-Match, or `None` without the header.
     pub fn if_match_optional(&self) -> Result<Option<u64>, Problem> {
         self.header("if-match").map(|_| self.if_match()).transpose()

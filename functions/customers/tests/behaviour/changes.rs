@@ -53,6 +53,26 @@ async fn a_change_needs_the_current_version() {
 }
 
 #[tokio::test]
+async fn a_customer_who_changes_the_profile_all_the_time_cannot_stop_a_change_by_staff() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    shop.move_to("ann", Tier::Gold).await;
+    let seen = shop.read("ann").await.version().unwrap();
+    assert_eq!(patch(&shop, seen, &json!({ "name": "Another Ann" })).await.status, 200);
+    let demote = Call::new("PATCH /v1/customers/{id}").json(&json!({ "tier": "bronze" }));
+    for (call, status) in [(demote, 200), (Call::new("DELETE /v1/customers/{id}"), 204)] {
+        let name = call.name();
+        let call = call.path("id", "ann");
+        let late = shop.send(if_match(call.clone().staff("sam"), seen)).await;
+        assert_eq!((late.status, late.code()), (412, Some("version_mismatch")), "{name}");
+        let own = shop.send(call.clone().customer("ann").header("if-match", "*")).await;
+        assert_eq!((own.status, own.code()), (400, Some("invalid_header")), "{name}");
+        assert_eq!(shop.send(call.staff("sam").header("if-match", "*")).await.status, status, "{name}");
+    }
+    assert_eq!(shop.read("ann").await.status, 404);
+}
+
+#[tokio::test]
 async fn a_place_is_cleared_with_null_and_merged_member_by_member() {
     let shop = Shop::open().await;
     shop.customer("ann").await;

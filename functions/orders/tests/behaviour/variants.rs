@@ -2,8 +2,10 @@
 
 use fixture::seed;
 use http_api::sample::{Answered, Call};
+use key_schema::promotion::{Goods, Promotion};
 use serde_json::json;
 
+use crate::promotions::{discounts, ten};
 use crate::shop::{Shop, money, moved, order, staff_order};
 
 /// Opens a shop with tea, and with a shirt in the size M.
@@ -50,6 +52,16 @@ async fn an_ordered_variant_has_its_own_price_and_stock() {
     assert_eq!((shop.stock("shirt-m").await, shop.stock("shirt").await), (3, 0));
     assert_eq!(shop.send(moved(&placed.body, "cancelled")).await.status, 200);
     assert_eq!(shop.stock("shirt-m").await, 5);
+}
+
+#[tokio::test]
+async fn a_promotion_that_names_a_parent_applies_to_its_variants() {
+    let shop = shop_with_a_shirt().await;
+    let shirts = Goods::Products(vec!["shirt".parse().unwrap()]);
+    shop.promote(Promotion { applies_to: shirts, ..ten() }).await;
+    shop.fill_cart(&[("tea", 1), ("shirt-m", 2)]).await;
+    let placed = shop.buy_with(&["TEN"]).await;
+    assert_eq!((placed.status, discounts(&placed.body)), (201, vec![("ten", 50)]), "{}", placed.body);
 }
 
 #[tokio::test]

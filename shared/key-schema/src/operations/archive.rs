@@ -35,7 +35,7 @@ pub enum RestoreError {
     #[error(transparent)]
     Decode(#[from] DecodeError),
     /// Items of this kind are never archived.
-    #[error("an item of this kind does not expire, so it cannot be restored")]
+    #[error("items of this kind are never archived, so none can be restored")]
     NotArchived,
 }
 

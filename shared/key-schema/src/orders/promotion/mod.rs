@@ -79,7 +79,7 @@ pub enum Reduction {
 pub enum Goods {
     /// All products.
     All,
-    /// These products.
+    /// These products, and the variants of those that are parents.
     Products(Vec<ProductId>),
     /// The products whose own category is this one or below it.
     Category(CategoryPath),
@@ -91,7 +91,9 @@ impl Goods {
     pub fn include(&self, product: &Product) -> bool {
         match self {
             Self::All => true,
-            Self::Products(ids) => ids.contains(&product.id),
+            Self::Products(ids) => {
+                ids.contains(&product.id) || product.parent.as_ref().is_some_and(|id| ids.contains(id))
+            }
             Self::Category(path) => product.category_path.is_within(path),
         }
     }
