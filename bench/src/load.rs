@@ -1,7 +1,8 @@
-//! `bench load`: many clients use all features of the shop for minutes. Every response must be
-//! right, the functions' memory must not grow, and the search must find new products soon.
+//! `bench load`: many clients use the shop for minutes. They read products, overviews and orders,
+//! search, fill carts, and place and cancel orders. Every response must be right, the functions'
+//! memory must not grow, and the search must find new products soon.
 //!
-//! A run does not fail because the machine is slow. It fails for one of these reasons:
+//! A run has no limit for latencies. It fails for one of these reasons:
 //!
 //! - an unexpected response
 //! - a missing, duplicate or incomplete order
@@ -332,8 +333,8 @@ impl Report<'_> {
             "{table}\n\
              {total} requests of {} clients in {} s. Every response was as expected. A function's process had \
              {first:.1}, {second:.1} and {last:.1} MB in the three thirds of the run. The run created {} products, and \
-             the search found each within {:.1} s. The consumer was done {:.1} s after the last response. Each order \
-             existed once, with its pieces.\n",
+             the search found each within {:.1} s. The stream was processed, and the shop was checked, {:.1} s after \
+             the last response. Each order existed once, and the stock matched the orders.\n",
             self.args.clients,
             self.args.seconds,
             self.probes.len(),

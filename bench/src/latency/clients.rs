@@ -11,7 +11,7 @@ use super::routes::{LINES, Route, Server};
 use super::shop::Shop;
 use crate::BenchError;
 
-/// The requests of a turn, and the clients that send them.
+/// The requests that a row sends in one of the [`super::TURNS`], and the clients that send them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
     pub route: Route,

@@ -1,9 +1,9 @@
 //! Deletes unreferenced objects of the bucket: unused copies of uploads, and removed pictures and
 //! texts.
 //!
-//! [`key_schema::media`] explains why a referenced object is never deleted. This holds only if no
-//! function is still copying an object whose note is older than the grace. The grace ensures that,
-//! because it is longer than a function can run.
+//! [`key_schema::media`] explains why a referenced object is never deleted. The explanation assumes
+//! that no function is still copying an object whose note (an `UnsettledObject`) is older than the
+//! grace. The grace is longer than a function can run, so the assumption holds.
 
 use futures::StreamExt as _;
 use key_schema::instant::Instant;

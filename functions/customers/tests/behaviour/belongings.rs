@@ -255,8 +255,15 @@ async fn concurrent_grants_and_an_erasure_leave_no_item_of_the_customer() {
                 }
             }
         });
-        let (outcomes, erased) = join(join_all(grants), erase(&shop, "ann")).await;
-        assert_eq!(erased.status, 204, "{}", erased.body);
+        let (outcomes, mut erased) = join(join_all(grants), erase(&shop, "ann")).await;
+        let mut repeated = false;
+        // Against a slow table, the attempts of the first request can run out. The repeated request
+        // gets 404 if the first one has already deleted the profile.
+        while erased.code() == Some("throttled") {
+            repeated = true;
+            erased = erase(&shop, "ann").await;
+        }
+        assert!(erased.status == 204 || repeated && erased.status == 404, "{}", erased.body);
         granted += outcomes.iter().filter(|granted| **granted).count();
         refused += outcomes.iter().filter(|granted| !**granted).count();
         let (all, personal) = (shop.keys("").await, format!("DOC#own-{round}"));

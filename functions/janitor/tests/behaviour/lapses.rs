@@ -156,7 +156,7 @@ async fn pending_of_product_2(shop: &Shop, lapses_at: Instant) -> Plan {
     plan
 }
 
-/// Lets every transaction with product 1 conflict. Each retry then takes seconds.
+/// Makes every transaction with product 1 conflict. The retries of a transaction then take seconds.
 fn keep_product_1_busy(shop: &Shop) {
     let conflict = Fault { kind: FaultKind::Conflict, rate: 1.0, count: None, seed: 0 };
     // The table knows the keys of requests only while it counts throttles.
@@ -181,8 +181,8 @@ async fn orders_of_a_busy_product_leave_time_for_the_lapses_of_others() {
     }
     pending_of_product_2(&shop, due().plus_seconds(1)).await;
     keep_product_1_busy(&shop);
-    // Four orders are handled at once. So without turns, the orders of product 1 would always use
-    // up the time.
+    // Four orders are handled at once. If every round began at the first order, the orders of
+    // product 1 would always use up the time.
     let mut cancelled = 0;
     for minute in 1..=20 {
         let round = short_round(&shop, due().plus_seconds(60 * minute)).await;

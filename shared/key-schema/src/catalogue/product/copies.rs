@@ -73,7 +73,7 @@ patterns! {
         purpose: "Copy the availability of a stock onto its product",
         request: UpdateItem,
         key: "PK = PRODUCT#<id>, SK = PRODUCT",
-        requires: "exists, with a copy of an older rev of the stock",
+        requires: "exists, with no copy or a copy of an older rev of the stock",
         callers: "system",
     }
     COPY_RATING {
@@ -81,7 +81,7 @@ patterns! {
         purpose: "Copy the review statistics onto their product",
         request: UpdateItem,
         key: "PK = PRODUCT#<id>, SK = PRODUCT",
-        requires: "exists, with a copy of an older rev of the statistics",
+        requires: "exists, with no copy or a copy of an older rev of the statistics",
         callers: "system",
     }
 }
