@@ -108,8 +108,8 @@ fn ours(value: &Value, clients: bool) -> u64 {
             let own = expansions * fields * members.get("query").and_then(Value::as_str).map_or(0, terms);
             let below = members.iter().map(|(name, value)| {
                 assert!(has(NAMES, name), "{name:?} is an unknown name");
-                // Some values come from the caller: the value of a term or prefix, the words of a
-                // multi_match, the values of a filter. The end of the previous page is another one.
+                // Some values come from the caller: the value of a term or prefix, and the words of
+                // a multi_match. The values of a filter and `search_after` are the caller's, too.
                 let is_one = value.is_string() && (name == "value" || name == "query");
                 let are_several = value.is_array() && (name == "category" || name == "brand");
                 ours(value, is_one || are_several || name == "search_after")
@@ -125,7 +125,7 @@ fn has(words: &str, word: &str) -> bool {
 }
 
 /// Returns the highest possible number of terms in a text. The engine treats a run of letters and
-/// digits as one term, and each ideograph as one term. It ignores other characters.
+/// digits as one term. It may treat each arrow, symbol, kana, ideograph or emoji as one term.
 fn terms(text: &str) -> u64 {
     let runs = text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()).count();
     let alone = text.chars().filter(|c| *c >= '\u{2190}' && !('\u{ac00}'..='\u{d7a3}').contains(c)).count();

@@ -1,15 +1,15 @@
-//! Measures each route with a thousand, ten thousand and more items. The cost of a route must not
-//! depend on the number of items.
+//! Measures the lists, most other reads and the main writes with a growing number of items. The
+//! cost of a route must not depend on the number of items.
 //!
 //! All lists of [`crate::lists`] are in one table and have the same number of entries. The table
 //! also has the items of [`routes`]. Each route then receives requests one after the other. The
 //! requests to a list read consecutive pages. Most writes change a different record with each
 //! request. A route's figure is the median.
 //!
-//! The requests to the table and their capacity units must be the same with every number of items,
-//! or the run fails. The run shows the latency but does not check it. The latency covers the
-//! function and the embedded table, without Lambda. It grows a little, because the table's B-trees
-//! get deeper.
+//! The run fails if the requests to the table or their capacity units depend on the number of
+//! items. Read units may differ by half a unit. The run shows the latency but does not check it.
+//! The latency covers the function and the embedded table, without Lambda. It grows a little,
+//! because the table's B-trees get deeper.
 //!
 //! Each list is also measured with many entries in a table of its own.
 
@@ -246,8 +246,8 @@ impl Measurements {
     }
 
     /// Returns the figures. The cost is the median, because a few responses cost more. About one
-    /// response in a hundred reads a shard again. The first response may open connections and
-    /// create a month's items.
+    /// response in a hundred reads a shard again. A route's first request may create
+    /// items that its later requests find.
     fn figures(mut self, stage: Stage, name: &str) -> Result<Figures, BenchError> {
         self.costs.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
         let cost = self.costs.get(self.costs.len() / 2);

@@ -218,8 +218,8 @@ impl List {
 /// Reads a list with this many items to its end.
 ///
 /// # Errors
-/// [`BenchError`] when the list differs from the loaded items, or when full pages take
-/// different numbers of requests.
+/// [`BenchError`] when the list differs from the loaded items, or when too many full
+/// pages take more requests than the others.
 pub(crate) async fn measure(list: &List, items: u64) -> Result<Figures, BenchError> {
     let name = list.name();
     let loaded = list.load(items).await?;

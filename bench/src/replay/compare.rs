@@ -1,4 +1,4 @@
-//! Compares a shop with its table.
+//! Compares the search index, the bus, the audit and the derived items with the table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -43,7 +43,7 @@ pub struct Compared {
     pub expirations: usize,
     /// Sales rows and sales counters.
     pub derived: usize,
-    /// Copies on products and in further categories.
+    /// Checked copies: stock level and rating on each product, and products in further categories.
     pub copies: usize,
     /// The differences.
     pub differences: Differences,

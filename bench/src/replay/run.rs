@@ -1,4 +1,5 @@
-//! `bench replay`: imports a whole history into a separate local system and replays it.
+//! `bench replay`: imports a whole history into a separate local system, and replays the stream
+//! records that the import caused.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -33,10 +34,11 @@ pub struct ReplayArgs {
     limit: Option<u64>,
 }
 
-/// Imports the history and replays it twice. After each step, compares the shop with its table.
+/// Imports the history, and gives its stream records to the functions twice more. Compares the
+/// backends with the table after the import and after each replay.
 ///
 /// # Errors
-/// [`BenchError`] when the shop differs from its table.
+/// [`BenchError`] when the backends differ from the table.
 pub async fn run(args: ReplayArgs) -> Result<(), BenchError> {
     let mut options = Options::from_environment(std::env::current_exe()?);
     options.port = 0;
@@ -60,7 +62,8 @@ async fn measure(system: &System, template: &Template, args: ReplayArgs) -> Resu
         data: None,
     };
     let started = Instant::now();
-    // The result is not needed. The comparison below detects losses.
+    // The exit code is ignored. The comparison below covers only records that reached the table.
+    // The import prints the rows that it did not load.
     let _ = import::run(files, system.url(), system.token("import", &["staff".to_owned()])).await;
     shop.drain().await?;
     let recorded = record(system, template, &shop).await?;
@@ -73,7 +76,7 @@ async fn measure(system: &System, template: &Template, args: ReplayArgs) -> Resu
         println!("replay with seed {seed}: {taken} records, {:.0} s", started.elapsed().as_secs_f64());
         right &= report(&compare(&shop, &recorded).await?);
     }
-    if right { Ok(()) } else { Err(wrong!("the shop differs from its table")) }
+    if right { Ok(()) } else { Err(wrong!("the backends differ from the table in the printed differences")) }
 }
 
 fn report(compared: &super::Compared) -> bool {

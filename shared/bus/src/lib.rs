@@ -24,9 +24,9 @@
 //! publication of an event must have the same id.
 //!
 //! The id is therefore not random. It is a hash of the table, the item's key, its incarnation
-//! (`born`), the `rev` of the change, and the kind of event. These values, like the rest of the
-//! event, come from the stream record alone. A consumer that derives the event again, at any time
-//! and in any order, gets the same bytes.
+//! (`born`), the `rev` of the change, and the kind of event. The id and the content come
+//! from the stream record, the table's name and the stock threshold. With the same settings, a
+//! consumer that derives the event again gets the same bytes, at any time and in any order.
 
 mod event;
 mod id;

@@ -26,7 +26,7 @@ impl Deref for Desk {
     }
 }
 
-/// Builds the creation of a document with a chosen id. Only staff may choose an id.
+/// Builds the request that creates a document with a chosen id. Only staff may choose an id.
 pub fn create(id: &str, sections: &Value) -> Call {
     Call::new("POST /v1/documents").json(&json!({ "id": id, "title": "Statutes", "sections": sections }))
 }
@@ -119,8 +119,8 @@ impl Desk {
         self.write(seed::document(id, owner, organization, &sections)).await;
     }
 
-    /// Begins a draft with one text and discards it, and leaves the text, as an interrupted request
-    /// does. The document's version increases by 3.
+    /// Begins a draft, writes one text into it, and discards the draft. The text's item stays in
+    /// the table, as after an interrupted request. The document's version increases by 3.
     pub async fn abandon_draft(&self, id: &str) {
         let (id, by) = (DocumentId::new(id).unwrap(), CustomerId::new("s1").unwrap());
         let (name, at, born) = (SectionName::new("a").unwrap(), Instant::now(), Born::new("b2").unwrap());

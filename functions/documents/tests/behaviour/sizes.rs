@@ -60,7 +60,7 @@ async fn drafts_versions_and_current_documents_of_the_maximum_size_are_read_in_p
     assert!(texts(&desk, || read("full").customer("ann")).await == expected);
     assert!(texts(&desk, || version("full", 2).customer("ann")).await == expected);
 
-    // A cursor is valid only for the version or draft whose texts its page lists.
+    // A page's cursor is valid only for the caller and the version or draft of that page.
     let refused = (400, "cursor_invalid".to_owned());
     let of_draft = draft["next_cursor"].as_str().unwrap();
     assert_eq!(desk.refusal(version("full", 2).customer("ann").query("cursor", of_draft)).await, refused);

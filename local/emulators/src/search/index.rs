@@ -66,8 +66,8 @@ pub(super) struct Written {
 }
 
 impl Index {
-    /// Opens the index with this definition. Its documents are in `file`, or in memory without a
-    /// file.
+    /// Opens the index with this definition. The documents are in memory. If `file` is given, the
+    /// index restores them from that journal, and records later writes there.
     pub(super) fn open(definition: &Value, file: Option<&Path>) -> Result<Self, OpenError> {
         let mut index = Self::empty(Mapping::parse(definition)?)?;
         if let Some(path) = file {

@@ -41,8 +41,8 @@ pub struct SearchServer {
 }
 
 impl SearchServer {
-    /// Opens a loopback port and serves there. Documents are in the folder, or in memory without a
-    /// folder.
+    /// Opens a loopback port and serves there. The documents are in memory. If a folder is given,
+    /// they survive a restart.
     ///
     /// Needs a Tokio runtime. Blocks while it reads the folder: 100,000 documents take some
     /// seconds.
