@@ -109,7 +109,8 @@ fn ours(value: &Value, clients: bool) -> u64 {
             let below = members.iter().map(|(name, value)| {
                 assert!(has(NAMES, name), "{name:?} is an unknown name");
                 // Some values come from the caller: the value of a term or prefix, the words of a
-                // multi_match, the values of a filter. The end of the previous page is another one.
+                // multi_match, and the values of a filter. `search_after`, the end of the previous
+                // page, also comes from the caller.
                 let is_one = value.is_string() && (name == "value" || name == "query");
                 let are_several = value.is_array() && (name == "category" || name == "brand");
                 ours(value, is_one || are_several || name == "search_after")
