@@ -200,7 +200,7 @@ fn ready(mut cargo: Command, began: Instant) -> Result<(String, Duration), Bench
     if is_ready { Ok((said, waited)) } else { Err(wrong!("{cargo:?}: {said}")) }
 }
 
-/// Returns the bytes that a folder takes on disk. A file with several names counts once.
+/// Returns the bytes that a folder takes on disk. A file with several hard links counts once.
 fn size(folder: &Path) -> Result<u64, BenchError> {
     let output = Command::new("du").arg("-sk").arg(folder).output()?;
     let text = String::from_utf8_lossy(&output.stdout);

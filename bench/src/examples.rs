@@ -18,14 +18,14 @@ use crate::BenchError;
 pub(crate) const OWNER: &str = "star";
 /// The id of a member of staff. Staff may read all lists.
 pub(crate) const STAFF: &str = "staff-1";
-/// 2017-02-01T00:00:00Z. Histories begin here, with one entry a second.
+/// 2017-02-01T00:00:00Z. The n-th example is created n seconds later ([`at`]).
 const BEGIN: i64 = 1_485_907_200;
 
 pub(crate) fn at(n: u64) -> Instant {
     Instant::EPOCH.plus_seconds(BEGIN.saturating_add_unsigned(n))
 }
 
-/// Returns ten bytes that differ from entry to entry and are the same in every run.
+/// Returns ten bytes for a number. They are the same in every run, and differ between numbers.
 pub(crate) fn bytes(n: u64) -> [u8; 10] {
     let mut bytes = [0; 10];
     fastrand::Rng::with_seed(n).fill(&mut bytes);

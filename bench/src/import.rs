@@ -1,8 +1,8 @@
 //! `bench import`: imports real baskets through the API. Meanwhile the function that places the
 //! orders crashes at random. Then the command compares the totals with those of the files.
 //!
-//! This module computes the expected orders, pieces and money by product from the files, without
-//! the importer's code.
+//! From the files, this module computes the expected orders, and the sold quantity and money of
+//! each product. It does not use the importer's code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -27,7 +27,7 @@ use crate::replay::Shop;
 
 /// Initial stock of each product.
 const STOCK: u64 = 1_000_000_000;
-/// An order with this many lines needs more than one transaction.
+/// An order with at least this many lines needs more than one transaction.
 const LARGE: usize = 48;
 /// The janitor's interval. [`GRACE_SECONDS`] is the minimum age of the orders that it undoes or
 /// finishes. Placing an order takes much less time.
@@ -91,7 +91,7 @@ async fn measure(system: &System, folder: &Path, args: ImportBenchArgs) -> Resul
 /// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Totals {
-    /// Orders in the shop.
+    /// Orders in the table.
     pub orders: usize,
     /// Orders that took more than one transaction.
     pub large: usize,
@@ -116,8 +116,8 @@ impl fmt::Display for Totals {
     }
 }
 
-/// Imports into a running system while its orders function crashes, and compares the shop with the
-/// files.
+/// Imports into a running system while its orders function crashes, and compares the orders in the
+/// table with the files.
 ///
 /// # Errors
 /// [`BenchError`] when a file cannot be read, or when the janitor does not finish.
@@ -280,7 +280,7 @@ fn chosen(baskets: &Path, limit: Option<usize>, folder: &Path) -> Result<PathBuf
     Ok(path)
 }
 
-/// The sold pieces and their amounts, by product.
+/// The sold quantity and the amounts of money, by product.
 type Sold = BTreeMap<String, (u64, Amounts)>;
 
 /// The price before discounts, the discounts and the amount paid, by basket.
@@ -309,7 +309,7 @@ async fn compare(shop: &Shop, products: &Path, baskets: &Path) -> Result<Totals,
     Ok(stored.totals(&wanted, &sold))
 }
 
-/// The content of the shop.
+/// The orders, sold quantities and stocks in the table.
 #[derive(Default)]
 struct StoredOrders {
     orders: Paid,

@@ -1,5 +1,5 @@
 //! Measurements of Bodega. Most measurements print a table, and write JSON if an option names a
-//! file. A measurement never fails because the machine is slow.
+//! file. Measurements have no limits for speed, only generous time limits.
 //!
 //! ```sh
 //! cargo run --release -p bodega-bench -- stream
@@ -81,22 +81,22 @@ enum Command {
     /// Measure the wait for a response through the local gateway, next to the same routes in
     /// Node.js and Python.
     Latency(latency::LatencyArgs),
-    /// Run many clients for minutes on all features of a shop. Measure errors, memory, and the time
-    /// until the search finds a write.
+    /// Let many clients read, search, fill carts, and place and cancel orders for minutes. Measure
+    /// errors, memory, and the time until the search finds a new product.
     Load(load::LoadArgs),
     /// Read every list with 100,000 items to its end, and measure the cost of a page from the first
     /// to the last.
     Lists(lists::ListsArgs),
     /// Measure builds of the workspace, from an empty folder and after a change.
     Builds(builds::BuildsArgs),
-    /// Measure each route with more and more items in the table. Its requests to the table and
-    /// their capacity must stay the same.
+    /// Measure the lists, most other reads and the main writes with more and more items in the
+    /// table. A route's requests to the table and their capacity must stay the same.
     Growth(growth::GrowthArgs),
     /// Let many clients order the same product. Count the responses, and measure the rate of orders
     /// as a share of one item's maximum rate.
     Contention(contention::ContentionArgs),
-    /// Import a history into a local system, replay it twice in random order, and compare the shop
-    /// with its table.
+    /// Import baskets into a local system, and give its stream's records to the consumers twice
+    /// again, in random order. Compare the search index, the events and the sales with the table.
     Replay(replay::ReplayArgs),
     /// Run the backends of a consumer until standard input ends.
     #[command(hide = true)]

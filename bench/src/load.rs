@@ -40,7 +40,7 @@ const PROBE: Duration = Duration::from_secs(5);
 /// The maximum time until the search finds the product.
 const FOUND_WITHIN: Duration = Duration::from_secs(60);
 /// The maximum ratio of a function's average memory in the last third of the run to that in the
-/// second third. A leak of a few kilobytes per request exceeds it in two minutes.
+/// second third. A leak of a few kilobytes per request exceeds this ratio in two minutes.
 const GROWTH: f64 = 1.25;
 /// The functions that handle the load.
 const FUNCTIONS: [&str; 6] = ["Catalog", "Customers", "Orders", "Search", "StreamSearch", "StreamEvents"];

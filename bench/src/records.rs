@@ -19,8 +19,8 @@ const REVS: u64 = 2;
 /// The number of customers with orders and sessions.
 const CUSTOMERS: u64 = 2_469;
 
-/// Returns records of products and orders. Each item is created and then changed once, about 500
-/// records later, as in a real stream.
+/// Returns records of products and orders. As in a real stream, other records come between the
+/// creation of an item and its change: the change is 500 records later.
 ///
 /// # Errors
 /// [`BenchError`] when the schema refuses an item.

@@ -11,7 +11,7 @@ use key_schema::encoding::encode;
 use key_schema::instant::Instant;
 use libfuzzer_sys::fuzz_target;
 
-/// `CURSOR_KEYS` with a different key under its name, and with its key under a different name.
+/// A different key with the name of the key in `CURSOR_KEYS`, and that key with a different name.
 const OTHER_KEYS: [&str; 2] =
     ["k1:AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=", "k2:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="];
 

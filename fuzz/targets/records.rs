@@ -76,8 +76,8 @@ fn read(batch: &Batch<'_>, all: &[&str]) {
     }
 }
 
-/// Checks that only a record without a sequence number fails a whole batch. The response reports
-/// other records by their sequence numbers.
+/// Checks that only a record without a sequence number fails a whole batch. A response can report
+/// any other record by its sequence number.
 fn nameless(record: &str) {
     let Ok(value) = serde_json::from_str::<Value>(record) else { return };
     let number = value.pointer("/dynamodb/SequenceNumber").and_then(Value::as_str);

@@ -108,8 +108,9 @@ fn ours(value: &Value, clients: bool) -> u64 {
             let own = expansions * fields * members.get("query").and_then(Value::as_str).map_or(0, terms);
             let below = members.iter().map(|(name, value)| {
                 assert!(has(NAMES, name), "{name:?} is an unknown name");
-                // Some values come from the caller: the value of a term or prefix, and the words of
-                // a multi_match. The values of a filter and `search_after` are the caller's, too.
+                // Some values come from the caller: the value of a term or prefix, the words of a
+                // multi_match, and the values of a filter. `search_after`, the end of the previous
+                // page, also comes from the caller.
                 let is_one = value.is_string() && (name == "value" || name == "query");
                 let are_several = value.is_array() && (name == "category" || name == "brand");
                 ours(value, is_one || are_several || name == "search_after")

@@ -1,5 +1,5 @@
-//! The template: the parser reads it completely, or returns a one-line error with its position. The
-//! parts of a parsed template are consistent.
+//! The template: the parser reads it completely, or returns a one-line error, which may have a line
+//! number. The parts of a parsed template are consistent.
 #![no_main]
 
 use fuzz::file::Scratch;

@@ -66,7 +66,7 @@ impl CrashPoints {
     /// Removes the folder if it exists. This is not an implementation of `Drop`, because an open
     /// connection may keep the value alive after the system has ended.
     pub(crate) fn remove(&self) {
-        // A remaining folder is small, and the operating system removes its temporary files.
+        // A remaining folder is small, and the operating system removes temporary files later.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

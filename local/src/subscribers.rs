@@ -158,8 +158,8 @@ impl Subscribers {
     pub(crate) async fn redrive(&self) -> usize {
         let mut redriven = 0;
         for queue in &self.queues {
-            // A message that fails again returns to the queue. So the loop has one turn for each
-            // message that was there at its start.
+            // A message that fails again returns to the queue. So the number of iterations is the
+            // number of messages that were in the queue before the loop.
             for _ in 0..queue.count_given_up() {
                 if !self.bus.redrive(queue, &self.targets, &self.pending).await {
                     break;

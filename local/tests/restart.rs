@@ -1,7 +1,7 @@
 //! Tests a system that is killed and started again on the same data.
 //!
-//! Subscribers finish their open work after the restart. On a full disk, no client gets a success
-//! for a write that is lost.
+//! After the restart, subscribers finish their unfinished work. On a full disk, no client gets a
+//! success for a write that is lost.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 

@@ -127,8 +127,9 @@ fn a_retired_order_is_removed_when_it_expires_and_can_be_restored_from_the_archi
         let before = read().await.expect(200).body;
         drain(system).await;
 
-        // A retired order is in no list of a status or of shipments. Until it expires, it remains
-        // readable by id and in its customer's other lists, and its status cannot change.
+        // The lists by status and the lists of shipments no longer contain a retired order. Until
+        // it expires, clients can read it by id, and its customer's other lists contain it. Its
+        // status cannot change.
         retire(system, &id, now.plus_seconds(3_600)).await;
         assert!(!shown("/v1/orders?status=delivered").await && !shown(&own[1]).await);
         assert!(shown(&own[0]).await && shown(&overview).await);

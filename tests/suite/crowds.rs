@@ -1,9 +1,11 @@
 //! Sends every writing request from 50 clients at once, and then once more. The stored result must
 //! equal the result of a single request.
 //!
-//! The test starts two shops with equal data. The first shop receives each request once. The second
-//! shop receives it from all clients at the same time. A difference between the shops means a
-//! duplicate, lost or partial write.
+//! The test runs two systems with equal data, one after the other. The first system receives each
+//! request from all clients at the same time. The second system receives each request once. The
+//! exceptions are the operations in `EACH_TIME`. The second system repeats their requests as often
+//! as they succeeded in the first system. A difference between the systems means a duplicate, lost
+//! or partial write.
 //!
 //! The features' own tests cover races between *different* requests.
 
@@ -23,7 +25,7 @@ use crate::support::{drain, table, with_own_system};
 /// Clients that send the same request at the same time.
 const CLIENTS: usize = 50;
 
-/// Attributes that differ between any two shops: ids, times, hashes of them, and the number of
+/// Attributes that differ between any two systems: ids, times, hashes of them, and the number of
 /// writes.
 const INCIDENTAL: [&str; 13] = [
     "version",
@@ -45,7 +47,7 @@ const INCIDENTAL: [&str; 13] = [
 /// sum of the shards is comparable.
 const SHARDED: [&str; 3] = ["CounterShard", "LikeCount", "PlaceSales"];
 
-/// Matches ids that the shop generates, and times.
+/// Matches ids that Bodega generates, and times.
 static OWN: LazyLock<Regex> = LazyLock::new(|| {
     let id = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
     Regex::new(&format!(r"{id}|\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")).unwrap()
@@ -155,7 +157,7 @@ async fn end_moves(system: &System) {
     Call::new("DELETE", "/_local/faults").send(system).await.expect(204);
 }
 
-/// Counts the stored items, without the attributes that differ between any two shops.
+/// Counts the stored items, without the attributes that differ between any two systems.
 async fn stored(system: &System) -> BTreeMap<String, u64> {
     end_moves(system).await;
     drain(system).await;

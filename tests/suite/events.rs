@@ -12,8 +12,8 @@
 //! - `error`: a part of the message of a function that fails.
 //! - `then`: API calls that check the event's effects.
 //!
-//! An `X-generated-Y.json` is output of `sam local generate-event`. It contains none of the shop's
-//! data. The function must refuse or ignore it without harm.
+//! An `X-generated-Y.json` is output of `sam local generate-event`. It contains no data of Bodega.
+//! The function must refuse or ignore it without harm.
 //!
 //! If `BODEGA_RIE` names the Runtime Interface Emulator, the events pass through this emulator.
 
@@ -371,7 +371,7 @@ fn the_gateway_could_send_every_request() {
     }
 }
 
-/// Returns the route of a request. Events that SAM generates contain no route of the shop.
+/// Returns the route of a request. Events that SAM generates contain no route of Bodega.
 fn route_key(event: &Json) -> Option<&str> {
     event["routeKey"].as_str().filter(|key| *key != "$default")
 }

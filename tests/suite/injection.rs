@@ -1,5 +1,6 @@
 //! Tests texts that are code, queries, paths, headers, formulas or line ends in other programs. The
-//! shop stores them as texts and returns them unchanged.
+//! API stores them as texts and returns them unchanged. Only the fields in `CLEANED` lose invisible
+//! characters.
 //!
 //! The module `bad_input` tests values that are refused. It also tests ids and cursors.
 
@@ -54,7 +55,7 @@ const TEXTS: [&str; 34] = [
 /// Texts with a line break or a tab. A single-line field refuses them.
 const LINES: [&str; 4] = ["a\nBcc: everybody@example.com", "a\r\n\r\n<html>", "a\n{\"level\":\"ERROR\"}", "a\t=1+1"];
 
-/// A field that accepts any text.
+/// A field that accepts any text on one line. Some fields also accept several lines.
 struct Field {
     name: &'static str,
     /// Makes the call that stores the text. The arguments are an order's id, the text's number and
@@ -64,8 +65,8 @@ struct Field {
     shown: &'static str,
 }
 
-/// Strangers read the name and the note, and a label shows the street. So the shop removes their
-/// invisible characters.
+/// Fields from which the API removes invisible characters. Strangers read the name of an
+/// organization and the note of a deposit. A shipping label shows the street.
 const CLEANED: [&str; 3] = ["organization", "street", "note of a deposit"];
 
 const FIELDS: [Field; 19] = [
@@ -242,7 +243,8 @@ fn has_plain_headers(answer: &Answer) {
 }
 
 /// Searches for each text. If the text has a word, the search finds the product with this name.
-/// Punctuation alone finds no product.
+/// Punctuation alone does not find it. For any text, the search finds the order with this reference
+/// and the product with this brand.
 async fn search(system: &System) -> usize {
     let mut searches = 0;
     for (n, text) in TEXTS.iter().enumerate() {

@@ -29,7 +29,8 @@ fn is_slow() -> bool {
 /// The maximum number of lines that an order may have.
 const MOST: usize = 500;
 const STOCK: u64 = 5;
-/// The index of the line without stock. The second transaction that reserves lines has it.
+/// The index of the line without stock. The second transaction that reserves lines contains this
+/// line.
 const SHORT: usize = 77;
 
 fn ids(prefix: &str, count: usize) -> Vec<String> {

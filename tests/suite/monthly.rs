@@ -1,4 +1,5 @@
-//! Tests `MetricsTables`: with `monthly`, each month of points has a table.
+//! Tests `MetricsTables`. With the value `monthly`, the points of each month are in a separate
+//! table.
 
 use key_schema::instant::Instant;
 use key_schema::month::Month;
@@ -8,7 +9,7 @@ use crate::support::client::Call;
 use crate::support::table::{add_table, entities_naming};
 use crate::support::with_parameter;
 
-/// The permissions of `Insights` on the tables of months.
+/// Name of the statement with the permissions of `Insights` on the monthly tables.
 const SID: &str = "MetricsOfMonths";
 
 #[test]

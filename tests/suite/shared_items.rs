@@ -1,5 +1,5 @@
-//! Finds the items to which requests of two different customers write. Generates the table of these
-//! items in docs/design/hot-items.md.
+//! Finds the items that requests for two different customers both write. Generates the table of
+//! these items in docs/design/hot-items.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -54,7 +54,7 @@ fn every_function_refuses_a_token_whose_session_was_ended() {
         let like = Call::new("PUT", "/v1/customers/sign-ann/likes/signed").header("authorization", &bearer(phone));
         like.send(system).await.expect(201);
 
-        // Every function receives the tokens of the phone and of the desk, and accepts them.
+        // Every function accepts the token of Ann's phone and the token of a member of staff.
         let secured = || api().operations().filter(|operation| operation.is_secured());
         for operation in secured().filter(|operation| operation.method == "GET") {
             for token in [phone, &desk] {

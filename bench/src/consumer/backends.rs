@@ -1,5 +1,5 @@
-//! The consumer's backends: search engine, table, event bus and object store. A separate process
-//! keeps their CPU time out of the consumer's.
+//! The consumer's backends: search engine, table, event bus and object store. They run in a
+//! separate process, so that the consumer's CPU time does not include theirs.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, Command, Stdio};

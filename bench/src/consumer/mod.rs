@@ -4,8 +4,8 @@
 //! The consumer and its backends run in separate processes. So the consumer's CPU time includes its
 //! clients, and excludes the backends.
 //!
-//! The batches are JSON text in a file, as Lambda passes them. Every variant starts with the same
-//! table and empty indices. Afterwards the search index must have the expected documents.
+//! A file has the batches as JSON text, in the form that Lambda passes. Every variant starts with
+//! the same table and empty indices. Afterwards the search index must have the expected documents.
 //!
 //! Valgrind's tool DHAT counts allocations in separate runs. The figure is the difference between a
 //! longer and a shorter run, divided by the additional records.

@@ -119,7 +119,7 @@ pub(crate) async fn run(args: TakerArgs) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// A port with a counter of its calls.
+/// A client of a backend (one of the [`stream::ports`]), with a counter of its calls.
 struct Counted<P> {
     port: P,
     calls: Arc<AtomicU64>,

@@ -1,5 +1,5 @@
-//! Measures the lists, most other reads and the main writes with a growing number of items. The
-//! cost of a route must not depend on the number of items.
+//! Measures the lists, most other reads and the main writes with a thousand, ten thousand and more
+//! items. The cost of a route must not depend on the number of items.
 //!
 //! All lists of [`crate::lists`] are in one table and have the same number of entries. The table
 //! also has the items of [`routes`]. Each route then receives requests one after the other. The
@@ -343,8 +343,8 @@ mod tests {
     }
 
     /// These routes read the search index, the settings, the rules of pricing, or one promotion.
-    /// The number of rules is limited. The route of one picture reads what the list of pictures
-    /// reads.
+    /// The number of rules is limited. The route of one picture makes the same Query as the list of
+    /// pictures.
     const UNMEASURED_READS: [&str; 10] = [
         "GET /v1/search/products",
         "GET /v1/search/orders",

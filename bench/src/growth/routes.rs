@@ -290,7 +290,7 @@ fn writes() -> Vec<Route> {
             Ok(call.json(&json!({"rating": 4, "title": "Cold", "text": "As ice should be."})).customer(OWNER))
         }),
         write("POST /v1/orders", orders, move |call, n| {
-            // A customer can have only a few unpaid orders, so each order has another customer.
+            // A customer can have only a few unpaid orders, so each order has a different customer.
             let (customer, product) = thing(n)?;
             let body = json!({"customer_id": customer, "lines": [{"product_id": product, "quantity": 2}]});
             Ok(once(call.customer(customer.as_str()), "order", n, &body))

@@ -11,7 +11,7 @@ use super::routes::{LINES, Route, Server};
 use super::shop::Shop;
 use crate::BenchError;
 
-/// The requests that a row sends in one of the [`super::TURNS`], and the clients that send them.
+/// One of the [`super::TURNS`] of a table row: a part of its requests, and the clients.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
     pub route: Route,

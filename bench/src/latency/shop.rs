@@ -14,7 +14,7 @@ use crate::BenchError;
 pub(crate) const WORDS: [&str; 8] = ["ice", "milk", "bread", "apples", "coffee", "rice", "soap", "candles"];
 /// Initial stock of each product, more than all orders together need.
 const STOCK: u64 = 1_000_000_000;
-/// A product with one piece. Only [`super::check`] orders it.
+/// A product with an initial stock of 1. Only [`super::check`] orders it.
 pub(crate) const SCARCE: &str = "scarce";
 /// The longest wait for the stream's consumer, in seconds.
 const DRAIN_SECONDS: u64 = 300;
@@ -35,8 +35,8 @@ pub(crate) struct Shop {
     /// The orders in the index and the records in the quarantine before the shop was filled.
     before: Drained,
     number: AtomicU64,
-    /// The number of placed orders. `pieces` counts the ordered pieces, except those of cancelled
-    /// orders.
+    /// The number of placed orders. `pieces` is the sum of the quantities in their lines, without
+    /// the cancelled orders.
     placed: AtomicU64,
     pieces: AtomicU64,
 }
@@ -151,13 +151,13 @@ impl Shop {
         self.number.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Counts a placed order with this many pieces.
+    /// Counts a placed order. `pieces` is the sum of the quantities in its lines.
     pub fn placed(&self, pieces: u64) {
         self.placed.fetch_add(1, Ordering::Relaxed);
         self.pieces.fetch_add(pieces, Ordering::Relaxed);
     }
 
-    /// Subtracts the pieces of a cancelled order.
+    /// Subtracts the quantities of a cancelled order.
     pub fn returned(&self, pieces: u64) {
         self.pieces.fetch_sub(pieces, Ordering::Relaxed);
     }
@@ -183,7 +183,7 @@ impl Shop {
         Ok(items.into_iter().flatten().any(|item| item.get("id").and_then(Value::as_str) == Some(word)))
     }
 
-    /// Waits until the consumer and its subscribers have processed every write.
+    /// Waits until the consumers have processed every write, and the bus's subscribers every event.
     pub async fn drain(&self) -> Result<Drained, BenchError> {
         let request = self.http.post(format!("{}/_local/drain?timeout_s={DRAIN_SECONDS}", self.base));
         let answer = self.json(request, StatusCode::OK).await?;

@@ -155,7 +155,7 @@ pub(crate) struct Figures {
     pub bytes: (usize, usize),
 }
 
-/// Returns all lists that a table serves.
+/// Returns all lists of the API that read the table.
 ///
 /// # Errors
 /// When an example violates the key schema's rules.

@@ -1,4 +1,4 @@
-//! Compares the search index, the bus, the audit and the derived items with the table.
+//! Compares the search index, the events, the audit and the derived items with the table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -132,7 +132,7 @@ impl History {
     }
 }
 
-/// Compares the events of the history with those on the bus. Events with one id must have the same
+/// Compares the expected events with those on the bus. Events with one id must have the same
 /// content, and the events of an item's changes must arrive in the order of the changes.
 async fn bus(shop: &Shop, history: &History, compared: &mut Compared) -> Result<(), BenchError> {
     let mut taken: BTreeMap<String, Value> = BTreeMap::new();
@@ -169,8 +169,7 @@ async fn bus(shop: &Shop, history: &History, compared: &mut Compared) -> Result<
     Ok(())
 }
 
-/// Compares the removals in the history with the audit, and the audit with the objects in the
-/// archive.
+/// Compares the expected removals with the audit, and the audit with the objects in the archive.
 async fn audit(shop: &Shop, history: &History, compared: &mut Compared) -> Result<(), BenchError> {
     let table = shop.table();
     let mut entries = Vec::new();

@@ -1,11 +1,11 @@
-//! Replays the stream records of a shop's history. The consumer processes the records once as they
-//! arrive, and twice more in random order. Then the measurement compares the results with the
+//! Replays the records of a table's stream. The consumer processes all records once as they arrive,
+//! and twice more in batches in random order. Then the measurement compares the results with the
 //! table.
 //!
 //! The consumers are functions of a running local system, in separate processes as in a deployment.
-//! Tests with a history of their own can use each part alone. [`record`] reads the stream's
-//! records, and [`replay`] gives them to the functions again. [`compare`] returns the differences
-//! between the shop and its table.
+//! Tests with other data can use each part alone. [`record`] reads the stream's records, and
+//! [`replay`] gives them to the functions again. [`compare`] returns the differences between the
+//! table and the results of the consumers.
 
 mod compare;
 mod copies;

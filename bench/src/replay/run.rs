@@ -1,5 +1,4 @@
-//! `bench replay`: imports a whole history into a separate local system, and replays the stream
-//! records that the import caused.
+//! `bench replay`: imports baskets into a separate local system, and replays its stream's records.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -17,7 +16,7 @@ const SEEDS: [u64; 2] = [1, 2];
 /// Records in a batch.
 const BATCH: usize = 100;
 
-/// The files of the history, and the options of the replay.
+/// The files of the import, and the maximum number of baskets.
 #[derive(Debug, clap::Args)]
 pub struct ReplayArgs {
     /// Products: CSV, plain or gzip.
@@ -34,11 +33,11 @@ pub struct ReplayArgs {
     limit: Option<u64>,
 }
 
-/// Imports the history, and gives its stream records to the functions twice more. Compares the
-/// backends with the table after the import and after each replay.
+/// Imports the files and replays the stream's records twice. After each step, compares the results
+/// of the consumers with the table.
 ///
 /// # Errors
-/// [`BenchError`] when the backends differ from the table.
+/// [`BenchError`] when a result differs from the table.
 pub async fn run(args: ReplayArgs) -> Result<(), BenchError> {
     let mut options = Options::from_environment(std::env::current_exe()?);
     options.port = 0;

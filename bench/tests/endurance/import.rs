@@ -1,7 +1,7 @@
 //! Imports 300 baskets, some of them large. Meanwhile the function that places the orders crashes
 //! at random at its crash points. The totals must equal those of the files.
 //!
-//! To import two weeks of the real data:
+//! To import files of the "Complete Journey" data set (docs/local-system.md):
 //! `cargo run --release -p bodega-bench -- import --products … --households … --baskets …`.
 
 use bench::import::import;
@@ -10,8 +10,8 @@ use crate::history::History;
 use crate::support::{start_embedded, stop};
 
 const BASKETS: usize = 300;
-/// One basket in thirty has more lines than fit into a transaction, as in the real data. The
-/// largest has 161 lines.
+/// One basket in thirty has more lines than fit into a transaction, as in the "Complete Journey"
+/// data set. The largest has 161 lines.
 const LARGE: usize = 10;
 const LARGEST: usize = 161;
 const PRODUCTS: usize = 300;

@@ -1,7 +1,7 @@
-//! Imports a history of 300 baskets. The consumer then processes the recorded stream twice more,
+//! Imports 300 baskets. The consumer then processes the recorded stream twice more,
 //! with the batches in random order.
 //!
-//! To replay two weeks of the real data:
+//! To replay files of the "Complete Journey" data set (docs/local-system.md):
 //! `cargo run --release -p bodega-bench -- replay --products … --households … --baskets …`.
 
 use bench::replay::{Shop, compare, record, replay};

@@ -1,9 +1,10 @@
 //! Long random schedules for the whole system: client calls, faults of every backend, and crashes
 //! of functions at their crash points.
 //!
-//! At the end the shop must equal the table and its stream ([`bench::replay::compare`]). The test
-//! does not compare the responses, because a failed call may have taken effect. A schedule prints
-//! its seed before it starts. To run the same requests again:
+//! At the end, the search index, the events and the derived items must match the table and its
+//! stream ([`bench::replay::compare`]). The test does not compare the responses, because a failed
+//! call may have taken effect. A schedule prints its seed before it starts. To run the same
+//! requests again:
 //! `BODEGA_SEED=<seed> cargo test -p bodega-bench --test endurance schedules`. The timing differs
 //! in each run. `BODEGA_STEPS` sets the length of the schedule.
 
@@ -22,7 +23,7 @@ const STEPS: usize = 300;
 /// Concurrent calls.
 const CLIENTS: usize = 4;
 
-/// Faults: target, kind, highest number of strikes.
+/// Faults: target, kind, and the maximum number of requests or invocations that the fault hits.
 const FAULTS: &[(&str, &str, u32)] = &[
     ("table", "throttle", 30),
     ("table", "error", 20),

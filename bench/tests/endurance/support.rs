@@ -15,8 +15,8 @@ use local::{Log, Options, System};
 use serde_json::{Value, json};
 use template::Template;
 
-/// Starts a system on the embedded table and the environment's search engine. The stream keeps all
-/// records.
+/// Starts a system on the embedded table. `SEARCH_ENDPOINT` can name its search engine. The stream
+/// keeps all records.
 pub async fn start() -> System {
     start_with(options()).await
 }
@@ -185,7 +185,8 @@ impl Clients {
     }
 }
 
-/// Drains the stream, and asserts that the shop equals its table and the stream.
+/// Waits until the consumers have processed the stream. Then asserts that the search index, the
+/// events and the derived items match the table and the stream.
 pub async fn assert_equal_to_table(system: &System, context: &str) {
     let shop = Shop::of(system).await.unwrap();
     shop.drain().await.unwrap();

@@ -1,4 +1,4 @@
-//! The import's client of the shop's public API.
+//! The import's client of the public API.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -32,7 +32,7 @@ pub struct Client {
     unauthorized: Notify,
 }
 
-/// A response of the shop.
+/// A response of the API.
 #[derive(Debug)]
 pub struct Answer {
     /// The HTTP status.
@@ -51,7 +51,7 @@ impl Answer {
         self.status == StatusCode::CONFLICT && self.code.as_deref() == Some(IN_PROGRESS)
     }
 
-    /// Returns whether the shop is overloaded or has a temporary failure.
+    /// Returns whether the system is overloaded or has a temporary failure.
     fn is_busy(&self) -> bool {
         self.status.is_server_error() || self.status == StatusCode::TOO_MANY_REQUESTS
     }
@@ -127,8 +127,8 @@ impl Client {
         }
     }
 
-    /// Retries until the response is final: the shop is not busy, and no other request is
-    /// processing the same order.
+    /// Retries until the response is final: the system is not busy, and no other request is
+    /// processing the same order. Gives up after the maximum number of attempts or pauses.
     async fn persist(&self, send: impl AsyncFn() -> Result<Answer, String>) -> Result<Answer, String> {
         let (mut attempts, mut wait, mut pauses) = (1, Duration::from_millis(100), 0);
         loop {

@@ -28,11 +28,11 @@ const NDJSON: &str = "application/x-ndjson";
 pub struct Tally {
     /// Counts by outcome: `created`, `already there`, `updated`.
     pub done: BTreeMap<String, u64>,
-    /// Names of refused rows, by the shop's reason.
+    /// Names of refused rows, by the reason of the refusal.
     pub refused: BTreeMap<String, Vec<String>>,
     /// Number of lines that were left out of accepted orders, by reason.
     pub left_out: BTreeMap<String, u64>,
-    /// Names of rows that failed without a refusal by the shop, with their errors.
+    /// Names of rows that failed without a refusal by the API, with their errors.
     pub failed: Vec<(String, String)>,
 }
 
@@ -53,7 +53,7 @@ impl Tally {
         }
     }
 
-    /// Returns the number of rows that the shop has now, from this run or an earlier run.
+    /// Returns the number of rows that the system has now, from this run or an earlier run.
     pub fn taken(&self) -> u64 {
         self.done.values().sum()
     }
@@ -251,7 +251,7 @@ async fn place(client: &Client, basket: Basket) -> Placed {
             _ => left_out.push("unreadable quantity or amount"),
         }
     }
-    // There are at most two attempts. The second attempt omits products that the shop does not
+    // There are at most two attempts. The second attempt omits products that the system does not
     // have. Earlier releases used other idempotency keys, because their lines had no discounts.
     for attempt in ["a", "b"] {
         if lines.is_empty() {

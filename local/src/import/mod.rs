@@ -145,7 +145,7 @@ impl Summary {
         self.phases.iter().all(|(_, tally, _)| tally.failed.is_empty())
     }
 
-    /// Returns whether an earlier run has already loaded everything.
+    /// Returns whether earlier runs have already loaded all rows that the API accepts.
     fn changed_nothing(&self) -> bool {
         let mut done = self.phases.iter().flat_map(|(_, tally, _)| tally.done.keys()).peekable();
         self.is_complete() && done.peek().is_some() && done.all(|outcome| outcome == "already there")

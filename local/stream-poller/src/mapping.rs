@@ -212,7 +212,7 @@ impl ReaderState {
         self.checkpoint.push(record.sequence().clone(), settled)
     }
 
-    /// Notes an empty read that began at this nudge.
+    /// Remembers an empty read that began at this nudge.
     pub(crate) fn see_end(&mut self, nudge: u64) {
         self.end_seen = Some(nudge);
     }

@@ -115,9 +115,10 @@ impl Poller {
     /// Waits until every mapping has settled all records that were in the stream at the call. To
     /// settle a record means to deliver it, filter it out or discard it.
     ///
-    /// During the wait, batches do not wait for their window to end. The call does not return while
-    /// a function keeps failing, so use a timeout. It does not wait for records that are written
-    /// later. But if the stream never pauses, it may wait for later records of the same second.
+    /// During the wait, batches do not wait for their window to end. While a function keeps
+    /// failing, the call returns only after the poller has given up the records. So use a timeout.
+    /// The call does not wait for records that are written later. But if the stream never pauses,
+    /// it may wait for later records of the same second.
     pub async fn drained(&self) {
         let time = SystemTime::now();
         let (_drain, nudge) = Drain::begin(&self.attention);

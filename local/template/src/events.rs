@@ -1,5 +1,5 @@
-//! Reads a function's events: routes of the HTTP API, and schedules. Mappings of streams and queues
-//! are resources of their own.
+//! Reads a function's events: routes of the HTTP API, and schedules. The template defines mappings
+//! of streams and queues as separate resources.
 
 use std::collections::HashMap;
 use std::fmt;

@@ -1,8 +1,8 @@
 //! The folder of the tables.
 //!
-//! The items of an export have no order, so the rows of all days arrive mixed. The command collects
-//! rows up to a limit, and then appends them to the files of their partitions. At the end it
-//! compresses each file, because engines bill the bytes that they read.
+//! The items of an export are not sorted by time, so the rows of all days arrive mixed. The command
+//! collects rows up to a limit, and then appends them to the files of their partitions. At the end
+//! it compresses each file, because engines bill the bytes that they read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};

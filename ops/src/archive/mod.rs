@@ -49,7 +49,7 @@ pub enum Command {
         /// The name of the object, as `list` shows it.
         name: String,
     },
-    /// Restore archived items: orders with all their items, sessions and carts.
+    /// Restore archived sessions and carts, and archived orders with all their items.
     Restore(RestoreArgs),
 }
 

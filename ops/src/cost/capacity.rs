@@ -1,10 +1,11 @@
 //! Compares on-demand with provisioned capacity.
 //!
-//! On demand, AWS bills each consumed unit. For provisioned capacity, AWS bills each unit per
-//! second by the hour, even if it is unused. So provisioned capacity is cheaper above the
-//! break-even utilization. This utilization is the price of a unit-hour, divided by the on-demand
-//! price of the 3,600 units that a unit-hour can serve. The comparison assumes steady traffic. With
-//! peaks, the utilization is lower than the target utilization.
+//! On demand, AWS bills each consumed unit. Provisioned capacity is a rate in units per second. AWS
+//! bills it by the hour, even if it is unused: one unit per second for an hour is a unit-hour. So
+//! provisioned capacity is cheaper above the break-even utilization. This utilization is the price
+//! of a unit-hour, divided by the on-demand price of the 3,600 units that a unit-hour can serve.
+//! The comparison assumes steady traffic. With peaks, the utilization is lower than the target
+//! utilization.
 
 use serde::Serialize;
 

@@ -124,8 +124,8 @@ pub fn find(name: &str) -> Option<&'static Migration> {
     ALL.into_iter().find(|migration| migration.name == name || migration.number.to_string() == name)
 }
 
-/// Writes the role items of documents that are older than role items. An erasure finds documents by
-/// these items.
+/// Writes the missing role items of documents from releases without role items. An erasure finds
+/// the documents of a customer by these items.
 pub const DOCUMENT_ROLES: Migration = Migration {
     number: 1,
     name: "document-roles",
@@ -176,8 +176,8 @@ fn role(head: &Document, customer: &CustomerId, tie: Tie) -> CustomerDocument {
     CustomerDocument { customer_id: customer.clone(), document_id: head.id.clone(), tie }
 }
 
-/// Adds reviews to the list of the newest reviews if they are older than this list. Earlier
-/// releases had no such list.
+/// Adds the reviews of an earlier release to the list of the newest reviews. That release had no
+/// such list.
 pub const NEWEST_REVIEWS: Migration = Migration {
     number: 2,
     name: "newest-reviews",
@@ -223,7 +223,7 @@ fn rev(item: &Item) -> u64 {
     }
 }
 
-/// Moves a balance in another currency than the shop's from `amount` to the attribute of its
+/// If the balance in `amount` is not in the shop's currency, moves it to the attribute of its
 /// currency. An earlier release stored the only balance of a wallet in `amount`. Now `amount` has
 /// the balance in the shop's currency.
 pub const WALLET_BALANCES: Migration = Migration {

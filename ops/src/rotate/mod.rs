@@ -1,8 +1,8 @@
 //! `ops rotate`: creates and deletes the tables of months of metrics.
 //!
 //! The command derives the names of the tables from the name of the main table and from the months.
-//! It lists no tables, so it touches no table with another name. It also leaves a table alone that
-//! has other keys, an index or a stream.
+//! It lists no tables, so it touches no table with another name. It also does not touch a table
+//! that has the name of a month but other keys, an index or a stream.
 //!
 //! A function uses the table of a month as soon as the table exists, and otherwise the main table
 //! ([`key_schema::month`]). The command creates a table at least [`CREATE_AHEAD_SECONDS`] before

@@ -74,8 +74,8 @@ impl MonthTables {
         Ok(Some(Found { is_foreign, is_infrequent, expires_items }))
     }
 
-    /// Creates a table like the main table: on demand, with the same limits, encryption and tags.
-    /// It has the time to live, and no point-in-time recovery. Deletion protection is on.
+    /// Creates an on-demand table with the limits, the encryption and the tags of the main table.
+    /// Its time to live and its deletion protection are on. It has no point-in-time recovery.
     pub(super) async fn create(&self, name: &str) -> Result<(), OpsError> {
         let main = self.describe(&self.main).await?;
         let main = main.ok_or_else(|| OpsError::Failed(format!("the table {} does not exist", self.main)))?;

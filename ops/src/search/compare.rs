@@ -193,8 +193,8 @@ impl Comparison<'_> {
         }
     }
 
-    /// Counts the documents without an item, and replaces each with a tombstone of the next
-    /// version.
+    /// Counts the documents without an item. If the comparison repairs, replaces each of these
+    /// documents with a tombstone of the next version.
     async fn orphans(&self, documents: Vec<IndexedDocument>, drift: &mut Drift) -> Result<(), OpsError> {
         let suspects = self.without_item(documents).await?;
         if suspects.is_empty() {

@@ -20,10 +20,10 @@
 //! The layout and the items hold the whole progress. The next run reads them, waits again, and
 //! continues. Each step writes the layout on the condition that the settings did not change.
 //!
-//! A run may be paused while other runs end its change and begin the next one. So each page of the
-//! scan reads the layout together with the items. A later change moves every item before it ends.
-//! So the table refuses a write that depends on a read from before that change. The run then reads
-//! again.
+//! A run may be paused while other runs end its change and begin the next one. So for each page
+//! of the scan, the run reads the layout after the items. A later change moves every item before it
+//! ends. So the table refuses a write that depends on a read from before that change. The run then
+//! reads again.
 //!
 //! [layout]: key_schema::shard::Layout
 

@@ -35,8 +35,8 @@ impl Move {
         !layout.is_stable() && layout.to == to && layout.write == to
     }
 
-    /// Returns whether the list is in that step now. The settings that were read together with the
-    /// item have the list's layout.
+    /// Returns whether [`Move::is_due`] holds for the layout of the list. The layout is in the
+    /// settings, which the run read after the item.
     fn is_due_in(&self, seen: &Seen<'_>) -> Result<bool, OpsError> {
         let item = seen.others.get(settings::read(0)?.key());
         let settings = item.map(|item| Stored::<Settings>::from_item(item.clone())).transpose();

@@ -1,4 +1,4 @@
-//! Tests cases 24 and 26: an index is rebuilt while clients write to it and read it.
+//! Tests that an index is rebuilt while clients write to it and read it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};

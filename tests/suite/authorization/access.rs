@@ -19,11 +19,12 @@ pub enum Person {
     Unregistered,
     /// A customer without rights to the record.
     Stranger,
-    /// A member of the organization that the record is or belongs to.
+    /// A member of an organization. The record is that organization or belongs to it.
     Reader,
     /// An admin of that organization.
     Editor,
-    /// The record's owner. An organization has no owner, so this is an admin other than `Editor`.
+    /// The record's owner. An organization has no owner, so for its records `Owner` is a second
+    /// admin.
     Owner,
     /// A member of staff.
     Staff,
@@ -47,7 +48,7 @@ impl Person {
     }
 }
 
-/// The caller of a token, as a route with an authorizer sees it.
+/// How a route with an authorizer treats a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bearer {
     /// The gateway refuses the token.

@@ -57,7 +57,8 @@ impl Forger {
         [self.refused(), self.nameless(), self.misnamed(), self.grouped()].into_iter().flatten().collect()
     }
 
-    /// Returns tokens that the authorizer refuses. They have the claims of a staff token.
+    /// Returns tokens that the authorizer refuses. Most of them are staff tokens
+    /// with one fault. The others contain no token.
     fn refused(&self) -> Vec<Token> {
         let (staff, header) = (self.staff(), self.header());
         let bearer = |what: &'static str, token: &str| Token::new(what, Bearer::Refused, format!("Bearer {token}"));

@@ -88,8 +88,9 @@ async fn delete(system: &System, path: &str) {
 /// Uses one id as customer, address, product, reviewer, reference and store, each from creation to
 /// removal.
 async fn live(system: &System, id: &str, n: usize) {
-    // The email address and the user name contain a number instead of the id. The shop folds them,
-    // so two different ids could give the same address or name. Ids are never folded.
+    // The email address and the user name contain a number instead of the id. Bodega compares
+    // addresses and names in a folded form, so those of two different ids could be equal. It
+    // compares ids unchanged.
     let body =
         json!({ "id": id, "email": format!("ids-{n}@example.com"), "username": format!("ids {n}"), "name": "N" });
     let created = Call::new("POST", "/v1/customers").staff().json(&body).send(system).await.expect(201);

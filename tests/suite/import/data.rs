@@ -1,5 +1,5 @@
 //! A small retail data set with every kind of fault of the real data set, and the expected content
-//! of the shop.
+//! of the system.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -16,7 +16,7 @@ const SHELF: u64 = 2001;
 /// The maximum number of lines that fit into one transaction.
 const FITTING: u64 = 47;
 
-/// A product as the shop must show it.
+/// A product as the API must return it.
 #[derive(Debug)]
 pub struct Product {
     pub id: u64,
@@ -27,7 +27,7 @@ pub struct Product {
     pub cents: i64,
 }
 
-/// An order as the shop must show it.
+/// An order as the API must return it.
 #[derive(Debug)]
 pub struct Order {
     pub basket: u64,
@@ -43,7 +43,7 @@ impl Order {
     }
 }
 
-/// The expected content of the shop after the import.
+/// The expected content of the system after the import.
 #[derive(Debug)]
 pub struct Expected {
     pub products: Vec<Product>,
@@ -103,7 +103,7 @@ impl Drop for Folder {
 }
 
 /// Returns the product file. Like the real file, it has rows without a name, a category or a size.
-/// The shop refuses one row.
+/// The API refuses one row.
 pub fn products() -> String {
     let too_long = "9".repeat(65);
     let mut rows = vec![
@@ -171,7 +171,7 @@ fn basket(id: u64, household: u64, minute: u64, lines: &[(u64, i64, &str)]) -> S
     format!(r#"{{{ids}, "placed_at": "2017-01-01T10:{minute:02}:26Z", "lines": [{}]}}"#, lines.join(", "))
 }
 
-/// Returns the expected content of the shop.
+/// Returns the expected content of the system.
 pub fn expected() -> Expected {
     let product = |id, name: &str, brand, size, category_path: &[&'static str], cents| Product {
         id,

@@ -1,4 +1,4 @@
-//! Runs the import program on files. Checks its exit code and output, and then the shop.
+//! Runs the import program on files. Checks its exit code and output, and then the imported data.
 
 mod data;
 mod shop;
@@ -258,7 +258,7 @@ fn an_import_that_cannot_begin_says_why_and_changes_nothing() {
         assert_eq!(run.code, Some(3), "{run:?}");
         assert!(run.err.contains(&port), "{run:?}");
 
-        // The shop refuses a token that is signed with another key. The import stops at the first
+        // The API refuses a token that is signed with another key. The import stops at the first
         // refusal.
         SigningKey::open(Some(folder.path())).unwrap();
         let baskets = folder.write("baskets.ndjson", &data::baskets());

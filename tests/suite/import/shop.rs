@@ -1,4 +1,4 @@
-//! Compares the shop with the data after an import.
+//! Compares the content of the system with the expected data after an import.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -132,7 +132,7 @@ fn no_log_line_of_any_function_identifies_a_customer_under_any_failure() {
         count(shop::all(system, calls).await.iter().map(|answer| answer.status).collect());
         for kind in FAULTS {
             fault(system, "table", kind).await;
-            // These are requests of an ordinary customer: reads, changes and the erasure.
+            // The test sends every operation with the customer's token, including the erasure.
             let body = json!({
                 "email": person::goes("email"), "device": person::goes("device"), "text": person::goes("text"),
             });

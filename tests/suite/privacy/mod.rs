@@ -102,7 +102,7 @@ fn an_erasure_leaves_only_the_documented_data_of_a_customer() {
         let halfway = StoredTexts::read(system).await;
         let archived = halfway.count("archive");
         assert!(halfway.count("Erasure") == 1 && archived >= 3, "{archived} objects");
-        // Items that expire after the erasure are not archived.
+        // Items that expire after the removal of the profile are not archived.
         person::lapse(system, "privacy-late", true).await;
         swept(system).await;
         assert_eq!(StoredTexts::read(system).await.count("archive"), archived);

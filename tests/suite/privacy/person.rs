@@ -91,7 +91,7 @@ fn id(answer: &Answer) -> String {
     answer.body["id"].as_str().unwrap().to_owned()
 }
 
-/// Creates the subject's data in the shop.
+/// Creates the subject's data.
 pub async fn live(system: &System) {
     customer(system, FRIEND).await;
     customer(system, GUEST).await;
@@ -203,7 +203,7 @@ async fn friends(system: &System) {
     }
 }
 
-/// Creates the subject's document with a history, and the subject's section in the friend's
+/// Creates the subject's document with a published draft, and the subject's section in the friend's
 /// document.
 async fn papers(system: &System) {
     let title = json!({ "title": goes("document"), "sections": { "a": goes("text") } });

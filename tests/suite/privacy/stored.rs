@@ -1,4 +1,5 @@
-//! All data that the local system stores, as text.
+//! The data that the local system stores, as text. Sent mails and the objects of the bucket `Media`
+//! are not included.
 
 use std::collections::BTreeSet;
 

@@ -110,7 +110,7 @@ impl<'a> Operation<'a> {
     }
 
     /// Returns whether the operation requires a token. The operation's own `security` overrides
-    /// that of the API.
+    /// the API's `security`.
     pub fn is_secured(self) -> bool {
         !self.security().is_empty() && !self.takes_a_token()
     }
@@ -155,8 +155,8 @@ impl<'a> Operation<'a> {
     }
 
     /// Returns the problem codes in a response's description: every text in backticks except
-    /// `errors`, the name of a member. A response's own description takes precedence over that of
-    /// the response to which its `$ref` leads.
+    /// `errors`, the name of a member. A response's own description takes precedence over the
+    /// description of the response to which its `$ref` leads.
     pub fn codes(self, response: &'a Json) -> Vec<&'a str> {
         let described = response.get("description").or_else(|| self.api.follow(response).get("description"));
         let text = described.and_then(Json::as_str).unwrap_or_default();

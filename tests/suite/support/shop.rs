@@ -1,4 +1,4 @@
-//! Test data of a shop, and clients that read lists.
+//! Creates test data through the API, and reads lists.
 
 use futures::StreamExt as _;
 use local::System;
@@ -64,7 +64,8 @@ pub async fn products(system: &System, ids: &[&str], stock: u64) {
     import(system, &bodies).await;
 }
 
-/// Imports products in batches of a thousand. A busy machine may leave lines for the next request.
+/// Imports products in batches of a thousand. On a busy machine, the API may throttle some lines of
+/// a batch. Then the function sends the batch again.
 pub async fn import(system: &System, products: &[Json]) {
     for batch in products.chunks(IMPORT_LINES) {
         let lines: String = batch.iter().map(|line| format!("{line}\n")).collect();

@@ -1,4 +1,4 @@
-//! A shop with data for every route, and a valid request for each route.
+//! Test data for every route, and a valid request for each route.
 
 use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::id::{Born, LogId};
@@ -17,7 +17,7 @@ use super::openapi::Operation;
 use super::shop::{customer, import, moved, order, path, product_body};
 use super::table::put_item;
 
-/// The ids of the shop's records.
+/// The ids of records in the test data. [`World::create`] creates the records.
 pub struct World {
     /// An order in status `picking`.
     order: String,
@@ -77,7 +77,7 @@ impl Good {
 }
 
 impl World {
-    /// Creates the shop. Every list with pages has at least two entries.
+    /// Creates the test data. Every list with pages has at least two entries.
     ///
     /// The customer `bad-ann` owns most of the data. The organization `bad-org` has the members
     /// `bad-ann` and `bad-cat`. Its admin `bad-bob` can manage its documents.

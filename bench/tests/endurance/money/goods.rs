@@ -23,7 +23,7 @@ struct Wanted<'a> {
 
 impl Books {
     /// Checks that exactly the acknowledged orders exist, each of them complete. The stock must be
-    /// the initial stock minus the pieces of all orders that are not cancelled or returned.
+    /// the initial stock minus the quantities in all orders that are not cancelled or returned.
     pub fn goods(&self, world: &World, done: &[(&Request, &Answer)], report: &mut Report) {
         let carts = world.carts.lock().unwrap();
         let mut wanted: BTreeMap<String, Wanted<'_>> = BTreeMap::new();

@@ -64,8 +64,9 @@ impl Books {
         report.wrong.extend(paid.keys().map(|id| format!("a payment for the missing order {id}")));
     }
 
-    /// Checks the refunds of each order. Each acknowledged refund has one entry. If the wallet paid
-    /// a cancelled or returned order, one more entry refunds the rest, unless the rest is zero.
+    /// Checks the refunds of each order. Each acknowledged refund has one entry. If an order was
+    /// paid from the wallet and then cancelled or returned, one more entry refunds the rest, unless
+    /// the rest is zero.
     pub fn refunds(&self, done: &[(&Request, &Answer)], report: &mut Report) {
         let mut asked: BTreeMap<&str, Vec<(&str, &str, i64)>> = BTreeMap::new();
         for (request, answer) in done.iter().filter(|(request, _)| request.path.ends_with("/refunds")) {
@@ -114,7 +115,7 @@ impl Books {
     }
 
     /// Checks that invoice numbers run from 1 without a gap, and that acknowledged invoices are
-    /// unchanged. An order has at most one invoice, with its total.
+    /// unchanged. An order has at most one invoice, whose total is the order's.
     pub fn invoiced(&self, world: &World, report: &mut Report) {
         report.invoices = self.invoices.len();
         let mut numbers: Vec<u64> = self.invoices.iter().map(|invoice| invoice.number).collect();

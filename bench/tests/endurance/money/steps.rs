@@ -15,8 +15,8 @@ const PUTS: usize = 10;
 
 const FAULTS: &[(&str, u32)] =
     &[("throttle", 25), ("error", 15), ("reset", 15), ("timeout", 1), ("slow", 10), ("conflict", 30)];
-/// Functions with their crash points of orders. No order lapses in this test, so `orders.lapsed` is
-/// not among them.
+/// Functions, and their crash points during work on orders. No order lapses in this test, so
+/// `orders.lapsed` is not among them.
 const CRASHES: &[(&str, &str)] = &[
     ("Orders", "orders.placed"),
     ("Orders", "orders.moved"),
@@ -94,8 +94,8 @@ impl World {
         }
     }
 
-    /// Moves an order by one step. `If-Match` prevents a second change. After a lost response, the
-    /// check of the table shows whether the order moved.
+    /// Changes the status of an order once, because `If-Match` prevents a second change. After a
+    /// lost response, the check of the table shows whether the status changed.
     async fn walk(&self, rng: &mut Rng) {
         let Some((order, owner)) = self.an_order(rng) else { return };
         let found = self.clients.staff("GET", &format!("/v1/orders/{order}"), &[], None).await;
@@ -222,7 +222,7 @@ impl World {
     }
 }
 
-/// Returns an amount in the shop's currency, or sometimes in another one.
+/// Returns an amount, mostly in the shop's currency and sometimes in euros.
 fn money(rng: &mut Rng, amounts: Range<i64>) -> Value {
     let currency = ["USD", "USD", "USD", "EUR"][rng.usize(0..4)];
     json!({"amount": rng.i64(amounts), "currency": currency})
@@ -236,8 +236,8 @@ fn usd(amount: i64) -> Value {
 /// several transactions return them to stock.
 fn lines(rng: &mut Rng) -> Vec<Value> {
     let (first, products, lines) = match rng.u8(0..128) {
-        // These lines also use the products of the smaller orders. Some of these products lack
-        // stock, so the whole order must be undone.
+        // These lines also use the products of the smaller orders. If one of those products is out
+        // of stock, the whole order must be undone.
         0 => (0, ALL_PRODUCTS, rng.usize(200..=400)),
         1 | 2 => (PRODUCTS, ALL_PRODUCTS - PRODUCTS, rng.usize(200..=400)),
         3..=10 => (0, PRODUCTS, rng.usize(40..=MOST_LINES)),
@@ -246,7 +246,7 @@ fn lines(rng: &mut Rng) -> Vec<Value> {
     lines_of(first, rng.usize(0..products), products, lines)
 }
 
-/// Returns this many lines of products. Some of the products lack stock.
+/// Returns this many lines of products. Some of the products have a low initial stock.
 pub fn scarce(rng: &mut Rng, lines: usize) -> Vec<Value> {
     lines_of(0, rng.usize(0..PRODUCTS), PRODUCTS, lines)
 }

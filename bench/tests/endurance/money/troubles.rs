@@ -25,7 +25,7 @@ use crate::support::{assert_equal_to_table, ended_session, start_embedded, stop}
 /// strikes.
 const STEPS: usize = 8;
 const FEW_STEPS: usize = 4;
-/// Dice values below this are client calls. The others run the janitor or set faults.
+/// Dice values below this are client calls. The others run the janitor, or set or remove faults.
 const CALLS: u8 = 92;
 /// Maximum repetitions of the work until the trouble has struck, and maximum attempts of a client's
 /// request.
@@ -62,8 +62,8 @@ const RETURN_POINT: &str = "orders.staged.given_back";
 
 #[derive(Debug, Clone, Copy)]
 enum Trouble {
-    /// A backend, its fault, the share of requests that it strikes, and its highest number of
-    /// strikes.
+    /// A backend, its fault, the share of requests that the fault hits, and the maximum number of
+    /// hits.
     Backend(&'static str, &'static str, f64, u32),
     /// A function, and a fault of its process before the process begins its work.
     Process(&'static str, &'static str),

@@ -15,8 +15,8 @@ use crate::support::{Answer, Clients};
 /// Most orders choose from this many products. Most giant orders use the products after them.
 pub const PRODUCTS: usize = 170;
 pub const ALL_PRODUCTS: usize = 570;
-/// The initial stock of every fourth of the first [`PRODUCTS`] products. It is so low that orders
-/// are refused.
+/// The initial stock of every fourth of the first [`PRODUCTS`] products. It is so low that some
+/// orders are refused.
 const SCARCE: u64 = 60;
 const PLENTY: u64 = 1_000_000;
 pub const PRICE: i64 = 129;
@@ -29,13 +29,13 @@ pub const TAX_BASIS_POINTS: i64 = 810;
 pub const COUPON: &str = "coupon";
 pub const DISCOUNT_BASIS_POINTS: i64 = 1_000;
 pub const COUPON_USES: u64 = 12;
-/// A schedule has one cart for this many steps.
+/// The number of carts of a schedule is the number of its steps divided by this.
 const STEPS_A_CART: usize = 50;
 /// The maximum number of attempts at a request until its outcome is known, and of runs of the
 /// janitor at the end.
 const RESENDS: usize = 20;
 
-/// A request that takes effect once.
+/// A request that must take effect at most once.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The customer, or `None` for staff.
@@ -291,7 +291,8 @@ impl World {
         None
     }
 
-    /// Runs the janitor with this grace in seconds. Clients may be active at the same time.
+    /// Runs the janitor, for unfinished orders that are at least `grace` seconds old. Clients may
+    /// be active at the same time.
     pub async fn clean(&self, grace: u8) -> Answer {
         let body = json!({"grace_seconds": grace});
         self.clients.staff("POST", "/_local/invoke/Janitor", &[], Some(&body)).await

@@ -229,7 +229,7 @@ async fn a_dropped_store_no_longer_answers() {
     let (client, url) = (Client::new(), format!("{}/archive", server.url()));
     assert!(client.head(&url).send().await.is_ok());
     drop(server);
-    // At the next turn of the runtime, the server closes the open connection and refuses new
+    // When the runtime next runs its tasks, the server closes the open connection and refuses new
     // connections.
     tokio::task::yield_now().await;
     assert!(client.head(&url).send().await.is_err());

@@ -98,9 +98,9 @@ fn invoice_key(number: u64) -> Result<Key, KeyError> {
     Ok(invoice::get(number)?.key().clone())
 }
 
-/// Returns the row that the stream's consumer derives from a line. The instants, shop, customer and
-/// reversal come from the order. They have placeholders here, because the check does not compare
-/// them.
+/// Returns the row that the stream's consumer derives from a line. The instants, store, customer
+/// and reversal come from the order. They have placeholders here, because the check does not
+/// compare them.
 fn sale_of(line: &OrderLine) -> Sale {
     Sale {
         order_id: line.order_id.clone(),

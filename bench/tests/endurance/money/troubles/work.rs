@@ -9,7 +9,8 @@ use super::{GIANT, LARGE, RETURN_POINT, ROUNDS, order};
 use crate::support::{Answer, if_match};
 
 impl World {
-    /// Places a large order and cancels it, and places a second order, which is refused.
+    /// Places a large order and cancels it. Then places a second order, which is refused if one of
+    /// its products is out of stock.
     pub(super) async fn large(&self, mut rng: Rng) {
         let (plenty, scarce) = (order(plenty(&mut rng, LARGE)), order(scarce(&mut rng, LARGE)));
         if let Some(order) = self.place(&mut rng, plenty).await {
@@ -53,7 +54,7 @@ impl World {
         }
     }
 
-    /// Ships the orders at the stations, so that waiting orders can be admitted.
+    /// Ships the orders at the picking stations, so that waiting orders can be admitted.
     pub(super) async fn free_the_stations(&self) {
         let picking = self.clients.staff("GET", "/v1/picking", &[], None).await;
         for job in picking.body["jobs"].as_array().into_iter().flatten() {

@@ -34,15 +34,15 @@ impl Pages {
         self.0.load(Ordering::Relaxed).min(wanted).max(1)
     }
 
-    /// Notes that `limit` records did not fit. Returns the next number to try.
+    /// Remembers that `limit` records did not fit. Returns the next number to try.
     pub(super) fn too_many(&self, limit: u64) -> u64 {
         let fewer = (limit / 2).max(1);
         self.0.store(fewer, Ordering::Relaxed);
         fewer
     }
 
-    /// Notes that a request for `limit` records returned `size` bytes. If the page had all
-    /// of these records in at most a quarter of the space, the next limit is doubled.
+    /// Adapts the next limit after a request for `limit` records that returned `size` bytes. If the
+    /// page had all of these records in at most a quarter of the space, the next limit is doubled.
     pub(super) fn fitted(&self, limit: u64, size: usize) {
         let size = u64::try_from(size).unwrap_or(u64::MAX);
         let room = u64::try_from(MAX_PAGE / 4).unwrap_or(u64::MAX);
