@@ -1,5 +1,5 @@
 //! Measurements of Bodega. Most measurements print a table, and write JSON if an option names a
-//! file. Measurements have no limits for speed, only generous time limits.
+//! file. A slow result does not fail a measurement. Only a generous timeout does.
 //!
 //! ```sh
 //! cargo run --release -p bodega-bench -- stream

@@ -53,7 +53,8 @@ impl Message {
     /// Returns the step in the message.
     ///
     /// # Errors
-    /// [`MessageError`] if the message cannot be read. A repeated delivery cannot be read either.
+    /// [`MessageError`] if the message cannot be read. A redelivery of such a message fails in
+    /// the same way.
     pub fn step(&self) -> Result<Step, MessageError> {
         Ok(Step::of(self.event()?.data))
     }

@@ -45,7 +45,7 @@ impl Request<'_> {
     }
 
     /// Returns the version in If-Match, or `None` if staff send `If-Match: *`, which means any
-    /// version. Otherwise a customer with frequent changes could delay a change by staff.
+    /// version. With a version, a customer with frequent changes could delay a change by staff.
     ///
     /// # Errors
     /// As [`Request::if_match`].

@@ -20,7 +20,7 @@ pub const STAFF_GROUP: &str = "staff";
 /// The caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caller {
-    /// The request has no token, or no valid token.
+    /// The request has no verified token, or its token has no `sub`.
     Anonymous,
     /// The request has a verified token.
     SignedIn(SignedIn),

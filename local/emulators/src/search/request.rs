@@ -8,7 +8,7 @@ use super::mapping::{Kind, Mapping, Values};
 use super::problem::Problem;
 use super::strict::{Strict, one_or_many, only_entry};
 
-/// The engine's maximum page size, `index.max_result_window`.
+/// The engine's maximum of `from` + `size`, `index.max_result_window`.
 const MAX_SIZE: u64 = 10_000;
 
 pub(super) struct SearchRequest<'a> {

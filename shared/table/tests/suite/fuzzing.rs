@@ -13,7 +13,7 @@ use crate::techniques::root;
 
 /// The maximum total size of the stored inputs of all targets.
 const MAX_KEPT_BYTES: u64 = 1024 * 1024;
-/// The packages that only the fuzz targets depend on.
+/// The packages that are only in `fuzz/Cargo.lock`.
 const FUZZER: [&str; 4] = ["arbitrary", "fuzz", "jobserver", "libfuzzer-sys"];
 
 /// A line of `targets.txt`.

@@ -55,8 +55,8 @@ pub struct Charges {
 }
 
 impl Charges {
-    /// Returns the parts of a total without shipping, tax and promotions. `total` is the sum of the
-    /// lines, and `discount` the sum of their discounts.
+    /// Returns the parts of a total without shipping, tax and promotions. `total` is the sum of
+    /// the lines after discounts, and `discount` is the sum of these discounts.
     #[must_use]
     pub const fn of_lines(total: i64, discount: i64) -> Self {
         Self {
