@@ -113,8 +113,9 @@ impl Report {
             ));
         }
         format!(
-            "At most {requests} requests and {seconds} s per row, in {TURNS} turns in which the servers alternate. At most \
-            {environments} processes of a function, {products} products, {customers} customers. Peers: {beside}.\n\n{table}{}",
+            "At most {requests} requests and {seconds} s per row, in {TURNS} turns in which the servers alternate. At \
+            most {environments} processes of a function, {products} products, {customers} customers. Peers: \
+            {beside}.\n\n{table}{}",
             self.ratios()
         )
     }
