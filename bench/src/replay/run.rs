@@ -75,7 +75,7 @@ async fn measure(system: &System, template: &Template, args: ReplayArgs) -> Resu
         println!("replay with seed {seed}: {taken} records, {:.0} s", started.elapsed().as_secs_f64());
         right &= report(&compare(&shop, &recorded).await?);
     }
-    if right { Ok(()) } else { Err(wrong!("the backends differ from the table in the printed differences")) }
+    if right { Ok(()) } else { Err(wrong!("the backends differ from the table, as printed above")) }
 }
 
 fn report(compared: &super::Compared) -> bool {

@@ -53,7 +53,7 @@ async fn a_change_needs_the_current_version() {
 }
 
 #[tokio::test]
-async fn a_customer_who_changes_the_profile_all_the_time_cannot_stop_a_change_by_staff() {
+async fn staff_can_change_and_erase_a_profile_in_any_version() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
     shop.move_to("ann", Tier::Gold).await;
