@@ -73,12 +73,12 @@ enum Command {
     /// totals with those of the files, and check every invariant of the table.
     Import(import::ImportBenchArgs),
     /// Measure a function from its start to its first response, and warm responses. Compare it with
-    /// an empty function and with a function on the usual libraries.
+    /// an empty function and with a function on lambda_http and the AWS SDK.
     ColdStart(cold_start::ColdStartArgs),
-    /// Count the instructions of each part of a function, next to those of a function on the usual
-    /// libraries.
+    /// Count the instructions of each part of a function. Compare them with a function on
+    /// lambda_http and the AWS SDK.
     Instructions(cold_start::parts::InstructionsArgs),
-    /// Measure the wait for a response through the local gateway, next to the same routes in
+    /// Measure the wait for a response through the local gateway. Compare it with the same routes in
     /// Node.js and Python.
     Latency(latency::LatencyArgs),
     /// Let many clients read, search, fill carts, and place and cancel orders for minutes. Measure
@@ -95,8 +95,8 @@ enum Command {
     /// Let many clients order the same product. Count the responses, and measure the rate of orders
     /// as a share of one item's maximum rate.
     Contention(contention::ContentionArgs),
-    /// Import baskets into a local system, and give its stream's records to the consumers twice
-    /// again, in random order. Compare the search index, the events and the sales with the table.
+    /// Import baskets into a local system. Then give its stream's records to the consumers two more
+    /// times, in random order. Compare the search index, the events and the sales with the table.
     Replay(replay::ReplayArgs),
     /// Run the backends of a consumer until standard input ends.
     #[command(hide = true)]

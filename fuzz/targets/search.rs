@@ -126,9 +126,10 @@ fn has(words: &str, word: &str) -> bool {
 }
 
 /// Returns the highest possible number of terms in a text. The engine treats a run of letters and
-/// digits as one term. It may treat each arrow, symbol, kana, ideograph or emoji as one term.
+/// digits as one term. It may treat each arrow, symbol, kana, ideograph or emoji as one term, which
+/// also ends a run.
 fn terms(text: &str) -> u64 {
-    let runs = text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()).count();
-    let alone = text.chars().filter(|c| *c >= '\u{2190}' && !('\u{ac00}'..='\u{d7a3}').contains(c)).count();
-    (runs + alone) as u64
+    let is_alone = |c: char| c >= '\u{2190}' && !('\u{ac00}'..='\u{d7a3}').contains(&c);
+    let runs = text.split(|c: char| is_alone(c) || !c.is_alphanumeric()).filter(|run| !run.is_empty()).count();
+    (runs + text.chars().filter(|c| is_alone(*c)).count()) as u64
 }

@@ -6,7 +6,7 @@
 use std::str::FromStr;
 
 use http_api::fields::{integer, long_text, text};
-use http_api::{Code, Precondition, Problem, Request, Response, Services, read_fields};
+use http_api::{Code, Precondition, Problem, Request, Response, Services, change_version, read_fields};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
@@ -52,8 +52,12 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
 pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (product, customer) = names(request)?;
     request.owner(&customer)?;
-    let old = at_version(services, &product, &customer, request.if_match()?).await?;
-    services.table.transact(&review::delete(&old, Instant::now())?).await?.map_err(changed_meanwhile)?;
+    let version = request.if_match_or_any()?;
+    change_version(version, async || {
+        let old = at_version(services, &product, &customer, version).await?;
+        services.table.transact(&review::delete(&old, Instant::now())?).await?.map_err(changed_meanwhile)
+    })
+    .await?;
     Ok(Response::no_content())
 }
 
@@ -115,7 +119,7 @@ async fn create(services: &Services, review: Review) -> Result<Response, Problem
 }
 
 async fn change(services: &Services, wanted: Review, version: u64) -> Result<Response, Problem> {
-    let mut review = at_version(services, &wanted.product_id, &wanted.customer_id, version).await?;
+    let mut review = at_version(services, &wanted.product_id, &wanted.customer_id, Some(version)).await?;
     let at = Instant::now();
     // A review that an older release wrote has no entry in the list of all reviews. Its first
     // change adds the entry. The note of the month must exist before the entry.
@@ -140,10 +144,11 @@ async fn at_version(
     services: &Services,
     product: &ProductId,
     customer: &CustomerId,
-    version: u64,
+    version: Option<u64>,
 ) -> Result<Stored<Review>, Problem> {
     let review = services.table.get(&review::read_for_update(product, customer)?).await?.ok_or_else(no_such_review)?;
-    if review.meta.version == version { Ok(review) } else { Err(Problem::version_mismatch()) }
+    let is_other = version.is_some_and(|version| review.meta.version != version);
+    if is_other { Err(Problem::version_mismatch()) } else { Ok(review) }
 }
 
 /// Explains a refusal: another request changed or removed the review after this request read it, or

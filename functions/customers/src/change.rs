@@ -15,7 +15,7 @@
 use http_api::body::Invalid;
 use http_api::fields::{one_of, parsed};
 use http_api::json::Value;
-use http_api::{Change, Code, Problem, Request, Response, Services, SignedIn, read_fields};
+use http_api::{Change, Code, Problem, Request, Response, Services, SignedIn, change_version, read_fields};
 use key_schema::change::Change as Update;
 use key_schema::customer::{self, Customer, CustomerChanges as _, Names, Place, Tier, TierIndexKey};
 use key_schema::instant::Instant;
@@ -36,23 +36,24 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     if patch.tier.is_some() && !owner.is_staff() {
         return Err(Problem::forbidden());
     }
-    let before = services.table.get(&customer::read_for_update(owner.customer())?).await?;
-    let before = before.filter(|customer| customer.erasing_since.is_none()).ok_or_else(no_customer)?;
-    if version.is_some_and(|version| before.meta.version != version) {
-        return Err(Problem::version_mismatch());
-    }
-    let is_mail_allowed = patch.email.is_some() && owner.is_staff();
-    let keeps_email = patch.email.is_none();
-    let after = patch.apply(&before, owner.caller())?;
-    let unproven = Customer { email_verified: before.email_verified, ..after.clone() };
-    let mut changed = write(services, before.clone(), after).await;
-    // Another customer may have verified the same address. The request does not name the address,
-    // so its change succeeds, and the address stays unverified.
-    if keeps_email && changed.as_ref().is_err_and(|problem| problem.code() == Code::EmailTaken) {
-        changed = write(services, before, unproven).await;
-    }
-    let changed = changed?;
-    if is_mail_allowed {
+    let changed = change_version(version, async || {
+        let before = services.table.get(&customer::read_for_update(owner.customer())?).await?;
+        let before = before.filter(|customer| customer.erasing_since.is_none()).ok_or_else(no_customer)?;
+        if version.is_some_and(|version| before.meta.version != version) {
+            return Err(Problem::version_mismatch());
+        }
+        let after = patch.apply(&before, owner.caller())?;
+        let unproven = Customer { email_verified: before.email_verified, ..after.clone() };
+        let changed = write(services, before.clone(), after).await;
+        // Another customer may have verified the same address. The request does not name the
+        // address, so its change succeeds, and the address stays unverified.
+        if patch.email.is_none() && changed.as_ref().is_err_and(|problem| problem.code() == Code::EmailTaken) {
+            return write(services, before, unproven).await;
+        }
+        changed
+    })
+    .await?;
+    if patch.email.is_some() && owner.is_staff() {
         let lift = recipient::lift(&RecipientHash::of(&changed.email))?;
         let refused = |_| Problem::internal("an unconditional write was refused");
         services.table.write(&lift).await?.map_err(refused)?;
@@ -130,7 +131,7 @@ impl Patch {
         Ok(Self { email, username, name, place, tier })
     }
 
-    fn apply(self, before: &Customer, caller: &SignedIn) -> Result<Customer, Problem> {
+    fn apply(&self, before: &Customer, caller: &SignedIn) -> Result<Customer, Problem> {
         let email_verified = match &self.email {
             Some(email) if is_vouched_for(caller, email) => true,
             // If the new address differs only in case, it is the same mailbox and stays verified.
@@ -140,7 +141,7 @@ impl Patch {
             // about it.
             None => before.email_verified || (caller.id() == &before.id && caller.proves(&before.email)),
         };
-        let place = match self.place {
+        let place = match &self.place {
             Change::Keep => before.place.clone(),
             Change::Clear => None,
             Change::Set(patch) => Some(patch.apply(before.place.as_ref())?),
@@ -148,14 +149,16 @@ impl Patch {
         Ok(Customer {
             id: before.id.clone(),
             list_shards: before.list_shards,
-            email: self.email.filter(|new| !new.is_typed_as(&before.email)).unwrap_or_else(|| before.email.clone()),
+            email: self.email.as_ref().filter(|new| !new.is_typed_as(&before.email)).unwrap_or(&before.email).clone(),
             email_verified,
             username: self
                 .username
+                .as_ref()
                 .filter(|new| !new.is_typed_as(&before.username))
-                .unwrap_or_else(|| before.username.clone()),
+                .unwrap_or(&before.username)
+                .clone(),
             tier: self.tier.unwrap_or(before.tier),
-            name: self.name.unwrap_or_else(|| before.name.clone()),
+            name: self.name.as_ref().unwrap_or(&before.name).clone(),
             place,
             erasing_since: None,
             addresses: before.addresses.clone(),
@@ -173,10 +176,10 @@ impl PlacePatch {
     }
 
     /// Merges the patch member by member (RFC 7396). The resulting place must have both members.
-    fn apply(self, before: Option<&Place>) -> Result<Place, Problem> {
-        let country = self.country.or_else(|| before.map(|place| place.country.clone()));
-        let city = self.city.or_else(|| before.map(|place| place.city.clone()));
-        if let (Some(country), Some(city)) = (&country, &city) {
+    fn apply(&self, before: Option<&Place>) -> Result<Place, Problem> {
+        let country = self.country.as_ref().or(before.map(|place| &place.country));
+        let city = self.city.as_ref().or(before.map(|place| &place.city));
+        if let (Some(country), Some(city)) = (country, city) {
             return Ok(Place { country: country.clone(), city: city.clone() });
         }
         let missing = [("/place/country", country.is_none()), ("/place/city", city.is_none())];

@@ -1,7 +1,7 @@
 //! Erases a customer.
 
-use http_api::{Problem, Request, Response, Services};
-use key_schema::customer;
+use http_api::{Problem, Request, Response, Services, change_version};
+use key_schema::customer::{self, Customer};
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -41,9 +41,28 @@ pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Respons
     // Another attempt may finish the erasure after the next read. If the customer then signs up
     // again, the new items are younger than this instant, and stay.
     let until = Instant::now();
-    let Some(customer) = services.table.get(&customer::read_for_update(owner.customer())?).await? else {
+    let Some(customer) = change_version(version, async || begin(services, owner.customer(), version).await).await?
+    else {
         erase_remaining(services, owner.customer(), budget).await?;
         return Err(no_customer());
+    };
+    erasure::erase_belongings(&services.table, owner.customer(), until, budget).await.map_err(removal_failed)?;
+    telemetry::crash_point("customers.belongings.erased");
+    let deleted = services.table.transact(&customer::delete(&customer, Instant::now())?).await?;
+    deleted.map_err(|refusals| refused(&refusals))?;
+    telemetry::crash_point("customers.profile.erased");
+    erase_remaining(services, owner.customer(), budget).await?;
+    Ok(Response::no_content())
+}
+
+/// Marks the profile, if there is one, and returns it.
+async fn begin(
+    services: &Services,
+    customer: &CustomerId,
+    version: Option<u64>,
+) -> Result<Option<Stored<Customer>>, Problem> {
+    let Some(customer) = services.table.get(&customer::read_for_update(customer)?).await? else {
+        return Ok(None);
     };
     if version.is_some_and(|version| customer.meta.version != version) {
         return Err(Problem::version_mismatch());
@@ -53,13 +72,7 @@ pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Respons
         begun.map_err(|refusal| changed_meanwhile(&refusal))?;
         telemetry::crash_point("customers.erasure.begun");
     }
-    erasure::erase_belongings(&services.table, owner.customer(), until, budget).await.map_err(removal_failed)?;
-    telemetry::crash_point("customers.belongings.erased");
-    let deleted = services.table.transact(&customer::delete(&customer, Instant::now())?).await?;
-    deleted.map_err(|refusals| refused(&refusals))?;
-    telemetry::crash_point("customers.profile.erased");
-    erase_remaining(services, owner.customer(), budget).await?;
-    Ok(Response::no_content())
+    Ok(Some(customer))
 }
 
 /// Erases belongings that an index did not show earlier, and ends the sessions. If the customer has

@@ -2,8 +2,8 @@
 //! texts.
 //!
 //! [`key_schema::media`] explains why a referenced object is never deleted. The explanation assumes
-//! that no function is still copying an object whose note (an `UnsettledObject`) is older than the
-//! grace. The grace is longer than a function can run, so the assumption holds.
+//! that no function is still copying an object whose `UnsettledObject` item is older than the grace
+//! period. This period is longer than a function can run, so the assumption holds.
 
 use futures::StreamExt as _;
 use key_schema::instant::Instant;

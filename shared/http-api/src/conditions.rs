@@ -150,6 +150,29 @@ fn version(tag: &str) -> Option<u64> {
     (version.to_string() == digits).then_some(version)
 }
 
+/// Attempts a change of the given version. `None` means any version, as in
+/// [`Request::if_match_or_any`]. Such an attempt is repeated after each 412, and must read its items
+/// again.
+///
+/// # Errors
+/// The error of an attempt. 503 when too many other changes came first.
+#[cfg(feature = "table")]
+pub async fn change_version<T, F>(version: Option<u64>, mut attempt: impl FnMut() -> F) -> Result<T, Problem>
+where
+    F: Future<Output = Result<T, Problem>>,
+{
+    let attempt = || {
+        let result = attempt();
+        async move {
+            match result.await {
+                Err(problem) if version.is_none() && problem.code() == Code::VersionMismatch => Ok(None),
+                result => result.map(Some),
+            }
+        }
+    };
+    table::retry_on_conflict(attempt).await
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

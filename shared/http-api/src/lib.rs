@@ -68,6 +68,8 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 pub use crate::body::{Change, Invalid, Object};
+#[cfg(feature = "table")]
+pub use crate::conditions::change_version;
 pub use crate::conditions::{MAX_IDEMPOTENCY_KEY, Precondition};
 pub use crate::content::{BODY_LIMIT, MAX_BODY_BYTES};
 pub use crate::identity::{Caller, Owner, SignedIn, Staff};

@@ -2,9 +2,9 @@
 //! target. The line also has the time, the outcome and the request id. The written items contain
 //! the same request id.
 //!
-//! Log lines of customers' requests and of reads contain no person's id. The trail contains ids,
-//! but no names and no body. A path parameter `{name}` in a path with an `{id}` is left out,
-//! because a person may have chosen the name (`/v1/customers/{id}/addresses/{name}`).
+//! Log lines of customers' requests and of reads contain no person's id. The trail contains the
+//! parameters of the path, but no body. A path parameter `{name}` in a path with an `{id}` is left
+//! out, because a person may have chosen the name (`/v1/customers/{id}/addresses/{name}`).
 
 use serde_json::{Map, Value};
 
@@ -37,8 +37,8 @@ impl StaffWrite {
         Some(Self { actor: request.caller().key().to_owned(), target: target.collect() })
     }
 
-    /// Returns the address of the record that the request created. The path of such a request does
-    /// not contain the id of the record.
+    /// Returns the address of the record that the request created. The path of a POST does not
+    /// contain the id of the record.
     pub(crate) fn created(reply: &Reply) -> Option<&str> {
         let location = reply.headers.get("location").filter(|_| reply.status.as_u16() == 201);
         location.map(String::as_str)

@@ -1,6 +1,6 @@
 //! Tests of reviews and their statistics.
 
-use futures::future::join_all;
+use futures::future::{join, join_all};
 use http_api::sample::{Answered, Call};
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
@@ -64,6 +64,36 @@ async fn a_review_is_written_changed_and_removed_by_its_author_and_counted_each_
     assert_eq!(shop.staff(remove("\"2\"")).await.status, 404);
     assert_eq!(statistics(&shop).await, (json!(4.0), json!(2)));
     assert_eq!(shop.product("p1").await.version(), Some(1), "reviews do not change the product's version");
+}
+
+#[tokio::test]
+async fn staff_remove_a_review_in_any_version_while_its_author_changes_it() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    let remove = || one("DELETE /v1/products/{id}/reviews/{customer}", "c1").header("if-match", "*");
+    for steps in 0..20 {
+        write(&shop, "c1", 5).await;
+        let own = shop.send(remove().customer("c1")).await;
+        assert_eq!((own.status, own.code()), (400, Some("invalid_header")));
+        let busy = async {
+            let mut version = 1;
+            while shop.send(put("c1", 1 + version % 5).header("if-match", &format!("\"{version}\""))).await.status
+                == 200
+            {
+                version += 1;
+            }
+        };
+        let removal = async {
+            // In each round, the author's requests are at another step.
+            for _ in 0..steps {
+                tokio::task::yield_now().await;
+            }
+            shop.staff(remove()).await
+        };
+        let (removed, ()) = join(removal, busy).await;
+        assert_eq!(removed.status, 204);
+        assert_eq!(statistics(&shop).await, (Value::Null, json!(0)));
+    }
 }
 
 #[tokio::test]

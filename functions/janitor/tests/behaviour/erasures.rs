@@ -136,7 +136,7 @@ async fn sessions_and_a_cart_begun_at_the_instant_of_the_erasure_are_deleted() {
 
 #[tokio::test]
 async fn the_many_sessions_of_an_erased_customer_end_at_the_permitted_rate() {
-    // The end of a session costs two units, and one removal may use 5,000.
+    // The end of a session costs two write units, and one request may use 5,000.
     const SESSIONS: usize = 3_000;
     let shop = Shop::open(1).await;
     erase(&shop, 0).await;

@@ -1,4 +1,5 @@
-//! Tests of crashes. Only a crash between SES's acceptance and the record repeats a message.
+//! Tests of crashes. A message is sent twice only if the crash happens after SES has accepted it and
+//! before the table records that.
 
 use std::time::Duration;
 
@@ -39,8 +40,8 @@ async fn with_enough_time_an_attempt_waits_for_the_lease_of_a_crashed_attempt() 
     assert_eq!(shop.post.sent().len(), 1);
 }
 
-/// The documented case of a second mail: the crash is between the mail service's acceptance and the
-/// record.
+/// The documented case of a second mail: the crash happens after SES has accepted the message and
+/// before the table records that.
 #[tokio::test]
 async fn a_crash_between_acceptance_and_record_repeats_the_message_once() {
     let shop = Shop::open().await;

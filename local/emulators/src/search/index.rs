@@ -122,7 +122,8 @@ impl Index {
         Ok(())
     }
 
-    /// Writes a document unless its version conflicts. The write is durable after [`Index::flush`].
+    /// Writes a document unless its version conflicts. After
+    /// [`Index::flush`] the write survives a killed process.
     pub(super) fn write(&mut self, id: &str, version: WriteVersion, source: &RawValue) -> Result<Written, Problem> {
         let (current, primary_term) = (self.current(id), self.primary_term);
         let version = version.after(id, current, self.deleted.version(id))?;
@@ -135,8 +136,8 @@ impl Index {
         Ok(Written { version, seq_no, primary_term, existed: current.is_some() })
     }
 
-    /// Deletes a document, if it exists, unless the version conflicts. The deletion is durable
-    /// after [`Index::flush`].
+    /// Deletes a document, if it exists, unless the version conflicts. After [`Index::flush`] the
+    /// deletion survives a killed process.
     pub(super) fn delete(&mut self, id: &str, version: WriteVersion) -> Result<Written, Problem> {
         let (current, primary_term) = (self.current(id), self.primary_term);
         let version = version.after(id, current, self.deleted.version(id))?;
