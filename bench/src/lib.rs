@@ -78,8 +78,8 @@ enum Command {
     /// Count the instructions of each part of a function. Compare them with a function on
     /// lambda_http and the AWS SDK.
     Instructions(cold_start::parts::InstructionsArgs),
-    /// Measure the wait for a response through the local gateway. Compare it with the same routes in
-    /// Node.js and Python.
+    /// Measure the wait for a response through the local gateway. Compare it with the same routes
+    /// in Node.js and Python.
     Latency(latency::LatencyArgs),
     /// Let many clients read, search, fill carts, and place and cancel orders for minutes. Measure
     /// errors, memory, and the time until the search finds a new product.

@@ -151,11 +151,11 @@ fn version(tag: &str) -> Option<u64> {
 }
 
 /// Attempts a change of the given version. `None` means any version, as in
-/// [`Request::if_match_or_any`]. Such an attempt is repeated after each 412, and must read its items
-/// again.
+/// [`Request::if_match_or_any`]. Such an attempt is repeated after each 412. Each attempt must read
+/// its items again.
 ///
 /// # Errors
-/// The error of an attempt. 503 when too many other changes came first.
+/// The error of an attempt. 503 after too many conflicts with other changes.
 #[cfg(feature = "table")]
 pub async fn change_version<T, F>(version: Option<u64>, mut attempt: impl FnMut() -> F) -> Result<T, Problem>
 where

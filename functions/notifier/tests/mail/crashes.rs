@@ -1,5 +1,5 @@
-//! Tests of crashes. A message is sent twice only if the crash happens after SES has accepted it and
-//! before the table records that.
+//! Tests of crashes. A message is sent twice only if the crash happens after SES has accepted it
+//! and before the table records that.
 
 use std::time::Duration;
 

@@ -137,8 +137,8 @@ fn spellings_of_the_same_name_fold_to_the_same_text() {
     }
 }
 
-/// A name from a request loses its invisible characters. A stored name keeps its text, so the key of
-/// its claim stays the same.
+/// A name from a request loses its invisible characters. A stored name keeps its text, so the key
+/// of its claim stays the same.
 #[test]
 fn a_new_name_loses_its_invisible_characters_and_a_stored_one_keeps_them() {
     let typed = "A\u{200D}nn\u{AD}";
