@@ -2,9 +2,9 @@
 //! from an empty build folder and after a source file was touched. Then they build and run the
 //! tests.
 //!
-//! Each step uses the workspace's own Cargo settings, except the quick `sam build`. To compare two
-//! runs, use the CPU time. It covers all processes of a step. The elapsed time also depends on the
-//! number of cores and on other work on the machine.
+//! Each step uses the workspace's own Cargo settings, except the faster `sam build` for
+//! development. To compare two runs, use the CPU time. It covers all processes of a step. The
+//! elapsed time also depends on the number of cores and on other work on the machine.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
@@ -68,7 +68,8 @@ const STEPS: [Step; 7] = [
     ),
 ];
 
-/// The steps of a deployment. The second is the quick way that docs/operations.md offers.
+/// The steps of a deployment. The second is the faster build that docs/operations.md offers for
+/// development.
 const SAM_STEPS: [Step; 2] = [
     ("`sam build`, clean", "", Until::Sam(&[])),
     (

@@ -1,5 +1,5 @@
 //! Measurements of Bodega. Most measurements print a table, and write JSON if an option names a
-//! file. A slow result does not fail a measurement. Only a generous timeout does.
+//! file. A slow result does not fail a measurement, unless it exceeds a generous timeout.
 //!
 //! ```sh
 //! cargo run --release -p bodega-bench -- stream
@@ -73,13 +73,13 @@ enum Command {
     /// totals with those of the files, and check every invariant of the table.
     Import(import::ImportBenchArgs),
     /// Measure a function from its start to its first response, and warm responses. Compare it with
-    /// an empty function and with a function on lambda_http and the AWS SDK.
+    /// an empty function, and with a function on lambda_http and the SDK's default features.
     ColdStart(cold_start::ColdStartArgs),
-    /// Count the instructions of each part of a function. Compare them with a function on
-    /// lambda_http and the AWS SDK.
+    /// Count the instructions of each part of a function, next to those of a function on
+    /// lambda_http and the SDK's default features.
     Instructions(cold_start::parts::InstructionsArgs),
-    /// Measure the wait for a response through the local gateway. Compare it with the same routes
-    /// in Node.js and Python.
+    /// Measure the wait for a response through the local gateway, next to the same routes in
+    /// Node.js and Python.
     Latency(latency::LatencyArgs),
     /// Let many clients read, search, fill carts, and place and cancel orders for minutes. Measure
     /// errors, memory, and the time until the search finds a new product.
@@ -95,8 +95,9 @@ enum Command {
     /// Let many clients order the same product. Count the responses, and measure the rate of orders
     /// as a share of one item's maximum rate.
     Contention(contention::ContentionArgs),
-    /// Import baskets into a local system. Then give its stream's records to the consumers two more
-    /// times, in random order. Compare the search index, the events and the sales with the table.
+    /// Import baskets into a local system. After the consumers have processed its stream, give them
+    /// the stream's records twice more, in random order. Compare the search index, the events and
+    /// the sales with the table.
     Replay(replay::ReplayArgs),
     /// Run the backends of a consumer until standard input ends.
     #[command(hide = true)]

@@ -256,7 +256,7 @@ fn thirds(values: &[f64]) -> [f64; 3] {
     [first, second, last].map(mean)
 }
 
-/// For each product that was created during the run, returns the time until the search found it.
+/// Creates products during the run. Returns the time until the search found each of them.
 async fn probe(shop: &Shop, until: Instant) -> Result<Vec<Duration>, BenchError> {
     let mut waits = Vec::new();
     while Instant::now() < until {
@@ -320,7 +320,8 @@ impl Report<'_> {
         figures.collect()
     }
 
-    /// `.ci/run load` counts the rows and reads the sentence below the table.
+    /// Returns the report in Markdown. `.ci/run load` counts its rows and reads the sentence below
+    /// the table.
     fn markdown(&self, figures: &[Figures]) -> String {
         let mut table = Table::new("request | answered | p50 ms | p99 ms");
         for Figures { request, answered, p50_ms, p99_ms } in figures {

@@ -20,7 +20,7 @@ async fn each_route_is_measured_with_each_number_of_clients_and_every_request_is
     let system = start_embedded().await;
     let plan = Plan {
         requests: REQUESTS,
-        // Long enough for any machine, because a slow machine is not a failure.
+        // This is long enough for any machine, because a slow machine is not a failure.
         seconds: 3_600,
         warm: 1,
         clients: CLIENTS.to_vec(),

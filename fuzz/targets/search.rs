@@ -23,7 +23,7 @@ const MAX_CLAUSES: u64 = 1024;
 /// clauses of the text's words and in the prefixes. JSON may escape each byte of the text.
 const MAX_QUESTION_BYTES: usize = 48 * 1024;
 
-/// Member names in our queries.
+/// The member names that a query can have.
 const NAMES: &str = "\
     _score aggs and bool brand brand.words cardinality category category_path collapse created_at \
     customer_id.folded customer_id.words deleted encoder field fields filter from fuzziness gte groups \
@@ -32,7 +32,7 @@ const NAMES: &str = "\
     placed_at precision_threshold prefix price_amount query range reference.folded reference.words \
     search_after should size sort status.folded status.words summary term terms track_total_hits value \
     zero_terms_query";
-/// Texts in our queries.
+/// The texts that a query can have outside of the caller's values.
 const WORDS: &str = "\
     AUTO all and asc brand brand.words^2 category category_path customer_id.words desc group html \
     id.words name^3 none options parent reference.words status.words summary";

@@ -1,5 +1,5 @@
 //! Starts the services that the functions use: the table, the search engine, the bus, the buckets
-//! and the mail service. Also starts a CloudWatch that counts throttled keys.
+//! and the mail service. Also starts an emulated CloudWatch that reports throttled keys.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -32,7 +32,7 @@ const MAIL_FROM: &str = "shop@example.com";
 pub(crate) struct Backends {
     pub(crate) embedded: Option<Arc<EmbeddedTable>>,
     pub(crate) proxy: FaultProxy,
-    /// The DynamoDB behind the proxy.
+    /// Address of the DynamoDB behind the proxy.
     pub(crate) upstream: String,
     streams_url: String,
     pub(crate) table: String,

@@ -14,8 +14,8 @@ const SAMPLE: [(&str, &str); 3] = [
     ("baskets.ndjson", include_str!("../demo/baskets.ndjson")),
 ];
 
-/// The sample data in a temporary folder, from which the import reads it. Dropping this value
-/// removes the folder.
+/// The sample data, written to a temporary folder. The import reads the files there. Dropping this
+/// value removes the folder.
 #[derive(Debug)]
 pub(crate) struct Sample {
     folder: PathBuf,

@@ -22,7 +22,7 @@ use crate::import::{self, ImportArgs};
 use crate::token::{MoreClaims, SigningKey, is_group};
 use crate::{Log, Options, System, functions};
 
-/// Exit code for a usage error, a busy port or an invalid template.
+/// Exit code for a fatal error, such as a usage error, a busy port or an invalid template.
 const EXIT_USAGE: u8 = 2;
 /// Maximum duration of a shutdown. Child processes that take longer are killed.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -198,8 +198,8 @@ fn import(args: ImportArgs) -> ExitCode {
 
 /// Runs one function on one thread, as its deployed program does.
 fn function(logical_id: &str) -> ExitCode {
-    // A function that a user starts by hand has no Runtime API, and shows an error. Its process
-    // must show the error even if its standard input is closed.
+    // A function that a user starts by hand has no Runtime API, so it prints an error and ends. A
+    // closed standard input must not end its process before it prints the error.
     if std::env::var_os("AWS_LAMBDA_RUNTIME_API").is_some() {
         end_with_parent();
     }
@@ -275,12 +275,13 @@ async fn serve(options: Options, args: &RunArgs) -> ExitCode {
         code = attend(&system, args) => code,
         () = &mut interrupted => ExitCode::SUCCESS,
     };
-    // When the time is up, dropping the system kills the remaining processes.
+    // At the timeout, dropping the system kills the remaining processes.
     let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, system.shutdown()).await;
     code
 }
 
-/// Prints the introduction and waits for ever. Returns only if the sample data cannot be loaded.
+/// Loads the sample data if `--demo` is given, prints the introduction, and waits for ever. Returns
+/// only if the sample data cannot be loaded.
 async fn attend(system: &System, args: &RunArgs) -> ExitCode {
     if args.demo {
         let sample = match Sample::write() {
@@ -377,7 +378,7 @@ async fn interrupted() {
     let _ = tokio::signal::ctrl_c().await;
 }
 
-/// Prints a fatal error in one line. Returns the exit code for usage errors.
+/// Prints a fatal error in one line. Returns [`EXIT_USAGE`].
 fn refuse(reason: &impl Display) -> ExitCode {
     eprintln!("bodega: {reason}");
     ExitCode::from(EXIT_USAGE)

@@ -89,7 +89,7 @@ pub fn router<S: Clone + Send + Sync + 'static>(template: Option<&Path>) -> Rout
 /// The source of the API description.
 #[derive(Debug)]
 enum Source {
-    /// The file is read for each request, so that an edit shows at once.
+    /// A file next to the template. Each request reads it, so that an edit shows at once.
     File(PathBuf),
     BuiltIn,
 }

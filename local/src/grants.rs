@@ -14,7 +14,7 @@ use crate::system::StartError;
 
 const SEARCH_ENDPOINT: &str = "SEARCH_ENDPOINT";
 
-/// The permissions of all functions, and a search gate for each function that uses the search
+/// The permissions of all functions, and a [`SearchGate`] for each function that uses the search
 /// engine.
 pub(crate) struct Grants {
     access: Arc<Access>,

@@ -5,11 +5,11 @@
 //! them on schedule, and serves the template's routes. The functions are the deployed code. Only
 //! the addresses in their environment differ.
 //!
-//! A function may do only what its policies in the template allow. The system checks and counts
-//! every request that a function sends to the table, the bus, the buckets, the mail service or the
-//! search engine. For a function that consumes a stream or a queue, the system reads the records
-//! with the function's role. It checks and counts these reads too. `GET /_local/grants` returns the
-//! counts. A refused request gets AWS's error response.
+//! A function may do only what its policies in the template allow. The system checks and counts a
+//! function's requests to the table, the bus, the buckets, the mail service, the search engine and
+//! CloudWatch. For a function that consumes a stream or a queue, the system reads the records or
+//! messages with the function's role. It checks and counts these reads too. `GET /_local/grants`
+//! returns the counts. A refused request gets AWS's error response.
 //!
 //! Web pages may call the gateway if the template's `CorsConfiguration` allows their origin.
 //!

@@ -35,8 +35,8 @@ pub struct Options {
     pub log: Log,
     /// Maximum number of processes of one function.
     pub environments: usize,
-    /// Whether the embedded table keeps its whole stream for a later reader. By default it deletes
-    /// the records that all its consumers have read.
+    /// Whether the embedded table keeps its whole stream for a later reader. By default the system
+    /// deletes the records that every consumer has processed or given up.
     pub keeps_stream: bool,
     /// The duration of a transaction of the table. During this time, single writes and other
     /// transactions conflict with the transaction if they use its items. Without a value, requests

@@ -49,8 +49,8 @@ pub fn mappings(
     template.streams.iter().map(mapping).collect()
 }
 
-/// Deletes records of the embedded stream that every mapping has settled, because the table gets
-/// slower with each record. The task ends with the poller.
+/// Deletes stream records of the embedded table that every mapping has processed, filtered out or
+/// given up. Each record in the table makes the table slower. The task ends with the poller.
 pub fn trim(table: Arc<EmbeddedTable>, name: String, poller: &Poller) -> JoinHandle<()> {
     let mut consumed = poller.consumed();
     tokio::spawn(async move {
@@ -99,7 +99,8 @@ impl Invoke for Function {
             let answer = self.functions.invoke(&self.name, payload, deadline).await;
             answer.map_err(|error| match error {
                 InvokeError::Function(error) => FunctionError::Failed(error.to_string()),
-                // After this error the poller halves the batch, and a half may fit.
+                // If the mapping bisects failed batches, the poller now halves the batch. A half
+                // may fit.
                 InvokeError::PayloadTooLarge(_) => FunctionError::Failed(error.to_string()),
                 InvokeError::UnknownFunction(_)
                 | InvokeError::Deadline

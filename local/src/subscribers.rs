@@ -176,7 +176,7 @@ impl Subscribers {
     }
 
     /// Closes the journal, if there is one, so that it keeps unfinished work for the next start.
-    /// Later calls fail only because the system ends, so the next start must repeat them.
+    /// From now on, calls fail only because the system ends, so the next start must repeat them.
     pub(crate) fn close(&self) {
         if let Some(journal) = &self.journal {
             journal.close();
@@ -273,7 +273,7 @@ fn queues(template: &Template, journal: Option<&Arc<Journal>>) -> HashMap<String
     made
 }
 
-/// Returns a function for callers other than clients, such as schedules and queues.
+/// Returns the function `name` for callers other than the gateway, such as schedules and queues.
 pub(crate) fn function(functions: &Arc<Functions>, name: &str) -> Arc<dyn Invoke> {
     Arc::new(Function { functions: Arc::clone(functions), name: name.to_owned() })
 }

@@ -83,7 +83,7 @@ pub enum StartError {
     /// The embedded table, or the proxy in front of the table, does not start.
     #[error(transparent)]
     Table(#[from] emulators::table::Error),
-    /// The table cannot be created.
+    /// The table cannot be created or used.
     #[error(transparent)]
     DynamoDb(#[from] DynamoDbError),
     /// The embedded search engine does not start.
@@ -133,10 +133,10 @@ impl System {
     /// Starts the system and returns when it is ready for requests.
     ///
     /// # Errors
-    /// [`StartError`]. No process or listener keeps running.
+    /// [`StartError`]. After an error, no process or listener keeps running.
     pub async fn start(options: Options) -> Result<Self, StartError> {
         let template_file = options.template_file();
-        // The template and the port come first, so that their errors appear at once.
+        // The template and the port are checked first, so that their errors appear at once.
         let template = match &template_file {
             Some(file) => Template::read(file),
             None => Template::parse(built_in::TEMPLATE).map_err(in_program),

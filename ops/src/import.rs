@@ -4,13 +4,13 @@
 //! existing one. So no run overwrites anything, and a repeated run only reads the items that an
 //! earlier run wrote.
 //!
-//! Items that grant rights or queue work ([`RIGHTS`]) are imported only with `--with-rights`. In an
-//! open shop they would make a removed member a member again, or queue a cancelled order for
+//! Items that grant rights or queue work ([`RIGHTS`]) are imported only with `--with-rights`. In a
+//! running shop they would make a removed member a member again, or queue a cancelled order for
 //! picking.
 //!
-//! Every imported item gets a mark ([`IMPORTED`]). So the consumer of a running shop adds these
-//! items to the search index, but publishes no events for them. It derives no
-//! sales from them either, because the export contains the items of the sales.
+//! Every imported item gets the value [`IMPORTED`] in its attribute [`CAUSE`]. So the consumer of a
+//! running shop adds these items to the search index, but publishes no events for them. It derives
+//! no sales from them either, because the export contains the items of the sales.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -217,7 +217,7 @@ pub async fn import(items: &Items, export: &Export, options: &ImportOptions) -> 
     }
 }
 
-/// Returns a line's item with the mark of an import, if it is a valid item of the entities to
+/// Returns a line's item with [`IMPORTED`] in [`CAUSE`], if it is a valid item of the entities to
 /// import.
 fn checked(Line { place, item }: Line, options: &ImportOptions, result: &mut Imported) -> Option<(String, Item)> {
     let mut refuse = |reason: &str| {

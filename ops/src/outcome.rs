@@ -17,8 +17,8 @@ impl Outcome {
     /// Creates the result from a summary. `clean` means that nothing is wrong and nothing is left
     /// to do.
     pub fn new(summary: &(impl Display + Serialize), clean: bool) -> Self {
-        // A summary consists of numbers and texts, so this cannot fail. The text remains in any
-        // case.
+        // A summary consists of numbers and texts, so the conversion cannot fail. The summary as
+        // text remains in any case.
         let json = serde_json::to_value(summary).unwrap_or(Value::Null);
         Self { text: summary.to_string(), json, clean }
     }

@@ -204,7 +204,7 @@ fn no_metric_is_collected_without_a_reader() {
     assert!(api.contains("DetailedMetricsEnabled: false"));
     let dashboards: String = resources("AWS::CloudWatch::Dashboard").into_values().collect();
     let alarms: String = resources("AWS::CloudWatch::Alarm").into_values().collect();
-    // Of the API's metrics, only the detailed ones have the dimension `Resource`.
+    // Only the detailed metrics of the API have the dimension `Resource`.
     for text in [&dashboards, &alarms] {
         assert!(!text.contains(r#""Resource""#) && !text.contains("Name: Resource"));
     }

@@ -242,9 +242,9 @@ fn has_plain_headers(answer: &Answer) {
     assert_eq!(answer.headers["content-type"], "application/json");
 }
 
-/// Searches for each text. If the text has a word, the search finds the product with this name.
-/// Punctuation alone does not find it. For any text, the search finds the order with this reference
-/// and the product with this brand.
+/// Searches for each text. If the text has a word, the search finds the product whose name is the
+/// text. Punctuation alone does not find it. For any text, the search finds the order whose
+/// reference is the text, and the product whose brand is the text.
 async fn search(system: &System) -> usize {
     let mut searches = 0;
     for (n, text) in TEXTS.iter().enumerate() {

@@ -13,7 +13,7 @@ use crate::support::trial;
 use crate::support::world::World;
 use crate::support::{clocks_ahead, drain, template, with_own_system};
 
-/// This write ends a maintenance, so it is the only write that is always served.
+/// The only write that is served during maintenance, because it can end the maintenance.
 const ALWAYS: &str = "PUT /v1/settings";
 
 async fn set(system: &System, maintenance: &Json, version: u64) -> Answer {

@@ -25,7 +25,8 @@ struct Lambda {
     deploy: Deploy,
 }
 
-/// cargo-lambda ignores unknown keys, so this type must reject a misspelled key.
+/// The settings of `cargo lambda deploy`. cargo-lambda ignores unknown keys, so this type must
+/// reject a misspelled key.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Deploy {
@@ -119,7 +120,8 @@ fn a_crate_of_several_functions_sets_only_their_common_variables() {
 }
 
 /// A target with `test = false` has no test program, so its tests would never run. The setting
-/// saves the build of an empty test program, which takes as long as any other.
+/// saves the build of an empty test program, which would take as long as the build of any other
+/// test program.
 #[test]
 fn a_target_with_test_false_contains_no_tests() {
     let mut silent = 0;

@@ -74,9 +74,9 @@ fn a_function_may_do_exactly_the_actions_of_its_access_patterns() {
     }
 }
 
-/// Returns the access patterns of a function. A consumer that only has the search sink has none.
-/// A function with routes also has the patterns of `http-api`. This crate reads the table when the
-/// function starts, and for each token that names a sign-in.
+/// Returns the access patterns of a function. A consumer with no other sink than `search` has no
+/// access patterns. A function with routes also has the patterns of `http-api`. This crate reads
+/// the table when the function starts, and for each token that names a sign-in.
 fn patterns(function: &Function) -> Vec<&'static Pattern> {
     let has_routes = template().routes.iter().any(|route| route.function == function.logical_id);
     let reaches = has_routes && function.environment.contains_key("TABLE_NAME");

@@ -1,5 +1,5 @@
 //! Measures the effect of more memory. Lambda gives a function a share of a core in proportion to
-//! its memory. It bills memory size times duration.
+//! its memory. Lambda bills memory size times duration.
 //!
 //! The measured time is the function's computation. A deployed function also waits a few
 //! milliseconds for the table. More memory does not shorten that wait, but Lambda bills the

@@ -1,9 +1,9 @@
 //! Measures a function from its start to its first response, and its warm responses.
 //!
-//! Each function runs as in a deployment. A Runtime API gives it the same request repeatedly, and
-//! it reaches its table through TLS. Bodega's functions run in turns with their peers: functions
-//! that do nothing, and other functions that read a customer (see [`peers`]). Callgrind counts
-//! instructions, and the kernel counts CPU time.
+//! Each function runs as in a deployment. A Runtime API gives the function the same request
+//! repeatedly, and the function reaches its table through TLS. Bodega's functions run in turns with
+//! their peers: functions that do nothing, and other functions that read a customer (see
+//! [`peers`]). Callgrind counts instructions, and the kernel counts CPU time.
 
 mod endpoint;
 mod functions;

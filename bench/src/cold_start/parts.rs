@@ -1,10 +1,10 @@
 //! `bench instructions` counts the instructions of each part of a function.
 //!
-//! The measured function is compared with peer (b), the function in `bench/peers` that is made in
-//! the usual way. Both are built as for a deployment, but with symbols and with thin link-time
-//! optimization. Callgrind counts the instructions of each symbol including its callees. A part has
-//! one symbol, or several symbols of which one calls the others. The table indents a part that
-//! belongs to the part above it.
+//! The measured function is compared with peer (b), the package `usual` in `bench/peers`. Both are
+//! built as for a deployment, but with symbols and with thin link-time optimization. Callgrind
+//! counts the instructions of each symbol including its callees. A part has one symbol, or several
+//! symbols of which one calls the others. The table indents a part that belongs to the part above
+//! it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

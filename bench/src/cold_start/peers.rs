@@ -1,5 +1,4 @@
-//! Functions for comparison, most of them made in the usual ways: Rust programs in a separate
-//! workspace, and two scripts.
+//! Functions for comparison (peers): Rust programs in a separate workspace, and two scripts.
 //!
 //! Two peers do nothing. All others answer `GET /v1/customers/{id}`. Node.js and Python call the
 //! Runtime API without Lambda's own client, and the Node.js SDK is bundled. Both therefore start

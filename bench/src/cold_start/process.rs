@@ -12,10 +12,10 @@ use super::share::Share;
 use crate::BenchError;
 use crate::latency::cpu;
 
-/// Repetitions of a count. At its start, a function waits for its connection to the table for at
-/// most one second. Under valgrind the connection may take longer, because valgrind translates code
-/// before it runs. The process then connects again at its first request. The measurement uses a
-/// count of a process that connected once.
+/// The number of repetitions of a count. At its start, a function waits for its connection to the
+/// table for at most one second. Under valgrind the connection may take longer, because valgrind
+/// translates code before it runs. The process then connects again at its first request. The
+/// measurement uses a count of a process that connected once.
 const COUNTS: usize = 3;
 /// The longest wait for a step. Under valgrind everything takes about fifty times as long.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -41,11 +41,11 @@ pub(super) enum Until {
 /// The figures of one process.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Run {
-    /// From its start until it requests its first invocation.
+    /// The time from the start of the process until it requests its first invocation.
     pub init: Duration,
-    /// From the delivery of the first invocation to its response.
+    /// The time from the delivery of the first invocation to its response.
     pub first: Duration,
-    /// From the delivery to the response, for each further invocation.
+    /// The time from the delivery to the response, for each further invocation.
     pub warm: Vec<Duration>,
     /// CPU time of all threads until the first response. `cpu` covers the time until the last
     /// response.
@@ -117,9 +117,9 @@ impl Program {
         for _ in 0..COUNTS {
             program.run(until, None).await?;
             let count = instructions(&attempt)?;
-            // Of the counts until the first event, use the highest: a process without a connection
-            // has a low count. Of the counts until a response, use the lowest: a process that
-            // connected twice has a high count.
+            // Until the first event, the highest count is right: a process without a connection has
+            // a lower count. Until a response, the lowest count is right: a process that connected
+            // twice has a higher count.
             let is_better = |taken: u64| if until == Until::Ready { count > taken } else { count < taken };
             if taken.is_none_or(is_better) {
                 fs::rename(&attempt, file)?;

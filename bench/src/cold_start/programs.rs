@@ -14,7 +14,7 @@ use crate::loaded::{CURSOR_KEYS, NAME};
 const AMAZON_ROOTS: &str = "shared/aws/roots/amazon-trust-services.pem";
 /// The prefix of the search indexes.
 pub(super) const SEARCH_PREFIX: &str = "bench";
-/// The root certificates that the usual peer trusts.
+/// The root certificates that the peer `usual` trusts.
 const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// A measured program with its name in the table.

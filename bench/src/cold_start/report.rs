@@ -13,11 +13,11 @@ use crate::report::{Table, millis, or_dash, quantile};
 /// Callgrind's counts of one function.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Instructions {
-    /// Until it requests its first invocation.
+    /// The instructions until the function requests its first invocation.
     pub init: u64,
-    /// From there to its first response.
+    /// The instructions from the first invocation to its response.
     pub first: u64,
-    /// For one warm request.
+    /// The instructions of one warm request.
     pub warm: u64,
 }
 
@@ -118,7 +118,7 @@ impl Report {
         )
     }
 
-    /// Returns the figures of the usual peer divided by those of each other function.
+    /// Returns the figures of peer (b) divided by those of each other function.
     fn ratios(&self) -> String {
         let Some(usual) = self.figures.iter().find(|figures| figures.name == USUAL) else { return String::new() };
         let mut table = Table::new(

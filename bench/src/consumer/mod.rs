@@ -4,8 +4,9 @@
 //! The consumer and its backends run in separate processes. So the consumer's CPU time includes its
 //! clients, and excludes the backends.
 //!
-//! A file has the batches as JSON text, in the form that Lambda passes. Every variant starts with
-//! the same table and empty indices. Afterwards the search index must have the expected documents.
+//! A file contains the batches as JSON texts, in the form that Lambda passes. Every variant starts
+//! with the same table and empty indices. Afterwards the search index must have the expected
+//! documents.
 //!
 //! Valgrind's tool DHAT counts allocations in separate runs. The figure is the difference between a
 //! longer and a shorter run, divided by the additional records.
@@ -68,8 +69,8 @@ impl Variant {
 /// The measured variants.
 ///
 /// The search sink takes small batches, and batches near the size limit of Lambda. The other sinks,
-/// and all four together, take a shop's mix of records. The last variant is the simplest search
-/// sink, with one call per record.
+/// and all four together, take a mix of records as in a shop. The last variant is the simplest
+/// search sink, with one call per record.
 const VARIANTS: [Variant; 5] = [
     Variant::search("search, batches of 100", 100, false),
     Variant::search("search, batches of 1,000", 1_000, false),

@@ -74,9 +74,9 @@ struct Cost {
 }
 
 impl Cost {
-    /// Treats costs as equal if only their read units differ, by at most half a unit. The numbers
-    /// in the ids differ between the stages, and so can the size of a page. A page of about 4 KB
-    /// may need half a unit more.
+    /// Returns whether two costs count as equal: only their read units may differ, by at most half
+    /// a unit. The numbers in the ids differ between the stages, and so can the size of a page. A
+    /// page of about 4 KB may need half a unit more.
     fn is_as(self, other: Self) -> bool {
         const HALF: f64 = 0.5;
         self.requests == other.requests
@@ -301,8 +301,8 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// Returns a Markdown table with the cost, which is the same at each stage, and the latency at
-/// each.
+/// Returns a Markdown table with the cost, which is the same at each stage, and the latency at each
+/// stage.
 fn table(growth: &[Growth]) -> String {
     let stages: BTreeSet<Stage> = growth.iter().flat_map(|route| &route.figures).map(|figures| figures.stage).collect();
     let labels: String = stages.iter().map(|stage| format!(" | {}", stage.label())).collect();
@@ -342,9 +342,9 @@ mod tests {
         found
     }
 
-    /// These routes read the search index, the settings, the rules of pricing, or one promotion.
-    /// The number of rules is limited. The route of one picture makes the same Query as the list of
-    /// pictures.
+    /// The reads that are not measured. They read the search index, the settings, the rules of
+    /// pricing, or one promotion. The number of rules is limited. The route of one picture makes
+    /// the same Query as the list of pictures.
     const UNMEASURED_READS: [&str; 10] = [
         "GET /v1/search/products",
         "GET /v1/search/orders",

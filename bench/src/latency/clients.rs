@@ -11,14 +11,14 @@ use super::routes::{LINES, Route, Server};
 use super::shop::Shop;
 use crate::BenchError;
 
-/// One of the [`super::TURNS`] of a table row: a part of its requests, and the clients.
+/// One part of the requests of a table row, with its clients. A row has [`super::TURNS`] turns.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
     pub route: Route,
     pub server: Server,
     pub clients: u16,
     pub requests: u64,
-    /// No request starts after this time.
+    /// The time after the turn's start from which no request starts.
     pub longest: Duration,
     /// Seed of the random choices.
     pub seed: u64,

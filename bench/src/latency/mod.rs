@@ -4,9 +4,9 @@
 //! It starts a local system with a small shop, and concurrent clients. Each client sends its next
 //! request after the previous response.
 //!
-//! Some routes also exist in Node.js and Python, written in the usual way ([`peers`]). The peers'
-//! measurements alternate with Bodega's in the same system, with the same gateway, table and items.
-//! First, [`check`] compares each peer's responses with Bodega's.
+//! Some routes also exist in Node.js and Python, with the AWS SDK and plain objects ([`peers`]).
+//! The peers' measurements alternate with Bodega's in the same system, with the same gateway, table
+//! and items. First, [`check`] compares each peer's responses with Bodega's.
 //!
 //! Afterwards the stock, the search index and the quarantine must show that each order had all its
 //! effects exactly once. A run fails on the first unexpected response.

@@ -43,7 +43,7 @@ pub struct Row {
     pub max_ms: f64,
     /// CPU time of the function's processes for one request, in microseconds.
     pub cpu_us: f64,
-    /// The number of these processes.
+    /// The number of the function's processes.
     pub processes: usize,
 }
 

@@ -57,7 +57,7 @@ pub(crate) type Made = Result<Item, BenchError>;
 pub(crate) struct List {
     /// The request for its first page.
     pub call: Call,
-    /// Makes the function that serves it.
+    /// Makes the function that serves the list.
     pub function: Open,
     /// The items that the list needs in addition to its entries.
     pub around: Vec<Item>,

@@ -111,8 +111,8 @@ async fn pages_of_the_largest_entries_fit_into_a_response_and_lose_no_entry() {
         // With a small limit, too, each page ends before it exceeds the limit.
         let longest = whole.iter().map(String::len).max().unwrap_or_default();
         let most = 4_000 + 2 * longest;
-        // More entries than a small page can hold. The function reads them all, so of long entries
-        // the test requests few.
+        // `few` is more than a small page can hold. The function reads all requested entries, so
+        // the test requests fewer entries if they are long.
         let few = if longest < 1_000 { 60 } else { 12 };
         let (found, sizes) = pages(&list, &*function, few, most).await;
         assert!(found == whole, "{name}: on small pages an entry is missing, duplicate or out of order");

@@ -26,7 +26,7 @@ pub struct Recorded(BTreeMap<&'static str, Vec<String>>);
 #[derive(Default)]
 struct Receiver(Mutex<BTreeMap<String, String>>);
 
-/// Reads the stream from its beginning, through the filters of each function.
+/// Reads the stream from its beginning, and applies the event filters of each function.
 ///
 /// # Errors
 /// [`BenchError`] when the stream cannot be read, or a record was lost.

@@ -1,5 +1,5 @@
-//! Imports 300 baskets. The consumer then processes the recorded stream twice more,
-//! with the batches in random order.
+//! Imports 300 baskets. The consumer then processes the recorded stream twice more, with the
+//! batches in random order.
 //!
 //! To replay files of the "Complete Journey" data set (docs/local-system.md):
 //! `cargo run --release -p bodega-bench -- replay --products … --households … --baskets …`.

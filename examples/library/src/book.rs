@@ -1,4 +1,5 @@
-//! Books, in one list. It is sorted by title and spread over several partitions.
+//! Books, and the list of all books. The list is sorted by title and spread over several
+//! partitions.
 //!
 //! A partition takes about 1,000 writes a second, and all books in one partition would share that
 //! limit. So a hash of the book's id selects one of [`BOOK_SHARDS`] partitions. A read of the list

@@ -1,4 +1,4 @@
-//! Loans, with a sparse index of the loans that are out.
+//! Loans, with sparse lists of the loans that are out: their books are not returned yet.
 //!
 //! A loan has its index keys only until the return. So the two lists by due date, of one member and
 //! of all members, contain only the loans that are out. The overdue loans come first in each list,
@@ -21,7 +21,7 @@ use crate::book::{self, BookId};
 use crate::member::{self, MemberId};
 use crate::schema::{GSI1, GSI2};
 
-/// How long a member may keep a book.
+/// The number of seconds for which a member may keep a book.
 pub const LOAN_SECONDS: i64 = 28 * 24 * 60 * 60;
 
 /// The partitions of the list of all loans that are out.

@@ -27,9 +27,9 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(described(&path, found.about.as_ref()).public(MAX_AGE))
 }
 
-/// PUT categories/{path}: creates or describes a category. `If-None-Match: *` creates it with its
-/// missing ancestors, unless the category exists. If-Match replaces the description, so fields that
-/// the body omits are cleared.
+/// PUT categories/{path}: creates a category or replaces its description. `If-None-Match: *`
+/// creates it with its missing ancestors, unless the category exists. If-Match replaces the
+/// description, so fields that the body omits are cleared.
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let path = path(request)?;
@@ -177,7 +177,8 @@ async fn find(services: &Services, path: &CategoryPath) -> Result<Option<Found>,
     Ok(Some(Found { moving: node.moving, about }))
 }
 
-/// Returns 404 if the category does not exist. Only an empty page needs this extra read.
+/// Checks that the category exists, and fails with 404 otherwise. Only an empty page needs this
+/// extra read.
 async fn must_exist(services: &Services, path: &CategoryPath) -> Result<(), Problem> {
     let known = services.table.batch_get(&category::known([path])?).await?;
     if known.iter().flatten().next().is_some() { Ok(()) } else { Err(no_such_category()) }

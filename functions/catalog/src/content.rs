@@ -91,17 +91,17 @@ async fn write(app: &App, id: ProductId, wanted: Wanted, precondition: Precondit
                 Err(refusals) => (refusals, Some(version)),
             },
         };
-        // If only the condition on the upload's note fails, the janitor or another request with the
-        // same upload has changed the note. Then this function tries again. The response reports
-        // any other refusal.
+        // If only the condition on the `UnsettledObject` fails, the janitor or another request
+        // with the same upload has changed this item. Then this function tries again. The response
+        // reports any other refusal.
         if refusals.only(ProductAction::Object) { Ok(None) } else { Err(refused(&id, &refusals, version)) }
     })
     .await
 }
 
 /// Replaces the content at a version. The first write is refused if the old content references an
-/// object. Then a second write also adds a note that this object is unused. So the usual case, a
-/// text that replaces a text, needs no read.
+/// object. Then a second write also adds an [`UnsettledObject`] for this object. So the usual case,
+/// a text that replaces a text, needs no read.
 async fn replace(
     app: &App,
     content: &ProductContent,

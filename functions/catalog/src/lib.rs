@@ -2,7 +2,7 @@
 //! import.
 //!
 //! Everybody may read the catalogue. Staff write it, except for reviews, which customers write.
-//! Data that changes at different rates is on separate items. Each area has its own module.
+//! Data that changes at different rates is in separate items. Each area has its own module.
 
 mod body;
 mod categories;
@@ -34,7 +34,7 @@ use storage::media::Media;
 /// The function's state, built once at start-up.
 #[derive(Debug)]
 pub struct App {
-    /// The table.
+    /// The state that every function with routes has: the table, the cursors and the caches.
     pub services: Services,
     /// The bucket of pictures and long texts.
     pub media: Media,
@@ -243,7 +243,7 @@ pub fn routes() -> Routes<App> {
 /// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
-/// Fails when a setting is missing or invalid, or when the Runtime API breaks.
+/// Fails when a setting is missing or invalid, or when the Runtime API fails.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("catalog");
     let services = Services::from_env().await.map_err(StartError::from)?;

@@ -1,8 +1,8 @@
-//! Memberships: each lists a product in a further category. A membership either exists or does not.
-//! So a write needs no If-Match, and a client can repeat each request.
+//! Memberships. Each membership lists a product in a further category. A membership either exists
+//! or does not. So a write needs no If-Match, and a client can repeat each request.
 //!
-//! A change reads the product and the list of its categories strongly. The write is conditional on
-//! both being unchanged. If it is refused, the function reads again.
+//! A change reads the product and the list of its categories with strong consistency. The write is
+//! conditional on both being unchanged. If it is refused, the function reads again.
 
 use std::collections::HashMap;
 
@@ -68,8 +68,8 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
 }
 
 /// Reduces a page of a category's list to one entry per product, because a subtree may contain
-/// several categories of a product. The page keeps the entry of the product's own category, or else
-/// of the first further category in the subtree.
+/// several categories of a product. The page keeps the entry of the product's own category if it is
+/// in the subtree. Otherwise it keeps the entry of the first further category in the subtree.
 ///
 /// An entry of a further category does not show the product's other further categories. If a page
 /// has such entries, one more request reads the lists of their products' categories.

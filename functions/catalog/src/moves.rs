@@ -19,8 +19,8 @@ use crate::categories::no_such_category;
 use crate::view::{MoveView, category_location};
 use crate::{body, tree};
 
-/// The time that a request works before it responds. The function's limit is 29 seconds, and the
-/// last step may need several of them.
+/// The time that a request spends on the move before it responds. The function's timeout is 29
+/// seconds, and the last step may need several seconds.
 const BUDGET: Duration = Duration::from_secs(10);
 /// If a move was updated less than this many seconds ago, another worker is active. The request
 /// then leaves the move to that worker.

@@ -2,8 +2,8 @@
 //! then adds it to the list. A picture is either in the list or not in the list. So a write needs
 //! no If-Match, and a client can repeat each request.
 //!
-//! A change reads the list strongly and is written on the condition that the list is unchanged. If
-//! the write is refused, the function reads again.
+//! A change reads the list with strong consistency. Its write has the condition that the list is
+//! unchanged. If the write is refused, the function reads again.
 
 use std::time::Duration;
 
@@ -99,7 +99,7 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
                 let Err(refusals) = app.services.table.transact(&add).await? else {
                     return shown(app, &product, &picture, true).await;
                 };
-                // If the condition on the upload's note fails, the janitor may have deleted the
+                // If the condition on the `UnsettledObject` fails, the janitor may have deleted the
                 // object. Then the next attempt copies the upload again, unless the picture was
                 // added meanwhile.
                 let is_noted = !refusals.names(PictureAction::Object);

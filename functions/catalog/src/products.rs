@@ -53,7 +53,8 @@ async fn revive(
     Ok(revived(app, retired, new, &details))
 }
 
-/// Reads the data of a retired product's other items, which the revived product keeps.
+/// Returns the details of a product that is revived with this stock. The product keeps the data of
+/// its other items.
 pub async fn details_of_revived(services: &Services, id: &ProductId, stock: u64) -> Result<ProductDetails, Problem> {
     Ok(ProductDetails { stock, ..load(services, id).await?.1 })
 }
@@ -128,8 +129,8 @@ pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Proble
     }
 }
 
-/// DELETE products/{id}: removes the product from lists, search and shop. Its item stays, so that
-/// its `rev` never restarts.
+/// DELETE products/{id}: removes the product from lists and search, and ends its sale. Its item
+/// stays, so that its `rev` never restarts.
 pub async fn retire(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: ProductId = request.path("id")?;

@@ -15,8 +15,8 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     List { page, found }.answer(ReviewView::from)
 }
 
-/// Writes the note that a month has reviews, unless the note exists. The caller writes its review
-/// afterwards. The function reads the note first, because it nearly always exists, and a read is
+/// Writes the [`ReviewMonth`] of an instant, unless it exists. The caller writes its review
+/// afterwards. The function reads the item first, because it nearly always exists, and a read is
 /// cheaper than a refused write.
 pub async fn note_month(services: &Services, at: Instant) -> Result<(), Problem> {
     let month = Month::of(at);
@@ -25,7 +25,7 @@ pub async fn note_month(services: &Services, at: Instant) -> Result<(), Problem>
     }
     let now = Instant::now();
     let noted = Stored::new(ReviewMonth { month }, services.born(now)?, now);
-    // A refusal means that another request has written the note.
+    // A refusal means that another request has written the item.
     let _ = services.table.write(&recent::add_month(&noted)?).await?;
     Ok(())
 }

@@ -1,13 +1,14 @@
-//! Stock: staff set it outright, or adjust it exactly once per idempotency key.
+//! Stock: staff set the number of pieces, or adjust it once per idempotency key.
 //!
 //! # Why the response to an adjustment is exact
 //! A transaction returns no values, and a later read would include other callers' changes. Instead
-//! the function reads the stock strongly, computes the new number, and writes that number on the
-//! condition that the stock is unchanged. The loser of a race reads again.
+//! the function reads the stock with strong consistency, computes the new number, and writes that
+//! number on the condition that the stock is unchanged. If another request was faster, the function
+//! reads again.
 //!
 //! The response is part of the same transaction, in the record of the idempotency key. So the
-//! effect exists exactly when the stored response does, and a repeated request gets the same bytes.
-//! [`Once`] describes how the function recognises a repeated request.
+//! effect exists if and only if the stored response exists, and a repeated request gets the same
+//! bytes. [`Once`] describes how the function recognises a repeated request.
 
 use http_api::fields::{integer, text};
 use http_api::{Code, Once, Problem, Request, Response, Services, read_fields};

@@ -5,9 +5,9 @@
 //! client, and this request contains the permitted name, type, size and expiry. Later the bucket
 //! reports the uploaded object's type and size.
 //!
-//! A *note* is an item about an object that possibly no other item references. The janitor finds
-//! unused objects by their notes. [`key_schema::media`] explains why it deletes every unused object
-//! and no object in use.
+//! An [`UnsettledObject`] is an item about an object that possibly no other item references. The
+//! janitor finds unused objects by these items. [`key_schema::media`] explains why the janitor
+//! deletes every unused object and no object in use.
 
 use std::time::{Duration, SystemTime};
 
@@ -73,15 +73,15 @@ pub async fn permit(app: &App, request: &Request<'_>, kind: MediaKind) -> Result
     Ok(Response::created(location, &view))
 }
 
-/// An upload that was copied to its permanent name, with its note. No item references the object
-/// yet.
+/// An upload that was copied to its permanent name, with its [`UnsettledObject`]. No other item
+/// references the object yet.
 pub struct StoredUpload {
     pub object: MediaObject,
     pub note: Stored<UnsettledObject>,
 }
 
-/// Writes the note of an upload and copies the upload to its permanent name. The caller must then
-/// write the item that references the object. If the caller does not, the janitor deletes the
+/// Writes the [`UnsettledObject`] of an upload, and copies the upload to its permanent name. Then
+/// the caller must write the item that references the object. Otherwise the janitor deletes the
 /// object.
 pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) -> Result<StoredUpload, Problem> {
     let pending = kind.pending(product, &id);
@@ -92,7 +92,7 @@ pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) 
     let note = retry_on_conflict(async || {
         let at = Instant::now();
         let note = noted(app, UnsettledObject::new(kind, product.clone(), id.clone(), at), at)?;
-        // A refusal means that the janitor is deleting a leftover of an earlier attempt.
+        // A refusal means that the janitor is deleting the object of an earlier attempt.
         Ok::<_, Problem>(app.services.table.write(&notes::note(&note)?).await?.ok().map(|()| note))
     })
     .await?;
@@ -103,7 +103,7 @@ pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) 
     Ok(StoredUpload { object, note })
 }
 
-/// Wraps the note of an object as an item.
+/// Builds the item of an [`UnsettledObject`].
 pub fn noted(app: &App, note: UnsettledObject, at: Instant) -> Result<Stored<UnsettledObject>, Problem> {
     Ok(Stored::new(note, app.services.born(at)?, at))
 }

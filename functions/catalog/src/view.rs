@@ -114,7 +114,7 @@ impl<'a> ProductView<'a> {
 /// The data on a product's page that comes from items other than the product itself.
 #[derive(Debug, Default)]
 pub struct ProductDetails {
-    /// Pieces in stock.
+    /// The number of pieces in stock.
     pub stock: u64,
     /// The product's sales.
     pub sold: Sold,
@@ -136,9 +136,9 @@ impl ProductDetails {
 /// The total sales of a product, without cancelled and returned orders.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Sold {
-    /// Pieces.
+    /// The number of pieces.
     quantity: u64,
-    /// Orders.
+    /// The number of orders.
     orders: u64,
 }
 
@@ -227,7 +227,7 @@ impl<'a> From<&'a product::ProductSummary> for ProductSummaryView<'a> {
 /// The stock of a product.
 #[derive(Debug, Serialize)]
 pub struct StockView {
-    /// Pieces.
+    /// The number of pieces.
     pub stock: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Follows: each is an edge from one customer to another. Only the follower and staff may change
-//! it. Every signed-in caller may read it.
+//! Follows. Each follow is an edge from one customer to another. Only the follower and staff may
+//! change the edge. Every signed-in caller may read it.
 
 use http_api::url::location;
 use http_api::{Code, Problem, Request, Response, Services};

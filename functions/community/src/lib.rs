@@ -14,7 +14,7 @@ use key_schema::{follow, graph, like, residence, review, sales};
 /// The function's state, built once at start-up.
 #[derive(Debug)]
 pub struct App {
-    /// The table.
+    /// The state that every function with routes has: the table, the cursors and the caches.
     pub services: Services,
     /// The issuer of the tokens that callers send to the route without an authorizer.
     pub issuer: Issuer,
@@ -77,7 +77,7 @@ pub fn routes() -> Routes<App> {
 /// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
-/// Fails when the environment lacks a required setting, or when the Runtime API breaks.
+/// Fails when the environment lacks a required setting, or when the Runtime API fails.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("community");
     let app = App { services: Services::from_env().await?, issuer: Issuer::from_env()? };

@@ -63,7 +63,7 @@ pub struct LikesView {
     pub liked_by_me: bool,
 }
 
-/// An edge from a customer. A field that only some kinds of edges have is absent from other kinds.
+/// An edge from a customer. A field that an edge's kind does not have is left out.
 #[derive(Serialize)]
 pub struct EdgeView<'a> {
     kind: &'static str,

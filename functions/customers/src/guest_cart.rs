@@ -21,7 +21,7 @@ use crate::view::{CartLineView, CartView, GuestCartView};
 
 /// The header with the token.
 const TOKEN: &str = "cart-token";
-/// The longest token that the function accepts. The shop's own tokens have 64 bytes.
+/// The longest token that the function accepts. The tokens of [`create`] have 64 bytes.
 const MAX_TOKEN_BYTES: usize = 200;
 
 /// POST /v1/carts: creates an empty guest cart. Only this response contains the token.

@@ -62,9 +62,9 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(respond(&found.ok_or_else(no_customer)?))
 }
 
-/// GET /v1/customers/{id}/overview?questions=: returns the profile and the newest orders. They are
-/// adjacent in the partition, so one Query reads both. The questions are on the other side of the
-/// profile. A Query has one direction, so a second Query reads them at the same time.
+/// GET /v1/customers/{id}/overview?questions=: returns the profile and the newest orders. The
+/// orders are next to the profile in the partition, so one Query reads both. The questions are next
+/// to the profile in the other direction, so a second, concurrent Query reads them.
 pub async fn overview(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let wanted = request.query_as::<QuestionCount>("questions")?;
@@ -133,8 +133,8 @@ pub fn changed_meanwhile<A>(refusal: &Refusal<A>) -> Problem {
     if refusal.item.is_some() { Problem::version_mismatch() } else { no_customer() }
 }
 
-/// Returns the problem of a taken email address or user name. If both are taken, it reports the
-/// email address.
+/// Returns the problem of a taken email address or user name. If both are taken, the problem names
+/// the email address.
 fn name_taken(refusals: &Refusals<CustomerAction>) -> Problem {
     if refusals.names(CustomerAction::Email) {
         email_taken()

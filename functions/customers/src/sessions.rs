@@ -30,7 +30,8 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         ttl_seconds: optional(integer(1..=MAX_TTL_SECONDS)),
     });
     let now = Instant::now();
-    // Staff may begin a session for a customer. The sign-in of a staff token is not the customer's.
+    // Staff may begin a session for a customer. The session does not store the sign-in of a staff
+    // token, because it is not the customer's.
     let mine = owner.caller().id() == owner.customer();
     let session = Session {
         sign_in: owner.caller().sign_in().filter(|_| mine).cloned(),

@@ -72,9 +72,9 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     }
 }
 
-/// GET documents/{id}: returns the current version. Each page costs two requests to
-/// DynamoDB, for a version of any size. The first reads the head, which names the texts. The second
-/// reads the texts by key. It also reads the caller's membership, if it decides about access.
+/// GET documents/{id}: returns the current version. Each page costs two requests to DynamoDB, for a
+/// version of any size. The first reads the head, which names the texts. The second reads the texts
+/// by key. It also reads the caller's membership, if the membership decides about access.
 ///
 /// Texts that do not fit into one response come in pages. A cursor is valid only for the version of
 /// its page, so no reader mixes two versions.

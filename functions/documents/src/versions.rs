@@ -141,7 +141,8 @@ pub fn part_after_cursor(manifest: &Manifest, page: &Result<Page<'_>, Problem>) 
     manifest.iter().filter(|(name, _)| is_left(name)).map(|(name, number)| (name.clone(), *number)).collect()
 }
 
-/// Reads the texts that a manifest names. Also reads the membership, if it decides about access.
+/// Reads the texts that a manifest names. Also reads the membership, if the membership decides
+/// about access.
 ///
 /// # Errors
 /// 404 `not_found` for strangers, and for a document that is deleted concurrently.

@@ -7,9 +7,9 @@
 //! waiting orders and the orders with a station.
 //!
 //! Messages arrive at least once and in any order. The response names unreadable messages and
-//! messages with a failed step. If giving out the stations fails, it names all messages. SQS
-//! delivers only the named messages again. If they keep failing, SQS moves them to the dead-letter
-//! queue.
+//! messages with a failed step. If the function fails to give out stations, the response names all
+//! messages. SQS delivers only the named messages again. If they keep failing, SQS moves them to
+//! the dead-letter queue.
 
 pub mod message;
 pub mod picking;

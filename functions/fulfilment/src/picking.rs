@@ -1,14 +1,14 @@
 //! The steps of the queue of picking jobs.
 //!
-//! An order moves like this. Each arrow is one transaction:
+//! Each arrow is one transaction that moves an order:
 //!
 //! ```text
 //! (paid) ──wait──▶ waiting ──admit──▶ at a station ──leave──▶ (gone)
 //!                     └───────────────leave──────────────────▶
 //! ```
 //!
-//! The function handles a batch in two parts. First it *writes* the step of each message. Then it
-//! *looks* for waiting orders and free stations, and admits the orders.
+//! The function handles a batch in two parts. First it writes the step of each message. Then it
+//! reads the waiting orders and the stations, and admits orders to free stations.
 //!
 //! - **Never more orders than stations.** `admit` has a condition on the number of orders that have
 //!   a station.
@@ -21,16 +21,16 @@
 //!   and does nothing. `wait` does nothing if the payment message arrives after the order has left.
 //!   The transaction of `admit` checks the order, too. If the order has left, the function removes
 //!   it from the list without waiting for its message.
-//! - **No wake-up is lost.** A function that adds to the list writes first and then looks at the
-//!   stations. A function that frees a station writes first and then looks at the list. Both look
-//!   with strongly consistent reads. If the adding function finds no free station, the freeing
-//!   function writes later, and its look finds the waiting order. If a function ends between
-//!   writing and looking, SQS delivers its message again. Then the function writes nothing new, and
-//!   looks.
+//! - **No wake-up is lost.** An invocation that adds an order to the list writes first and then
+//!   reads the stations. An invocation that frees a station writes first and then reads the list.
+//!   Both reads are strongly consistent. If the first invocation finds no free station, the second
+//!   one writes later, and then finds the waiting order. If an invocation ends between its write
+//!   and its read, SQS delivers its message again. Then the next invocation writes nothing new, and
+//!   reads.
 //! - **Repetitions change nothing.** A waiting order is not added again, and an order with a
 //!   station keeps it. A payment message and its concurrent repetition may put an order back on the
-//!   list just after it got a station. In the next look, `admit` removes the order from the list
-//!   and gives it no second station.
+//!   list just after it got a station. The next `admit` removes the order from the list and gives
+//!   it no second station.
 
 use std::collections::BTreeSet;
 
@@ -46,10 +46,10 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::message::{Batch, Message, MessageError, Step};
 
-/// The number of waiting orders that a look reads. Orders behind the first one may already have a
-/// station, and the look removes them from the list.
+/// The number of waiting orders that a round of `admit` reads. Orders behind the first one may
+/// already have a station, and the round removes them from the list.
 const LOOK_AHEAD: usize = 10;
-/// The maximum number of rounds in one look. In each round, this or another function admits or
+/// The maximum number of rounds of one `admit`. In each round, this or another invocation admits or
 /// removes an order.
 const MAX_ROUNDS: usize = 4 * picking::MAX_STATIONS;
 
@@ -96,7 +96,7 @@ pub enum PickingError {
     /// An item cannot be encoded.
     #[error(transparent)]
     Encode(#[from] EncodeError),
-    /// Other functions changed the same items in every round.
+    /// Other invocations changed the same items in every round.
     #[error("the picking stations are contended")]
     Contended,
 }
@@ -115,15 +115,15 @@ impl Picking {
         Self { table, stations }
     }
 
-    /// Returns the consumption of the access patterns since the last call.
+    /// Returns the capacity that each access pattern has consumed since the last call.
     #[must_use]
     pub fn costs(&self) -> Vec<Measured> {
         self.table.meter().take()
     }
 
     /// Handles a batch until `stop`, one message after another, because all messages change one
-    /// item. One look at the end serves all of them. If the look fails, every message is delivered
-    /// again.
+    /// item. One call of `admit` at the end serves all of them. If this call fails, every message
+    /// is delivered again.
     pub async fn take(&self, batch: &Batch, stop: Instant) -> Answer {
         let mut done = BTreeSet::new();
         for message in &batch.records {
@@ -203,8 +203,8 @@ impl Picking {
                 // The order was shipped or cancelled, and its message is late. Until the message
                 // arrives, the order would keep other waiting orders from a station.
                 Err(refusals) if refusals.names(PickingAction::Order) => self.leave(order).await?,
-                // Another function admitted or removed the order, or used the last station. The
-                // next round looks again.
+                // Another invocation admitted or removed the order, or used the last station. The
+                // next round reads again.
                 Err(refusals) => {
                     let parts: Vec<PickingAction> = refusals.iter().map(|refusal| refusal.action).collect();
                     tracing::debug!(?parts, "a waiting order was not admitted");

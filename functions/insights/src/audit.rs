@@ -1,4 +1,4 @@
-//! The audit of expirations: items that were removed after their expiry.
+//! The audit of expirations: a list of the items that were removed after their expiry.
 
 use http_api::{Problem, Request, Response, Services};
 use key_schema::expiration::{self, Expiration, RemovedBy};

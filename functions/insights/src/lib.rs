@@ -1,4 +1,4 @@
-//! Insights: data for staff about the whole shop.
+//! Insights: counters, metrics, stores, sales by place, and the audit of expirations.
 
 mod audit;
 mod counters;
@@ -47,7 +47,7 @@ pub fn routes() -> Routes<Services> {
 /// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
-/// Fails when the environment lacks a required setting, or when the Runtime API breaks.
+/// Fails when the environment lacks a required setting, or when the Runtime API fails.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("insights");
     let services = Services::from_env().await?;

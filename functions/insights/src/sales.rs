@@ -6,8 +6,8 @@ use key_schema::money::Money;
 use key_schema::place::{self, Month, PlacePath, PlaceSales};
 use serde::Serialize;
 
-/// GET sales/{country}?month=&path=: lists the sales of a month by city, shop, day and currency.
-/// `path` restricts the list to a city, a shop or a day of one shop.
+/// GET sales/{country}?month=&path=: lists the sales of a month by city, store, day and currency.
+/// `path` restricts the list to a city, a store or a day of one store.
 pub async fn of_place(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let country = request.path_by("country", |text| check(text).map(|()| text.to_owned()))?;
@@ -23,7 +23,7 @@ pub async fn of_place(services: &Services, request: &Request<'_>) -> Result<Resp
     List { page, found }.answer(|total| TotalView::from(&total.data))
 }
 
-/// The sales of a shop on one day, in one currency.
+/// The sales of a store on one day, in one currency.
 #[derive(Serialize)]
 struct TotalView<'a> {
     country: &'a str,

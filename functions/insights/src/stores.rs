@@ -1,4 +1,5 @@
-//! Shops and their places. Sales by place depend on these places.
+//! Stores, each with its country and city. A sale counts for the current country and city of its
+//! store.
 
 use http_api::fields::text;
 use http_api::url::location;
@@ -9,10 +10,10 @@ use key_schema::item::Stored;
 use key_schema::place::{self, StoreLocation};
 use serde::Serialize;
 
-/// The longest name of a shop, in bytes of UTF-8.
+/// The longest name of a store, in bytes of UTF-8.
 const MAX_NAME: usize = 200;
 
-/// GET stores/{id}: returns a shop.
+/// GET stores/{id}: returns a store.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: StoreId = request.path("id")?;
@@ -20,8 +21,8 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(current(&store))
 }
 
-/// PUT stores/{id}: creates a shop with `If-None-Match: *`, or replaces it with If-Match. Earlier
-/// sales stay at the former place.
+/// PUT stores/{id}: creates a store with `If-None-Match: *`, or replaces it with If-Match. Earlier
+/// sales still count for the former country and city.
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: StoreId = request.path("id")?;

@@ -35,9 +35,9 @@ impl Moved {
 }
 
 impl Janitor {
-    /// Continues a category move that has not advanced for longer than the grace. Stops at `stop`.
-    /// Returns `None` if there is no such move. If the time runs out before this is known, returns
-    /// [`Moved::Continued`].
+    /// Continues a category move that has not advanced for longer than the grace period. Stops at
+    /// `stop`. Returns `None` if there is no such move. If the time runs out before this is known,
+    /// returns [`Moved::Continued`].
     pub async fn go_on(&self, now: Instant, grace: Grace, stop: time::Instant) -> Option<Moved> {
         let mover = Mover::new(&self.table);
         let mover = self.settling.map_or(mover, |seconds| mover.settling(seconds));

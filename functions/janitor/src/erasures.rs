@@ -1,9 +1,9 @@
 //! Finishes erasures: deletes the customer's archived items, and other items that the erasure's
 //! request did not delete.
 //!
-//! [`key_schema::erasure`] explains why no item of an erased customer is archived later. This
-//! holds only if no consumer that has read the profile is still archiving. The janitor waits for
-//! twice its grace, so that every such consumer has ended.
+//! [`key_schema::erasure`] explains why no item of an erased customer is archived later. This holds
+//! only if no consumer that has read the profile is still archiving. The janitor waits for twice
+//! its grace period, so that every such consumer has ended.
 
 use std::time::Duration;
 
@@ -92,7 +92,7 @@ impl Janitor {
                     round.failed += 1;
                 }
             }
-            // A timeout ends the round's erasures.
+            // After a timeout, `stop` has passed, so this round begins no further erasure.
             let _ = timeout_at(stop, budget.settle()).await;
         }
         Ok(())
@@ -105,7 +105,7 @@ impl Janitor {
         let now = Instant::now();
         let back = self.table.get(&archive::owner(customer)?).await?;
         let until = back.map_or(now, |back| back.created_at);
-        // An error in one step does not stop the others. The erasure's note stays until all steps
+        // An error in one step does not stop the others. The `Erasure` item stays until all steps
         // succeed. The request may have left belongings: the index did not show them, or the
         // request stopped right after it deleted the profile.
         let ended = end_sessions(&self.table, customer, until, budget, |_| {}).await;

@@ -1,16 +1,17 @@
-//! The grace: how long the janitor leaves work to the function that began it.
+//! The grace period: how long the janitor leaves work to the function that began it.
 
 use key_schema::instant::Instant;
 
-/// The default grace.
+/// The default grace period.
 const DEFAULT_SECONDS: u32 = 60;
-/// The longest grace: a day. During the grace, the stock of an abandoned order stays reserved.
+/// The longest grace period: a day. During the grace period, the stock of an abandoned order stays
+/// reserved.
 const MOST_SECONDS: u32 = 24 * 60 * 60;
 
-/// How long the janitor leaves work to the function that began it, in seconds.
+/// A grace period in seconds: how long the janitor leaves work to the function that began it.
 ///
-/// It is `JANITOR_GRACE_SECONDS` (1 to 86,400, default 60). It must exceed the timeout of every
-/// function whose work the janitor continues.
+/// The environment sets it as `JANITOR_GRACE_SECONDS` (1 to 86,400, default 60). It must exceed the
+/// timeout of every function whose work the janitor continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grace(u32);
 
@@ -20,13 +21,13 @@ pub struct Grace(u32);
 pub struct GraceError;
 
 impl Grace {
-    /// Creates a grace of this many seconds, independent of the environment.
+    /// Creates a grace period of this many seconds, independent of the environment.
     #[must_use]
     pub const fn seconds(seconds: u32) -> Self {
         Self(seconds)
     }
 
-    /// Reads the grace from the value of the environment variable.
+    /// Reads the grace period from the value of the environment variable.
     ///
     /// # Errors
     /// [`GraceError`].
@@ -38,16 +39,16 @@ impl Grace {
         number.map(Self).ok_or(GraceError)
     }
 
-    /// Returns the start of the grace. Work that began then or earlier is old enough for the
-    /// janitor.
+    /// Returns the start of the grace period that ends at `now`. The janitor handles work that
+    /// began then or earlier.
     pub(crate) fn before(self, now: Instant) -> Instant {
         now.plus_seconds(-i64::from(self.0))
     }
 
-    /// Returns the instant two graces ago. An erasure that deleted the profile then or earlier is
-    /// old enough for the janitor. A stream consumer that read the profile before its deletion may
-    /// archive items until the consumer's timeout. A test checks that twice the grace is longer
-    /// than that timeout.
+    /// Returns the instant two grace periods ago. The janitor finishes erasures that deleted the
+    /// profile then or earlier. A stream consumer that read the profile before its deletion may
+    /// archive items until the consumer's timeout. A test checks that twice the grace period is
+    /// longer than that timeout.
     pub(crate) fn twice_before(self, now: Instant) -> Instant {
         self.before(self.before(now))
     }

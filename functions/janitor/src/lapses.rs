@@ -1,7 +1,7 @@
-//! Cancels pending orders that have lapsed, and returns their stock.
+//! Cancels pending orders that were not paid in time, and returns their stock.
 //!
-//! The index may be outdated, so [`staging::lapse`] decides by the order's head. The condition on
-//! the head refuses the lapse after a payment, a cancellation or another janitor's lapse.
+//! The index may be outdated, so [`staging::lapse`] decides by the order's head. If the order was
+//! paid or cancelled meanwhile, the condition on the head refuses the write.
 
 use futures::StreamExt as _;
 use key_schema::id::OrderId;
@@ -13,14 +13,14 @@ use workflows::staging::{self, Lapsed};
 use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round, is_busy, reason};
 use crate::turns;
 
-/// The maximum number of orders in one round. The next round continues with the others.
+/// The maximum number of orders in one round. The next round handles the other orders.
 const MOST: usize = 1000;
 
 impl Janitor {
-    /// Cancels the pending orders that have lapsed at `now`. Uses at most half of the time until
+    /// Cancels the pending orders that had to be paid by `now`. Uses at most half of the time until
     /// `stop`.
     pub(crate) async fn lapse(&self, now: Instant, stop: time::Instant, round: &mut Round) -> Result<(), ListError> {
-        // Lapsed orders take at most half of the remaining time, and the later work gets the rest.
+        // These orders take at most half of the remaining time, and the later work gets the rest.
         let started = time::Instant::now();
         let stop = started + stop.saturating_duration_since(started) / 2;
         let (mut found, mut after): (Vec<OrderId>, _) = (Vec::new(), None);

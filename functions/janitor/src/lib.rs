@@ -10,8 +10,8 @@
 //! remaining stock. After a failure, or when time runs out, the janitor continues in the next
 //! minute.
 //!
-//! A second sparse index lists the pending orders by the instant at which they lapse. The janitor
-//! cancels the orders that are due ([`key_schema::order::open`]).
+//! A second sparse index lists the pending orders by the instant until which they must be paid. The
+//! janitor cancels the orders that were not paid by then ([`key_schema::order::open`]).
 //!
 //! An erasure of a customer, a deletion of a document and the removal of a draft can need more
 //! writes than one request may make. Two further sparse indexes list these removals. The janitor
@@ -26,12 +26,13 @@
 //! allows. The janitor does the rest, after all other work of its round. Before the end of the
 //! move, it waits for requests that may still use the old categories.
 //!
-//! The janitor waits until work is older than [`Grace`]. The grace is longer than the longest run
-//! of the function that began the work. For orders the grace only avoids conflicts. Every
-//! transaction has a condition on the order's head. So an early or second janitor interrupts the
-//! function or the first janitor, but does no damage. A bucket has no such condition: a copy could
-//! complete after the object's deletion. So the grace must also be longer than the longest run of
-//! the function `Catalog`, which copies pictures ([`key_schema::media`]).
+//! The janitor waits until work is older than [`Grace`]. This grace period is longer than the
+//! longest run of the function that began the work. For orders it only avoids conflicts. Every
+//! transaction has a condition on the order's head. So a janitor that begins too early interrupts
+//! the function, and a second janitor interrupts the first one, but neither does damage. A bucket
+//! has no such condition: a copy could complete after the object's deletion. So the grace period
+//! must also be longer than the longest run of the function `Catalog`, which copies pictures
+//! ([`key_schema::media`]).
 
 mod category;
 mod erasures;
@@ -106,7 +107,8 @@ const MARGIN: Duration = Duration::from_secs(2);
 /// the field `grace_seconds`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Event {
-    /// The grace of this invocation, in seconds, instead of the environment's. 0 means no grace.
+    /// The grace period of this invocation, in seconds, instead of the environment's. 0 means no
+    /// grace period.
     #[serde(default)]
     pub grace_seconds: Option<u32>,
 }
@@ -117,7 +119,7 @@ pub enum StartError {
     /// The client of the table or of a bucket cannot be set up.
     #[error(transparent)]
     Table(#[from] SetupError),
-    /// The grace in the environment is invalid.
+    /// The grace period in the environment is invalid.
     #[error(transparent)]
     Grace(#[from] GraceError),
 }

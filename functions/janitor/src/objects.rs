@@ -2,8 +2,8 @@
 //! texts.
 //!
 //! [`key_schema::media`] explains why a referenced object is never deleted. The explanation assumes
-//! that no function is still copying an object whose `UnsettledObject` item is older than the grace
-//! period. This period is longer than a function can run, so the assumption holds.
+//! that no function is still copying an object whose `UnsettledObject` is older than the grace
+//! period. The grace period is longer than a function can run, so the assumption holds.
 
 use futures::StreamExt as _;
 use key_schema::instant::Instant;
@@ -16,7 +16,7 @@ use tokio::time::{self, timeout_at};
 
 use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round};
 
-/// The maximum number of objects in one round. The next round continues with the others.
+/// The maximum number of objects in one round. The next round handles the other objects.
 const MOST: usize = 1000;
 
 /// The error that prevented the deletion of an object.
@@ -33,7 +33,8 @@ enum ObjectError {
 }
 
 impl From<Refusal> for NotDeleted {
-    /// A refusal means that another function has referenced the object or is handling it.
+    /// Converts a refusal, which means that another function has referenced the object or is
+    /// handling it.
     fn from(_: Refusal) -> Self {
         Self::Settled
     }
@@ -58,7 +59,8 @@ enum NotDeleted {
 }
 
 impl Janitor {
-    /// Deletes unreferenced objects with a note from `before` or earlier. Stops at `stop`.
+    /// Deletes unreferenced objects whose `UnsettledObject` is from `before` or earlier. Stops at
+    /// `stop`.
     pub(crate) async fn clear(
         &self,
         now: Instant,

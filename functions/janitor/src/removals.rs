@@ -2,8 +2,9 @@
 //! documents, and removals of the texts of discarded drafts.
 //!
 //! A request removes only as much as its [`Budget`] allows. A repeated request continues the
-//! removal. After the grace, the janitor continues it. A round gives each removal a share of its
-//! time, so a large removal delays the others but does not stop them ([`crate::turns`]).
+//! removal. After the grace period, the janitor continues the removal. A round gives each removal a
+//! share of its time, so a large removal delays the others but does not stop them
+//! ([`crate::turns`]).
 
 use std::time::Duration;
 
@@ -86,7 +87,7 @@ impl Janitor {
                 }
             };
             count(timeout_at(stop, Box::pin(work)).await.ok(), round);
-            // A timeout ends the round's removals.
+            // After a timeout, `stop` has passed, so this round begins no further removal.
             let _ = timeout_at(stop, budget.settle()).await;
         }
         Ok(())
@@ -99,7 +100,7 @@ fn count(outcome: Option<Result<bool, RemovalError>>, round: &mut Round) {
         Some(Ok(true)) => round.removed += 1,
         // The index was outdated: the removal had already ended.
         Some(Ok(false)) => {}
-        // The next round continues.
+        // The next round continues the removal.
         Some(Err(RemovalError::Table(TableError::OverBudget | TableError::Contended))) | None => round.left += 1,
         Some(Err(error)) => {
             tracing::error!(%error, "a removal could not be finished");

@@ -1,4 +1,5 @@
-//! One round of the janitor. This module handles the unfinished orders itself.
+//! One round of the janitor. This module handles the unfinished orders, and other modules do the
+//! other work.
 
 use std::time::Duration;
 
@@ -33,13 +34,14 @@ const MAX_PAGES: usize = 50;
 /// The results of a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Round {
-    /// Orders on the list. An order that another function finishes meanwhile is in no other count.
+    /// Unfinished orders in the index. An order that another function finishes meanwhile is in no
+    /// other count.
     pub found: u32,
     /// Orders that were not placed and have been removed completely.
     pub undone: u32,
     /// Cancelled or returned orders whose stock has been given back completely.
     pub finished: u32,
-    /// Pending orders that had lapsed and have been cancelled.
+    /// Pending orders that were not paid in time and have been cancelled.
     pub lapsed: u32,
     /// Unreferenced media objects that have been deleted.
     pub deleted: u32,
@@ -91,7 +93,7 @@ pub struct Janitor {
     pub(crate) table: Table,
     pub(crate) media: Media,
     pub(crate) archive: ObjectStore,
-    /// A settling time for category moves, in seconds, instead of the default.
+    /// How many seconds a category move waits for requests in progress. `None` means the default.
     pub(crate) settling: Option<i64>,
 }
 
@@ -103,15 +105,15 @@ impl Janitor {
         Self { table, media, archive, settling: None }
     }
 
-    /// Sets the time for a category move to settle, in seconds:
-    /// [`workflows::relocation::Mover::settling`].
+    /// Sets how many seconds a category move waits for requests in progress
+    /// ([`workflows::relocation::Mover::settling`]).
     #[must_use]
     pub const fn settling(mut self, seconds: i64) -> Self {
         self.settling = Some(seconds);
         self
     }
 
-    /// Returns the consumption of the access patterns since the last call.
+    /// Returns the capacity that each access pattern has consumed since the last call.
     #[must_use]
     pub fn costs(&self) -> Vec<Measured> {
         self.table.meter().take()
@@ -129,9 +131,10 @@ impl Janitor {
         }
     }
 
-    /// Handles the orders that have been unfinished for longer than the grace. Then handles lapsed
-    /// orders, removals, erasures and objects. All work ends at `stop`. If the list of unfinished
-    /// orders cannot be read to its end, the janitor still handles the orders that it has read.
+    /// Handles the orders that have been unfinished for longer than the grace period. Then handles
+    /// orders that were not paid in time, removals, erasures and objects. All work ends at `stop`.
+    /// If the list of unfinished orders cannot be read to its end, the janitor still handles the
+    /// orders that it has read.
     pub async fn run_round(&self, now: Instant, grace: Grace, stop: time::Instant) -> (Round, Result<(), ListError>) {
         let mut found = Vec::new();
         // Listing takes at most half of the remaining time. Otherwise a slow table or a long list
@@ -171,9 +174,9 @@ impl Janitor {
         (round, listed.and(lapsed).and(removed).and(erased).and(cleared))
     }
 
-    /// Reads a whole list before any work, up to [`MAX_PAGES`]. So its length is the backlog, and
-    /// an entry that fails does not block the entries after it. Adds the entries of each page to
-    /// `found`, so that a timeout keeps them.
+    /// Reads a whole list before any work, up to [`MAX_PAGES`]. So the list's length is the
+    /// backlog, and an entry that fails does not block the entries after it. Adds the entries of
+    /// each page to `found`, so that a timeout keeps them.
     pub(crate) async fn list<T: FromItem>(
         &self,
         query: impl Fn() -> Result<Query<T>, KeyError>,

@@ -1,7 +1,7 @@
 //! The order in which a round handles the entries of a list, and the time for each entry.
 //!
 //! A list can be longer than a round has time for, and its first entries can need many rounds. So a
-//! round divides its time among all entries, and each round begins at another place of the list.
+//! round divides its time among all entries, and each round begins at another entry.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use key_schema::instant::Instant;
 use tokio::time;
 
 /// 2^32 divided by the golden ratio. The multiples of this number are spread evenly modulo 2^32, so
-/// the rounds of consecutive minutes begin at places that are far apart.
+/// the rounds of consecutive minutes begin at entries that are far apart.
 const GOLDEN: u64 = 0x9E37_79B9;
 
-/// Rotates a list. With `n` entries and time for `k` of them in a round, each entry has its turn
+/// Rotates a list. With `n` entries and time for `k` of them in a round, each entry is handled
 /// within about `3n / k` minutes.
 pub(crate) fn order<T>(mut entries: Vec<T>, now: Instant) -> Vec<T> {
     let minute = u64::try_from(now.as_millis() / 60_000).unwrap_or(0);

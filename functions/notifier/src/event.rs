@@ -67,7 +67,7 @@ pub enum Occasion {
 /// The news for one customer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News<'a> {
-    /// About one order.
+    /// The news about one order.
     Order {
         /// The occasion.
         occasion: Occasion,

@@ -29,7 +29,7 @@ pub struct NotFeedback;
 pub struct Feedback {
     /// The reason.
     pub reason: StopReason,
-    /// The addresses. Empty for a bounce that is not permanent.
+    /// The addresses. The list is empty for a bounce that is not permanent.
     pub recipients: Vec<Email>,
 }
 

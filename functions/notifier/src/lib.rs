@@ -31,8 +31,9 @@
 //!   an attempt crashed, its lease excludes other attempts until the lease expires. The next
 //!   attempt waits for this, if it has enough time. Otherwise it fails, and Lambda starts another
 //!   attempt after a minute.
-//! - After the record nothing is sent again, however often and late the event arrives. The record
-//!   lasts 35 days, and a replay of the bus's archive sends nothing for events older than 30 days.
+//! - After the message is recorded as sent, no attempt sends it again, however often and late the
+//!   event arrives. The record lasts 35 days, and a replay of the bus's archive sends nothing for
+//!   events older than 30 days.
 //! - **Between SES's acceptance and the record there is a window in which a crash repeats a
 //!   message.** In these milliseconds the function may crash, or SES's response may be lost. The
 //!   next attempt cannot know that the message was accepted, and sends a second mail. A second mail

@@ -57,7 +57,8 @@ pub struct Ses {
 impl Ses {
     /// Creates a mailer with the sender's address and the name of a configuration set. SES reports
     /// bounces and complaints through that set. The mailer never retries, because SES may have
-    /// accepted a request whose response was lost. Only the table's claim decides about a retry.
+    /// accepted a request whose response was lost. The message's claim in the table decides about a
+    /// retry.
     #[must_use]
     pub fn new(service: Service, from: String, configuration_set: String) -> Self {
         Self { service: service.with_limits(Limits::once(REQUEST_TIMEOUT)), from, configuration_set }

@@ -55,7 +55,8 @@ impl Message {
         self.kind
     }
 
-    /// Creates a message to a customer about an order. It shows the `lines`, if there are any.
+    /// Creates a message to a customer about an order. The message shows the `lines`, if there are
+    /// any.
     #[must_use]
     pub fn about(occasion: Occasion, customer: &Customer, order: &CustomerOrder, lines: &[OrderLine]) -> Self {
         let (title, sentence) = words(occasion);
@@ -89,8 +90,8 @@ impl Message {
         Self { to: customer.email.clone(), subject: title.to_owned(), text, kind }
     }
 
-    /// Creates a message with a code that verifies the address. It does not name the customer,
-    /// because the address may belong to somebody else.
+    /// Creates a message with a code that verifies the address. The message does not name the
+    /// customer, because the address may belong to somebody else.
     #[must_use]
     pub fn with_code(email: &Email, code: &str) -> Self {
         let minutes = CODE_SECONDS / 60;

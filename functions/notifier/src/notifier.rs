@@ -33,8 +33,8 @@ pub const SEND_UNTIL: Duration = Duration::from_secs(8);
 /// less time left, no attempt begins or continues to send.
 pub const MARGIN: Duration = Duration::from_secs(3);
 /// The part of [`MARGIN`] that is reserved for the response. When only this time is left, the
-/// attempt stops recording. Otherwise Lambda would end the function during the write, count that
-/// as a failure and invoke the function again, which sends the message again.
+/// attempt stops recording. Otherwise Lambda would end the function during the write, count that as
+/// a failure and invoke the function again. The new attempt would send the message again.
 pub const ANSWER: Duration = Duration::from_secs(1);
 /// The interval at which an attempt checks whether another attempt has ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
@@ -135,7 +135,7 @@ impl<M: Mailer> Notifier<M> {
         Self { table, mailer, codes }
     }
 
-    /// Returns the consumption of the access patterns since the last call.
+    /// Returns the capacity that each access pattern has consumed since the last call.
     #[must_use]
     pub fn costs(&self) -> Vec<Measured> {
         self.table.meter().take()
@@ -156,7 +156,7 @@ impl<M: Mailer> Notifier<M> {
         let Some(news) = News::of(&event).filter(|_| delivery.replay.is_none() || !told_no_more) else {
             return Ok(Outcome::NoNews);
         };
-        // Read everything before the claim, so that the lease covers only the sending.
+        // All reads come before the claim, so that the lease covers only the sending.
         let message = match self.compose(&news, now).await? {
             Composed::Message(message) => message,
             Composed::None(outcome) => return Ok(outcome),
@@ -292,8 +292,8 @@ impl<M: Mailer> Notifier<M> {
         }
     }
 
-    /// Sends the message. While the service is busy, it retries until `until`, or until the budget
-    /// of [`Backoff`] is used up.
+    /// Sends the message. While the service is busy, this attempt retries until `until`, or until
+    /// the budget of [`Backoff`] is used up.
     async fn send(&self, message: &Message, until: Clock) -> Result<(), MailError> {
         let mut backoff = Backoff::new();
         loop {

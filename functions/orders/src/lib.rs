@@ -27,9 +27,9 @@ use key_schema::{cart, customer, idempotency, order, pricing, promotion, setting
 /// The function's state, built once at start-up.
 #[derive(Debug)]
 pub struct App {
-    /// The table.
+    /// The state that every function with routes has: the table, the cursors and the caches.
     pub services: Services,
-    /// The limits of open orders for a shop whose settings have no limits.
+    /// The limits of open orders that apply if the settings contain none.
     pub defaults: Limits,
 }
 
@@ -172,7 +172,7 @@ pub fn routes() -> Routes<App> {
 /// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
-/// Fails when a setting is missing or invalid, or when the Runtime API breaks.
+/// Fails when a setting is missing or invalid, or when the Runtime API fails.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("orders");
     let defaults = limits::defaults(std::env::var("PENDING_ORDER_MINUTES").ok().as_deref())?;

@@ -1,4 +1,4 @@
-//! The limits of open orders: the shop's settings, or the defaults.
+//! The limits of open orders, from the settings or by default.
 
 use http_api::Problem;
 use key_schema::order::TaxRounding;
@@ -20,7 +20,7 @@ use crate::App;
 )]
 pub struct LimitsError;
 
-/// Returns the limits of a shop without settings. `minutes` is the value of
+/// Returns the limits that apply if the settings contain none. `minutes` is the value of
 /// `PENDING_ORDER_MINUTES`, if it is set.
 ///
 /// # Errors

@@ -56,12 +56,13 @@ async fn part(
     Ok(view(&parts).ok_or_else(no_such_order)?.etag(parts.order.meta.version))
 }
 
-/// The maximum number of refills of a page. A page leaves out expired orders, and orders in a
-/// status other than the requested one. After the last refill it stays short.
+/// The maximum number of further Queries for a page. A page leaves out expired orders, and orders
+/// in a status other than the requested one. Further Queries fill it up. After the last one it
+/// stays short.
 const MAX_REFILLS: usize = 4;
 
-/// GET customers/{id}/orders?status=&from=&to=: lists a customer's orders, newest first. With a
-/// status, a page may have fewer orders than `limit` although more follow.
+/// GET customers/{id}/orders?status=&from=&to=: lists a customer's orders, newest first. A page may
+/// have fewer orders than `limit` although more follow ([`MAX_REFILLS`]).
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;

@@ -10,9 +10,9 @@
 //! several transactions. The order stays invisible until the last transaction
 //! ([`workflows::staging`]).
 //!
-//! A repeated request looks up the record of its first attempt before any check. So it gets the
-//! first response even if data has changed since. If two attempts run concurrently, only one
-//! transaction writes the record. The other attempt is refused and reads this record.
+//! A repeated request looks up the record of its first attempt before any check of stored data. So
+//! it gets the first response even if data has changed since. If two attempts run concurrently,
+//! only one transaction writes the record. The other attempt is refused and reads this record.
 
 use http_api::fields::{boolean, instant, parsed};
 use http_api::{Code, Once, Problem, Request, Response, Services, SignedIn};
@@ -55,9 +55,10 @@ pub struct Wanted {
     pub reference: Option<OrderReference>,
     /// Staff only: the time of placing.
     pub placed_at: Option<Instant>,
-    /// Staff only: the shop where the order was placed.
+    /// Staff only: the store where the order was placed.
     pub store_id: Option<StoreId>,
-    /// Staff only: whether the order lapses. A customer's order always lapses.
+    /// Staff only: whether the order is cancelled if it is not paid in time. A customer's order
+    /// always is.
     pub lapses: bool,
     /// The total that the client has shown to the customer. Any other total is refused.
     pub expected_total: Option<Money>,

@@ -1,4 +1,4 @@
-//! The price of a basket by the shop's promotions, shipping zones and tax rules.
+//! Computes the price of a basket from promotions, shipping zones and tax rules.
 
 use ::pricing::{
     Discounted, Line, Priced, PricingError, Promotion, Rate, Rates, Reduction, Rounding, TaxRate, Taxes, Tier,
@@ -31,7 +31,7 @@ pub struct Price<'a> {
     /// The amounts.
     pub priced: Priced,
     /// The shipping methods that can send the basket, cheapest first. The list is empty if nothing
-    /// is shipped, or if the shop has no zones.
+    /// is shipped, or if there are no shipping zones.
     pub offers: Vec<Offer<'a>>,
     /// The chosen shipping method.
     pub chosen: Option<Offer<'a>>,
@@ -47,7 +47,7 @@ pub struct Terms<'a> {
     pub rules: &'a Rules,
     /// The address of the delivery.
     pub address: Option<&'a PostalAddress>,
-    /// The shipping method that the customer wants. Otherwise the cheapest one is chosen.
+    /// The shipping method that the customer wants, or `None` for the cheapest one.
     pub method: Option<&'a MethodId>,
     /// When tax is rounded.
     pub rounding: TaxRounding,

@@ -3,7 +3,7 @@
 //!
 //! This module checks the conditions that do not depend on the goods of the cart. [`crate::price`]
 //! then checks the other conditions. The transaction of the order counts the uses, so the limits
-//! hold although the counts here may be out of date.
+//! hold although the counts that this module reads may be out of date.
 
 use std::collections::HashMap;
 
@@ -39,7 +39,8 @@ const USED_UP: &str = "was used as often as the shop allows";
 pub struct Candidate {
     /// The promotion.
     pub promotion: Promotion,
-    /// The position of the code that the customer entered.
+    /// The position of the promotion's code among the entered codes, or `None` for an automatic
+    /// promotion.
     pub code: Option<usize>,
 }
 
@@ -276,7 +277,8 @@ async fn has_no_order(services: &Services, customer: &CustomerId) -> Result<bool
 /// Returns the problem of an order whose transaction was refused because the uses of a promotion
 /// have reached their limit.
 ///
-/// If staff have changed or removed the limit since it was read, the client can try again.
+/// If staff have changed or removed the limit since it was read, the problem is a conflict, and the
+/// client can try again.
 pub fn refused(promotions: &[AppliedPromotion], refusals: &Refusals<OrderAction>) -> Option<Problem> {
     let refusal = refusals
         .iter()

@@ -1,7 +1,7 @@
 //! Quotes: prices of carts. A checkout with a quote charges the quoted price.
 //!
-//! A quote is sealed like a cursor and not stored. A request for a quote writes only the count of
-//! the unknown codes in it. The client cannot read or change a quote. A quote has the addresses,
+//! A quote is sealed like a cursor and not stored. A request for a quote writes nothing, except the
+//! count of its unknown codes. The client cannot read or change a quote. A quote has the addresses,
 //! the shipping method, the codes and a digest of each part of the price. A checkout computes the
 //! price again. If every digest is equal, the order has exactly the quoted price. Otherwise the
 //! response names the parts that changed.
@@ -32,7 +32,7 @@ const LIFETIME_SECONDS: i64 = 15 * 60;
 /// The number of bytes of a digest.
 const DIGEST_BYTES: usize = 16;
 
-/// A quote, as it is sealed.
+/// The content of a sealed quote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quote {
     /// The address of the delivery.
@@ -94,7 +94,8 @@ fn digest(value: &impl Serialize) -> Result<String, Problem> {
 }
 
 impl Quote {
-    /// The caller is not in the scope, because staff may check out with the customer's quote.
+    /// Returns the scope of a quote. The scope has no caller, because staff may check out with the
+    /// customer's quote.
     fn scope<'a>(parameters: &'a [(&'a str, &'a str); 1]) -> Scope<'a> {
         Scope { list: "quote", parameters, caller: "" }
     }
@@ -254,7 +255,7 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
 /// Reads all rules of pricing.
 ///
 /// # Errors
-/// [`Problem`].
+/// [`Problem`] if the table cannot be read.
 pub async fn rules(services: &Services) -> Result<Rules, Problem> {
     Ok(Rules::from_items(services.table.query(&pricing::read()?).await?.items))
 }

@@ -32,8 +32,8 @@ pub fn price_changed(expected: Money, total: Money) -> Problem {
     .error("/expected_total", detail)
 }
 
-/// Returns the problem of an order without a quote, in a shop with shipping zones, tax rules or
-/// automatic promotions.
+/// Returns the problem of an order without a quote, although shipping zones, tax rules or automatic
+/// promotions exist.
 pub fn quote_required() -> Problem {
     Problem::new(
         Code::QuoteRequired,

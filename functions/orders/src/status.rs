@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const TARGETS: &[&str] = &["paid", "picking", "shipped", "delivered", "cancelled", "returned"];
 
 /// POST orders/{id}/status: changes an order's status. One transaction changes the head, the
-/// order's place in the list by status, the history and the customer's copy of the head. It also
+/// order's position in the list by status, the history and the customer's copy of the head. It also
 /// returns a cancelled or returned order's stock, but a large order needs further transactions. The
 /// head's version must equal If-Match.
 pub async fn change(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
@@ -77,13 +77,13 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     if !caller.is_staff() && !pay_from_wallet && !from.owner_may(to) {
         return Err(Problem::new(Code::Forbidden, format!("Only staff can change the status from {from} to {to}.")));
     }
-    // The goods of a sale in a shop have left the stock for good, and an invoice may be in the
-    // books of the customer.
+    // The customer has taken the goods of a sale in a store, and an invoice may be in the
+    // customer's books.
     let is_final = collection.order.store_id.is_some() || collection.order.invoice_number.is_some();
     if !caller.is_staff() && to == OrderStatus::Cancelled && is_final {
         return Err(Problem::new(Code::Forbidden, "Only staff can cancel a shop's sale or an invoiced order."));
     }
-    // A customer must not confirm an order without a price. The order would hold stock without a
+    // A customer must not confirm an order with a total of 0. The order would hold stock without a
     // payment.
     if !caller.is_staff() && pay_from_wallet && collection.order.total.amount == 0 {
         return Err(Problem::new(Code::Forbidden, "There is nothing to pay. Only staff can confirm this order."));

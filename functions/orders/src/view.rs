@@ -181,7 +181,7 @@ pub struct View<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tax_rounding: Option<TaxRounding>,
     placed_at: Instant,
-    /// The time at which the order lapses, unless it is paid before.
+    /// The time at which the order is cancelled if it is still unpaid.
     #[serde(skip_serializing_if = "Option::is_none")]
     lapses_at: Option<Instant>,
     history: Vec<StepView<'a>>,

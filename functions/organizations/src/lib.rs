@@ -12,8 +12,8 @@ use http_api::{Error, Routes, Services};
 use key_schema::organization;
 use key_schema::pattern::Pattern;
 
-/// The access patterns of the route that sets a membership. It also invites customers, and accepts
-/// invitations.
+/// The access patterns of the route that sets a membership. The route also invites customers, and
+/// accepts invitations.
 const PUT_MEMBER: &[&Pattern] = &[
     &organization::PREPARE,
     &organization::PUT_MEMBER,
@@ -81,7 +81,7 @@ pub fn routes() -> Routes<Services> {
 /// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
-/// Fails when the environment lacks a required setting, or when the Runtime API breaks.
+/// Fails when the environment lacks a required setting, or when the Runtime API fails.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("organizations");
     let services = Services::from_env().await?;

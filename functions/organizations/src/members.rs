@@ -105,7 +105,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
 }
 
 /// Returns whether a customer's request for their own membership repeats an acceptance. A request
-/// that names the role admin does not, and [`change`] checks the caller's right.
+/// that names the role admin is no repetition, so [`change`] checks the caller's right.
 fn confirms(member: &Member, role: Option<Role>, team: Option<&TeamId>) -> bool {
     let same_team = team.is_none() || team == member.team.as_ref();
     match role {

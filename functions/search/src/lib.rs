@@ -27,7 +27,7 @@ pub struct App {
     pub table: Table,
     /// The cache of callers' sign-ins in this execution environment.
     pub sign_ins: SignIns,
-    /// The cache of the shop's settings. The common checks of requests use it only for writes.
+    /// The cache of the settings. The common checks of requests use it only for writes.
     pub settings: SettingsCache,
 }
 

@@ -56,8 +56,8 @@ struct Texts<'a> {
 
 type Named<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
-/// The settings of orders. Bodega itself reads them and the maintenance mode. Only clients read the
-/// other settings.
+/// The name of the setting with the limits of orders. Bodega itself reads this setting and the
+/// maintenance mode. Only clients read the other settings.
 const ORDERS: &str = "orders";
 
 fn public(value: Value<'_>) -> Result<(), Invalid> {

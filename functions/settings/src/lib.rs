@@ -1,11 +1,11 @@
-//! The shop's settings: values that clients share, such as a banner or feature switches.
+//! The settings: values that clients share, such as a banner or feature switches.
 //!
 //! Every caller may read the public values, which usually come from memory
 //! ([`http_api::SettingsCache`]). Only staff may read the private values. Only staff may change any
 //! value.
 //!
-//! Staff also manage the shipping zones, the tax rules ([`pricing`]) and the promotions
-//! ([`promotion`]) here.
+//! This function also manages the shipping zones, the tax rules ([`pricing`]) and the promotions
+//! ([`promotion`]).
 
 mod body;
 mod current;
@@ -77,7 +77,7 @@ pub fn routes() -> Routes<Services> {
 /// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
-/// Fails when the environment lacks a required setting, or when the Runtime API breaks.
+/// Fails when the environment lacks a required setting, or when the Runtime API fails.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("settings");
     http_api::run(routes(), Services::from_env().await?).await

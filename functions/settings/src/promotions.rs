@@ -95,7 +95,7 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     }
 }
 
-/// DELETE promotions/{id}: deletes a promotion. Its id stays in use, and its code becomes free.
+/// DELETE promotions/{id}: deletes a promotion. Its id stays reserved, and its code becomes free.
 pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: PromotionId = request.path("id")?;

@@ -35,7 +35,7 @@ pub trait Rule: Entity + Clone {
     /// Returns the rule for responses.
     fn view(&self) -> Self::View<'_>;
 
-    /// Checks a wanted rule against the others.
+    /// Checks a wanted rule against the stored rules.
     ///
     /// # Errors
     /// 409 `rule_overlaps`, or 409 `too_many_rules` if there is no room for another rule.

@@ -80,7 +80,7 @@ impl Splitter {
         Self { table, cloudwatch }
     }
 
-    /// Returns the consumption of the access patterns since the last call.
+    /// Returns the capacity that each access pattern has consumed since the last call.
     #[must_use]
     pub fn costs(&self) -> Vec<Measured> {
         self.table.meter().take()

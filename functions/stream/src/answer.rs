@@ -24,15 +24,16 @@ struct ItemFailure {
 }
 
 impl Answer {
-    /// Creates a response. Without `earliest` it says that all records are durable. With `earliest`
-    /// it says that the records before `earliest` are durable.
+    /// Creates a response. Without `earliest`, the response says that all records are durable. With
+    /// `earliest`, it says that the records before `earliest` are durable.
     #[must_use]
     pub fn from_earliest(earliest: Option<SequenceNumber>) -> Self {
         let failure = |item_identifier| ItemFailure { item_identifier };
         Self { batch_item_failures: earliest.map(failure).into_iter().collect() }
     }
 
-    /// Returns the record with which the next delivery begins.
+    /// Returns the sequence number with which the next delivery begins, or `None` if all records
+    /// are durable.
     #[must_use]
     pub fn earliest(&self) -> Option<&SequenceNumber> {
         self.batch_item_failures.first().map(|failure| &failure.item_identifier)

@@ -12,13 +12,13 @@ use crate::sequence::SequenceNumber;
 /// An expired item, in the form of its archive object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Archived {
-    /// The name of its entity.
+    /// The name of the item's entity.
     pub entity: String,
     /// The item's key in the table.
     pub key: ItemKey,
-    /// When it was removed.
+    /// When the item was removed.
     pub removed_at: Instant,
-    /// The actor that removed it.
+    /// The actor that removed the item.
     pub removed_by: RemovedBy,
     /// The sequence number of the removal's stream record.
     pub sequence_number: String,

@@ -3,7 +3,7 @@
 //! The typed event of `aws_lambda_events` fails as a whole if one record is malformed. If a
 //! function cannot deserialize a batch, Lambda delivers the batch again until it gives up. So this
 //! module keeps the records raw and reads only the parts that it needs. The time of the write and
-//! the event id may be missing or malformed, and further fields are ignored.
+//! the event id may be missing or malformed. Other fields are ignored.
 //!
 //! These records reach no sink:
 //! - A record without a usable sequence number fails the invocation ([`BatchError`]), because a
@@ -59,8 +59,9 @@ pub struct Record<'e> {
 }
 
 impl Record<'_> {
-    /// Returns whether an operator imported the item. The consequences of an imported item's
-    /// creation exist already: its events were published, and its sales are imported as items, too.
+    /// Returns whether the record is the creation of an item that an operator imported. Such a
+    /// record causes no events and no sales: the events were published before, and the import
+    /// contains the sales.
     #[must_use]
     pub fn is_import(&self) -> bool {
         matches!(self.change, Change::Created { .. }) && self.origin.cause.as_deref() == Some(IMPORTED)
@@ -88,7 +89,7 @@ pub enum Change {
     Removed {
         /// The item's last state.
         old: AnyEntity,
-        /// The actor that removed it.
+        /// The actor that removed the item.
         by: Remover,
     },
 }
@@ -139,11 +140,11 @@ pub struct Malformed<'e> {
 /// malformed.
 #[derive(Debug)]
 pub struct Origin<'e> {
-    /// Its position in the shard.
+    /// The sequence number, which is the record's position in the shard.
     pub sequence: SequenceNumber,
     /// The stream's event id, if it is usable.
     pub event_id: Option<String>,
-    /// The time of the write in whole seconds, if it is known.
+    /// The approximate time of the write, if the record has a valid time.
     pub written_at: Option<Instant>,
     /// The id of the request that made the change ([`key_schema::item::CAUSE`]), from the new
     /// image. It is `None` for a removal, because the old image has the id of an earlier request.

@@ -19,18 +19,18 @@
 //! record instead, Lambda would certainly deliver it again. Then the event would be sent again, and
 //! the shard would wait for the table. The event of a settled record is sent again only if Lambda
 //! delivers the record again for another reason. Neither choice loses an event. The sink retries
-//! the write of the mark for seconds, and logs a failure.
+//! the write of the mark for a few seconds, and logs a failure.
 //!
 //! # Order
 //!
 //! The events of one item are sent in order. The sink sends an event only after the bus has
 //! accepted the events of the item's previous record. Events of different items are in no
-//! particular order, and neither are the events of one record. So the sink sends a batch in
-//! *waves*, in as few requests as possible. The first wave has the events of each item's first
-//! record, and the second wave has those of the second. If the bus cannot accept an event now, the
-//! item's later records stay unsettled. If the bus will never accept an event, its record is
-//! quarantined and the item's later records continue. Records are never merged, because two changes
-//! are two events.
+//! particular order, and neither are the events of one record. So the sink sends a batch in *waves*
+//! of up to 100 events, in as few requests as possible. The first wave has the events of each
+//! item's first record, and the second wave has those of each item's second record. If the bus
+//! cannot accept an event now, the item's later records stay unsettled. If the bus will never
+//! accept an event, its record is quarantined and the item's later records continue. Records are
+//! never merged, because two changes are two events.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;

@@ -17,11 +17,11 @@ use crate::settings::{self, Settings, StartError};
 use crate::sink::{self, Shared, Sink};
 use crate::verdict::{Verdict, Verdicts};
 
-/// The required view of the stream. The sinks use the old image for events, audit entries and
-/// removals.
+/// The required `StreamViewType` of the stream. The sinks use the old image for events, audit
+/// entries and removals.
 const BOTH_IMAGES: &str = "NEW_AND_OLD_IMAGES";
 
-/// The sinks of this deployment, and their shared parts.
+/// The consumer: the sinks of this deployment and the parts that they share.
 pub struct Consumer {
     name: String,
     sinks: Vec<Box<dyn Sink>>,

@@ -15,7 +15,7 @@ use crate::verdict::{Verdict, Verdicts};
 /// The records of one item with their positions in the batch, in the order of the batch.
 pub type Lane<'r> = Vec<(usize, &'r Record<'r>)>;
 
-/// Sorts a batch into lanes. Lanes are in the order of their first records.
+/// Groups the records of a batch into lanes. The lanes are in the order of their first records.
 #[must_use]
 pub fn lanes<'r>(records: &'r [Record<'r>]) -> Vec<Lane<'r>> {
     let mut lanes: Vec<Lane<'r>> = Vec::new();

@@ -25,7 +25,7 @@
 //!   an outcome counts as unfinished, never as done.
 //! - Before its deadline the consumer stops ([`Settings`]). Unsettled records are then unfinished.
 //!
-//! # Why it converges
+//! # Why the sinks converge
 //!
 //! Lambda delivers at least once and in order for each item. After a failure it delivers again
 //! from the failed record. Bisected and redriven batches repeat records long after newer ones.

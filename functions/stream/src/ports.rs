@@ -2,7 +2,7 @@
 //!
 //! Each port is a trait with the calls that sinks make. The real client implements it. The model
 //! test (`tests/model`) has a second implementation in memory. The test runs the sinks' own code
-//! through every schedule of a small world.
+//! through every schedule of a small model.
 
 use std::future::Future;
 

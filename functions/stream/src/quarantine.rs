@@ -34,11 +34,12 @@ pub struct Entry<'a> {
     pub consumer: &'a str,
     /// The record.
     pub origin: &'a Origin<'a>,
-    /// The reason.
+    /// The reason why the record is quarantined.
     pub reason: &'a Reason,
 }
 
-/// A quarantine in an object store. It can store any record that fits into an invocation (6 MB):
+/// A quarantine in an object store. It can store any record that fits into an invocation (6 MB). An
+/// object's name has this form:
 ///
 /// ```text
 /// quarantine/<day>/<event id or sequence number>-<consumer>.json

@@ -145,7 +145,7 @@ impl Report {
     }
 
     /// Returns whether the batch needs only the metric of its heartbeat. CloudWatch charges each
-    /// metric by the hour, and a shop without changes has only batches of heartbeats.
+    /// metric by the hour, and while nothing else changes, all batches contain only heartbeats.
     fn is_idle(&self) -> bool {
         let succeeded = |counts: &Counts| counts.failed + counts.unfinished + counts.quarantined == 0;
         self.heartbeat.is_some()

@@ -3,11 +3,12 @@
 //! # Why no schedule of deliveries loses or resurrects a document
 //!
 //! A document is written with its item's `rev` as external version, and the engine keeps the
-//! highest version. `rev` grows with every write of an item and never restarts for a key. Records
-//! may therefore arrive twice, late or out of order. The document ends at the newest state that was
-//! delivered. The engine refuses an older state with a conflict, which counts as success here. A
-//! removal writes a tombstone, because the engine forgets the version of a deleted document after a
-//! minute. Sequence numbers and clocks decide nothing.
+//! highest version. `rev` grows with every write of an item. It restarts for a key only after an
+//! operator's removal ([`crate::documents`]). Records may therefore arrive twice, late or out of
+//! order. The document converges to the newest state that was delivered. The engine refuses an
+//! older state with a conflict. The sink treats this conflict as success. A removal writes a
+//! tombstone, because the engine forgets the version of a deleted document after a minute. Sequence
+//! numbers and clocks decide nothing.
 //!
 //! Only the state with the highest `rev` matters, so the sink merges the records of one item and
 //! sends only that state. A batch is one bulk call. If the engine refuses the call because of one
@@ -26,9 +27,9 @@ use crate::ports::Index;
 use crate::sink::Sink;
 use crate::verdict::{Reason, Verdict, Verdicts};
 
-/// The status of an operation in a bulk response if only the document is at fault.
+/// The status that a bulk response has for an operation with an invalid document.
 const BAD_DOCUMENT: u16 = 400;
-/// The status of an operation in a bulk response if its index or alias does not exist.
+/// The status that a bulk response has for an operation whose index or alias does not exist.
 const NO_INDEX: u16 = 404;
 
 /// The index sink.

@@ -41,7 +41,7 @@ pub enum StartError {
     /// The table's client cannot be set up.
     #[error(transparent)]
     Table(#[from] table::SetupError),
-    /// The table cannot be described.
+    /// The request `DescribeTable` failed.
     #[error(
         "the table's stream cannot be looked up: {0}; check TABLE_NAME, AWS_REGION, the endpoint (AWS_ENDPOINT_URL, \
          AWS_ENDPOINT_URL_DYNAMODB) and the role's permission dynamodb:DescribeTable"

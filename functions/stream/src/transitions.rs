@@ -163,8 +163,8 @@ fn review<'a>(change: &Change, new: &'a Stored<Review>) -> Option<(&'a Meta, Dat
     Some((&new.meta, ReviewPosted { product_id, customer_id, rating: new.rating }.into()))
 }
 
-/// A request is new if its code expires at another instant than the previous code. Tries and the
-/// use of a code do not change this instant.
+/// Returns the event of a new request for a code. A request is new if its code expires at another
+/// instant than the previous code. Tries and the use of a code do not change this instant.
 fn verification<'a>(before: Before<'_, EmailVerification>, new: &'a Stored<EmailVerification>) -> Happened<'a> {
     let is_known = match before {
         Before::Absent => false,

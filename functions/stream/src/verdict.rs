@@ -29,7 +29,7 @@ impl fmt::Display for Reason {
 /// The outcome of a record in a sink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// The record's effect is durable, or the record has no effect here.
+    /// The record's effect is durable, or the record has no effect in this sink.
     Done,
     /// No retry can succeed. The record is unfinished until it is in the quarantine.
     Refused(Reason),
@@ -48,7 +48,7 @@ impl Verdict {
 }
 
 /// The verdicts on the records of one batch, by position. A position without a verdict is
-/// unfinished. A sink settles a record as done only after it made the record durable.
+/// unfinished. A sink settles a record as done only after the record's effect is durable.
 #[derive(Debug)]
 pub struct Verdicts(Mutex<Vec<Option<Verdict>>>);
 

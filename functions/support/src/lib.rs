@@ -39,7 +39,7 @@ pub fn routes() -> Routes<Services> {
 /// Answers requests until Lambda shuts down the execution environment.
 ///
 /// # Errors
-/// Fails when the environment lacks a required setting, or when the Runtime API breaks.
+/// Fails when the environment lacks a required setting, or when the Runtime API fails.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("support");
     let services = Services::from_env().await?;

@@ -13,7 +13,7 @@ use serde::Serialize;
 /// The longest note, in bytes of UTF-8.
 const MAX_NOTE: usize = 200;
 
-/// Reads the fields of every movement: a positive amount and an optional note.
+/// Reads the fields that every movement has: a positive amount and an optional note.
 pub fn movement(body: &mut Object<'_>) -> (Option<Money>, Option<Option<String>>) {
     (body.required("amount", money(1..=MAX_AMOUNT)), body.optional("note", visible_text(1..=MAX_NOTE)))
 }

@@ -21,7 +21,7 @@ use crate::access::{self, Access, Denied, Guard, Need};
 use crate::cut::{Cut, cut};
 use crate::faults::{FaultKind, Faults};
 
-/// Maximum request body. A larger request gets status 413.
+/// Maximum size of a request body in bytes. A larger request gets status 413.
 const MAX_BODY: usize = 64 << 20;
 const SLOW: Duration = Duration::from_millis(300);
 /// Time after which the `timeout` fault closes a connection without a response.

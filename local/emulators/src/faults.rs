@@ -137,7 +137,7 @@ impl Faults {
     }
 
     /// Decides which fault hits a request for these partition keys. `possible` filters the kinds.
-    /// Each rule has its own random sequence, so one rule does not change the hits of another.
+    /// Each rule has its own sequence of random numbers, which does not depend on other rules.
     pub(crate) fn draw_at(&self, keys: &[String], possible: impl Fn(FaultKind) -> bool) -> Option<Hit> {
         let mut strike = None;
         for rule in self.rules().iter_mut() {

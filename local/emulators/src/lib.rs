@@ -1,5 +1,5 @@
 //! Emulates AWS services on one machine: the table, the search engine, the event bus, the object
-//! store, mail, and CloudWatch's count of throttled keys.
+//! store, mail, and CloudWatch's report of throttled keys.
 
 pub mod access;
 pub mod contributors;

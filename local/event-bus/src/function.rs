@@ -1,5 +1,5 @@
-//! Implements Lambda's asynchronous invocation: it first accepts the event, and calls the function
-//! later.
+//! Implements Lambda's asynchronous invocation: Lambda first accepts an event, and calls the
+//! function later.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,9 @@
 //! Keeps unfinished work in a file, so that it survives the process.
 //!
-//! The file has one JSON object per line: an accepted event, a given-up message, a redriven message
-//! or a settled id. When the call that writes a line returns, the operating system has the line. So
-//! it survives the end of this process, but not a power failure. Memory has only the unsettled
+//! The file has one JSON object per line. A line is an accepted event, a given-up message, the id
+//! of a redriven message, or the id of settled work. Work is settled when the next start need not
+//! restore it. When the call that writes a line returns, the operating system has the line. So the
+//! line survives the end of this process, but not a power failure. Memory has only the unsettled
 //! work. When the file has become much larger than the unsettled work, the journal rewrites the
 //! file with only this work.
 
@@ -17,8 +18,8 @@ use serde_json::Value;
 
 use crate::queue::GivenUp;
 
-/// The journal rewrites the file when it has this many lines more than twice the number of lines
-/// after the previous rewrite.
+/// The journal rewrites the file when the number of lines exceeds this number plus twice the number
+/// of lines after the previous rewrite.
 const SLACK: usize = 10_000;
 
 /// An event that a bus has accepted and that at least one target has not finished.

@@ -39,8 +39,8 @@ pub use rules::{EventBus, Rule, Target, TargetKind};
 
 /// Calls a function and waits for its result.
 pub trait Invoke: Send + Sync + 'static {
-    /// Sends `payload` and returns the function's result. It must always return. The function's
-    /// timeout ensures this.
+    /// Sends `payload` and returns the function's result. The call must always return. The
+    /// function's timeout ensures this.
     fn invoke(&self, payload: Bytes) -> BoxFuture<'_, Result<Bytes, CallError>>;
 }
 

@@ -1,7 +1,6 @@
 use std::time::Duration;
 
-/// The waits between retries. The default suits one machine. On AWS, the waits are a minute or
-/// longer.
+/// The waits between retries. The default suits one machine. On AWS, the waits are much longer.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
     /// The first wait. Each further wait is twice as long, up to `most`.

@@ -25,7 +25,7 @@ pub struct QueueSettings {
     /// How long a received message is hidden from other receivers.
     pub visibility_timeout: Duration,
     /// The dead-letter queue, and the number of receptions after which a message moves there.
-    /// Without a dead-letter queue, a message is delivered for ever.
+    /// Without a dead-letter queue, a message is delivered again until a receiver deletes it.
     pub redrive: Option<(Arc<Queue>, u32)>,
     /// The journal that stores the given-up messages in this queue.
     pub journal: Option<Arc<Journal>>,

@@ -98,11 +98,11 @@ impl EventBus {
         }
     }
 
-    /// Delivers a message in `dead` to its target again: the oldest message whose target is in
-    /// `targets`. Returns whether there was such a message.
+    /// Takes the oldest message in `dead` whose target is in `targets`, and delivers it to this
+    /// target again. Returns whether there was such a message.
     pub async fn redrive(&self, dead: &Arc<Queue>, targets: &HashMap<String, TargetKind>, pending: &Pending) -> bool {
-        // A place in the channel is reserved before the message is taken. So no message is lost if
-        // the caller stops waiting.
+        // This reserves room in the channel before the message is taken from the queue. So no
+        // message is lost if the caller stops waiting.
         let Ok(place) = self.deliveries.reserve().await else { return false };
         let Some(given_up) = dead.take_given_up(|to| targets.contains_key(to)) else { return false };
         let work = match dead.journal() {

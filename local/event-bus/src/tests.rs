@@ -331,7 +331,7 @@ async fn abandoned_calls_and_dead_letters_are_not_pending() {
     let dead = queue(None);
     let function = Function::new(|_, _| Err(failed()));
     asynchronous(&function, &dead).take(json!({}), pending.begin()).await.unwrap();
-    // The statement above drops the `AsyncFunction` at its end, which abandons the call.
+    // The statement above drops the `AsyncFunction` at its end. This abandons the call.
     settle(&pending).await;
     dead.give_up(Message::new("x".to_owned()), "arn", Value::Null).unwrap();
     assert_eq!((pending.count(), dead.contents().len()), (0, 1));

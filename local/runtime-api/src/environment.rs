@@ -44,7 +44,7 @@ struct Runtime {
 }
 
 impl Environment {
-    /// Takes invocations until `stop` changes, then ends the process. Signals `ready` when the
+    /// Takes invocations until `stop` becomes true, then ends the process. Signals `ready` when the
     /// first process is ready or has failed to start.
     pub(crate) async fn run(self, mut stop: watch::Receiver<bool>, ready: oneshot::Sender<()>) {
         let mut slot = None;
@@ -221,7 +221,7 @@ async fn lost(slot: &mut Option<Runtime>) -> String {
     }
 }
 
-/// Waits until the runtime has received the invocation. For `None` it never returns.
+/// Waits until the runtime has received the invocation. Never returns for `None`.
 async fn until_handed_over(handed_over: &mut Option<watch::Receiver<u64>>) {
     if let Some(changes) = handed_over
         // The wait fails only if the Runtime API has ended, which `serve` notices, too.

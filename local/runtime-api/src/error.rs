@@ -19,7 +19,7 @@ pub enum InvokeError {
     /// The caller's deadline passed. The function may still be running.
     #[error("no answer came before the deadline")]
     Deadline,
-    /// There are too many concurrent invocations. The function was not invoked.
+    /// A [`crate::FaultKind::Throttle`] hit the invocation. The function was not invoked.
     #[error("the function is throttled")]
     Throttled,
     /// The functions are being shut down.

@@ -73,8 +73,8 @@ impl Faults {
         self.rules().iter().map(|rule| (rule.fault.clone(), rule.fired)).collect()
     }
 
-    /// Decides which fault hits one invocation. Each rule has its own random sequence, so one rule
-    /// does not change the hits of another.
+    /// Decides which fault hits one invocation. Each rule has its own sequence of random numbers,
+    /// which does not depend on other rules.
     pub(crate) fn draw(&self) -> Option<FaultKind> {
         let mut strike = None;
         for rule in self.rules().iter_mut() {

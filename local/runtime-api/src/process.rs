@@ -14,7 +14,7 @@ use crate::{FunctionSpec, Log};
 
 /// How long a process may take to exit before it is killed.
 const GRACE: Duration = Duration::from_secs(3);
-/// The value is from the Windows API.
+/// The Windows API's flag for a new process group.
 #[cfg(windows)]
 const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
 

@@ -17,8 +17,9 @@ use super::problem::Problem;
 
 const LONGEST_SECONDS: u64 = 3600;
 /// Maximum number of rounds. In each round, subscribers process events. Their writes can cause
-/// events for the next round. An order that gets a picking station needs the most rounds: payment,
-/// admission, notification. If events still appear after the last round, other clients are writing.
+/// events for the next round. An order that gets a picking station needs the most rounds: one each
+/// for the payment, the station and the notification. If events still appear after the last round,
+/// other clients are writing.
 const ROUNDS: usize = 8;
 
 #[derive(Debug, Deserialize)]
@@ -43,8 +44,8 @@ pub(super) async fn drain(
     let bound = Duration::from_secs(parameters.timeout_s);
     let drained = tokio::time::timeout(bound, settled(&control)).await;
     let progress = control.poller.progress();
-    // Every mapping reads the same records. The mapping that has settled the most records has
-    // settled all of them.
+    // Every mapping reads the same records. So the number of records is the largest number that a
+    // mapping has settled.
     let settled = |mapping: &MappingProgress| mapping.delivered + mapping.filtered + mapping.discarded + mapping.lost;
     let records = progress.mappings.iter().map(settled).max().unwrap_or(0);
     let lag: usize = progress.mappings.iter().map(|mapping| mapping.pending).sum();
@@ -83,14 +84,15 @@ pub(super) async fn drain(
     Ok(Json(answer))
 }
 
-/// Waits for the stream and for the subscribers in turn, until there is no new event. The waits
-/// must alternate, because subscribers write to the table, and these writes cause further events.
+/// Waits alternately for the stream and for the subscribers, until there is no new event, or until
+/// the maximum number of rounds. The waits must alternate, because subscribers write to the table,
+/// and these writes cause further events.
 async fn settled(control: &Control) {
     let mut before = None;
     for _ in 0..ROUNDS {
         control.poller.drained().await;
-        // With `u64::MAX`, `published` returns an empty page after the last event. Its `next` is
-        // the number of events.
+        // With `u64::MAX`, `published` returns an empty page. The page's `next` is the number of
+        // accepted events.
         let accepted = control.backends.events.published(u64::MAX, 1).next;
         if before == Some(accepted) {
             return;

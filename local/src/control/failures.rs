@@ -14,7 +14,8 @@ use super::Control;
 use super::paging::{self, PAGE, Parameters};
 use super::problem::Problem;
 
-/// Returns a page of the messages in dead-letter queues, queue by queue, oldest first.
+/// Returns a page of the messages in dead-letter queues, queue by queue. The oldest message of a
+/// queue comes first.
 pub(super) async fn list(
     State(control): State<Arc<Control>>,
     Query(parameters): Query<Parameters>,

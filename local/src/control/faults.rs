@@ -21,9 +21,9 @@ const FUNCTION: &str = "function:";
 ///
 /// `rate` is the share of requests or invocations that are hit. For a crash point it is the share
 /// of passes through the point. `count` is the maximum number of hits. The same `seed` selects the
-/// same hits. `key` restricts a fault of the table to partition keys with this prefix, such as
-/// `COUNTER#product:1#`. The `kind` `clock` sets the clock of a function's processes forward or
-/// back by the number in `seconds`.
+/// same hits. `key` restricts a fault of the table to items whose partition key has this prefix,
+/// such as `COUNTER#product:1#`. The `kind` `clock` sets the clock of a function's processes
+/// forward or back by the number in `seconds`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Request {
@@ -100,8 +100,8 @@ pub(super) async fn clear(State(control): State<Arc<Control>>) -> Result<StatusC
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Returns the targets that are not functions, each with its faults. An external search engine
-/// cannot be made to fail.
+/// Returns the targets that are not functions, each with its fault rules. An external search engine
+/// has no fault rules.
 fn backends(control: &Control) -> [(&'static str, Option<&Faults>); 6] {
     let backends = &control.backends;
     [

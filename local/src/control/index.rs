@@ -20,7 +20,7 @@ pub(super) struct Parameters {
     cursor: Option<String>,
 }
 
-/// Returns a page of live documents, ascending by id.
+/// Returns a page of the documents that are not tombstones, ascending by id.
 pub(super) async fn list(
     State(control): State<Arc<Control>>,
     Path(collection): Path<String>,

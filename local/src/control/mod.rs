@@ -88,7 +88,7 @@ async fn grants(State(control): State<Arc<Control>>) -> axum::Json<Json> {
     axum::Json(json!({"functions": control.grants.report()}))
 }
 
-/// Deletes the expired items now.
+/// Deletes the expired items now, and returns their number.
 async fn sweep(State(control): State<Arc<Control>>) -> Result<axum::Json<Json>, Problem> {
     let backends = &control.backends;
     let Some(table) = backends.embedded.clone() else {

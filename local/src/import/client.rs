@@ -15,8 +15,9 @@ const ATTEMPTS: u32 = 6;
 const IN_PROGRESS: &str = "idempotency_in_progress";
 /// Pause before the retry after [`IN_PROGRESS`].
 const PAUSE: Duration = Duration::from_secs(5);
-/// Maximum number of such pauses: 150 s in all. If the other request has crashed, the janitor
-/// undoes its order. The janitor runs every minute, and skips orders younger than a minute.
+/// Maximum number of these pauses for one call. Together they last 150 s. If the other request has
+/// crashed, the janitor undoes the order. The janitor runs every minute, and skips orders younger
+/// than a minute.
 const PAUSES: u32 = 30;
 /// Maximum duration of one call.
 const TIMEOUT: Duration = Duration::from_secs(60);

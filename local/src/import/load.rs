@@ -30,7 +30,7 @@ pub struct Tally {
     pub done: BTreeMap<String, u64>,
     /// Names of refused rows, by the reason of the refusal.
     pub refused: BTreeMap<String, Vec<String>>,
-    /// Number of lines that were left out of accepted orders, by reason.
+    /// Number of order lines that the import left out, by reason.
     pub left_out: BTreeMap<String, u64>,
     /// Names of rows that failed without a refusal by the API, with their errors.
     pub failed: Vec<(String, String)>,
@@ -167,8 +167,8 @@ fn product(row: &ProductRow, survey: &Survey, stock: u64) -> Value {
     })
 }
 
-/// Loads the households of the file, and gives each of them a place. Also loads the households that
-/// only the baskets contain, without a place.
+/// Loads the households of the file, each with a `place`. Also loads, without a `place`, the
+/// households that are in the baskets but not in the file.
 pub async fn customers(client: &Client, rows: Vec<HouseholdRow>, survey: &Survey, bar: &ProgressBar) -> Tally {
     let known: std::collections::BTreeSet<String> = rows.into_iter().map(|row| row.household_id).collect();
     let bare = survey.households.iter().map(u64::to_string).filter(|id| !known.contains(id));
@@ -252,7 +252,8 @@ async fn place(client: &Client, basket: Basket) -> Placed {
         }
     }
     // There are at most two attempts. The second attempt omits products that the system does not
-    // have. Earlier releases used other idempotency keys, because their lines had no discounts.
+    // have. The keys contain `discounts`, because earlier releases used other keys for the same
+    // baskets without discounts.
     for attempt in ["a", "b"] {
         if lines.is_empty() {
             return Placed { name, outcome: Outcome::Refused("no line left".into()), left_out };

@@ -98,9 +98,9 @@ pub struct HouseholdRow {
 pub struct Basket {
     /// Id of the basket, assigned by the till.
     pub basket_id: u64,
-    /// The household that bought.
+    /// Id of the household that made the purchase.
     pub household_id: u64,
-    /// The store.
+    /// Id of the store.
     pub store_id: u64,
     /// Time of the purchase.
     pub placed_at: String,
@@ -159,7 +159,7 @@ fn cents(text: &str) -> Option<i64> {
 pub struct Survey {
     /// Number of lines that are not blank, up to the limit.
     pub baskets: u64,
-    /// Ids of all households that bought.
+    /// Ids of the households in the baskets.
     pub households: BTreeSet<u64>,
     /// The last unit price of each product in the file, in cents.
     pub prices: BTreeMap<String, i64>,
@@ -201,7 +201,7 @@ pub fn baskets(
     }))
 }
 
-/// Reads the baskets once. The import needs the collected facts before it places the first order.
+/// Collects the facts about the baskets that the import needs before it places the first order.
 ///
 /// # Errors
 /// [`SourceError::NoBaskets`] for a file without any basket.

@@ -156,8 +156,8 @@ impl Invoke for Called {
     }
 }
 
-/// A stream with its consumers, which have the template's mappings. In the test, `StreamEvents` has
-/// the sinks `search` and `bus`. In a deployment with one consumer it also has both.
+/// A stream with its consumers, which have the template's mappings. As in a deployment with
+/// `FoldStreamConsumers`, `StreamEvents` has the sinks `search` and `bus`.
 struct Rig {
     ports: Ports,
     backends: Arc<Backends>,

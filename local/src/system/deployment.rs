@@ -13,7 +13,7 @@ use crate::grants::Grants;
 use crate::token::SigningKey;
 use crate::{Options, issuer};
 
-/// Adds the place of an error to its message: the template that is compiled into the program.
+/// Adds to an error's message that the error is in the template of this program.
 pub(super) fn in_program(error: TemplateError) -> TemplateError {
     error.in_file("the program's template.yaml".as_ref())
 }

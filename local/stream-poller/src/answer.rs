@@ -18,7 +18,7 @@ pub(crate) enum Outcome {
     Failed,
 }
 
-/// Reads a response. `index_of` returns a record's index in the batch from its sequence number.
+/// Reads a response. `index_of` maps the sequence number of a record to its index in the batch.
 pub(crate) fn read(answer: &[u8], index_of: impl Fn(&str) -> Option<usize>) -> Outcome {
     if answer.iter().all(u8::is_ascii_whitespace) {
         return Outcome::Done;

@@ -41,7 +41,7 @@ impl Filter {
         patterns.iter().map(read).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Returns whether a record in event form is delivered.
+    /// Returns whether a record passes. `event` is the record as the function would receive it.
     #[must_use]
     pub fn matches(&self, event: &Value) -> bool {
         self.0.is_empty() || self.0.iter().any(|pattern| pattern.matches(event))

@@ -54,7 +54,7 @@ pub struct DiscardedBatch {
     pub function: String,
     /// The reason why the poller gave up the batch.
     pub condition: Condition,
-    /// Number of times that the function was called with these records.
+    /// Number of calls of the function that included the first of these records.
     pub invocations: u32,
     /// The function's last error, if it was called.
     pub error: Option<String>,

@@ -1,5 +1,5 @@
-//! One of the parallel units of a mapping. It forms batches, calls the function, and retries failed
-//! batches by Lambda's rules.
+//! A lane: one of the parallel workers of a mapping in a shard. It forms batches, calls the
+//! function, and retries failed batches by Lambda's rules.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::backoff::Backoff;
 use crate::mapping::{MappingState, ShardState, count};
 use crate::{Condition, DiscardedBatch, FunctionError, MappingSettings, Record};
 
-/// Maximum size of the records in one event: Lambda's limit for an event, minus the JSON around the
-/// records.
+/// Maximum size of the records in one event, in bytes. It leaves room for the JSON around the
+/// records, because Lambda's limit for an event is 6 MiB.
 const MAX_PAYLOAD: usize = 6_000_000;
 /// How long a stream keeps its records. The poller does not retry older batches.
 const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
@@ -147,7 +147,7 @@ impl Lane {
                     }
                 }
                 Ok(Outcome::Failed) if self.settings().bisect_on_function_error && part.entries.len() > 1 => {
-                    // A bisection does not count as an attempt.
+                    // A failed call that leads to a bisection does not count as a retry.
                     let second = part.entries.split_off(part.entries.len() / 2);
                     parts.push_front(Attempt {
                         entries: second,

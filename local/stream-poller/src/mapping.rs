@@ -69,7 +69,7 @@ pub(crate) struct MappingState {
     pub(crate) stream_arn: String,
     pub(crate) counts: Counts,
     pub(crate) attention: watch::Sender<Attention>,
-    /// Signals every change of this state.
+    /// Signals every change of the state of any mapping.
     pub(crate) changed: watch::Sender<()>,
     shards: Mutex<Shards>,
 }
@@ -160,8 +160,8 @@ impl MappingState {
 pub(crate) struct ShardState {
     pub(crate) id: String,
     pub(crate) parent: Option<String>,
-    /// The starting position. If the position needs an iterator from the time of the start, the
-    /// field `iterator` contains it.
+    /// The starting position. For [`Start::Latest`], `iterator` is an iterator from the start of
+    /// the poller.
     pub(crate) start: Start,
     pub(crate) iterator: Option<String>,
     reader: Mutex<ReaderState>,

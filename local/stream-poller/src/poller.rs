@@ -55,8 +55,8 @@ impl Poller {
     /// The mapping receives all records written from then on.
     ///
     /// # Errors
-    /// [`SourceError`] if the stream cannot be reached, or if a mapping's role lacks the permission
-    /// to list the shards. Later errors are retried.
+    /// [`SourceError`] if the stream cannot be reached, or if a mapping's role lacks a permission
+    /// for the first calls. Later errors are retried.
     pub async fn start(source: impl StreamSource, mappings: Vec<Mapping>, pace: Pace) -> Result<Self, SourceError> {
         let attention = watch::Sender::new(Attention::default());
         let changed = watch::Sender::new(());
@@ -99,9 +99,9 @@ impl Poller {
         Progress { mappings: self.mappings.iter().map(|state| state.progress()).collect() }
     }
 
-    /// Returns the last record up to which every mapping has settled all records. The value changes
-    /// with the progress of the mappings. A stream of one shard may be trimmed up to that record.
-    /// With several shards, the value is the lowest position in all shards.
+    /// Returns a receiver of the last record up to which every mapping has settled all records. The
+    /// value changes with the progress of the mappings. A stream of one shard may be trimmed up to
+    /// that record. With several shards, the value is the lowest position in the unfinished shards.
     #[must_use]
     pub fn consumed(&self) -> watch::Receiver<Option<SequenceNumber>> {
         self.consumed.clone()
@@ -118,7 +118,7 @@ impl Poller {
     /// During the wait, batches do not wait for their window to end. While a function keeps
     /// failing, the call returns only after the poller has given up the records. So use a timeout.
     /// The call does not wait for records that are written later. But if the stream never pauses,
-    /// it may wait for later records of the same second.
+    /// the call may wait for later records of the same second.
     pub async fn drained(&self) {
         let time = SystemTime::now();
         let (_drain, nudge) = Drain::begin(&self.attention);

@@ -6,16 +6,17 @@ use crate::section::Section;
 /// The parts of a deployment that are billed by the hour, by the month or by their number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Billed {
-    /// Metrics in alarms. An alarm over several metrics costs as much as one alarm for each metric.
+    /// Number of metrics in alarms. An alarm over several metrics costs as much as one alarm for
+    /// each metric.
     pub alarm_metrics: u64,
-    /// Dashboards.
+    /// Number of dashboards.
     pub dashboards: u64,
-    /// Rules of Contributor Insights. The table and each index have two rules each, if the feature
-    /// is enabled for them.
+    /// Number of rules of Contributor Insights. The table and each index have two rules each, if
+    /// the feature is enabled for them.
     pub insights_rules: u64,
     /// Whether the table has point-in-time recovery.
     pub point_in_time_recovery: bool,
-    /// Days for which the log groups keep lines.
+    /// Maximum number of days for which a log group keeps lines.
     pub log_retention_days: u64,
     /// Days for which the archive of the event bus keeps events.
     pub event_retention_days: u64,

@@ -65,7 +65,7 @@ pub struct Template {
     pub routes: Vec<Route>,
     /// Every authorizer of the HTTP API.
     pub authorizers: Vec<Authorizer>,
-    /// The origins whose pages may call the HTTP API. `None` if there is no CORS configuration.
+    /// The CORS configuration of the HTTP API, if it has one.
     pub cors: Option<Cors>,
     /// Every mapping of the table's stream to a function, in the order of the template.
     pub streams: Vec<StreamMapping>,

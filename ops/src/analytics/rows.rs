@@ -86,7 +86,7 @@ struct ReviewRow<'a> {
 /// Returns the row of an item. Most entities have no row.
 ///
 /// # Errors
-/// [`OpsError`] for a line of an order whose id has no time.
+/// [`OpsError`] for an order line whose order id contains no time.
 pub(super) fn row(entity: &AnyEntity) -> Result<Option<Row>, OpsError> {
     match entity {
         // An order that is being placed is invisible, so it has no row. In a join, its lines match

@@ -104,7 +104,7 @@ async fn store() -> Result<ObjectStore, OpsError> {
 /// The items that expired on a day, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExpirationList {
-    /// The entries of the audit.
+    /// One entry for each expired item.
     pub expirations: Vec<Expiration>,
 }
 

@@ -185,18 +185,19 @@ async fn put(table: &Table, entity: &AnyEntity) -> Result<Restored, OpsError> {
     }
 }
 
-/// Returns whether the present item belongs to a retired order that DynamoDB has removed only in
-/// part. DynamoDB will remove this item too, so a restore must wait. The check uses `expires_at`,
-/// because a retirement sets it on the head first, and sets the head's time to live last.
+/// Returns whether the item that has the key belongs to a retired order that DynamoDB has removed
+/// only in part. DynamoDB will remove this item too, so a restore must wait. The check uses
+/// `expires_at`, because a retirement sets it on the head first, and sets the head's time to live
+/// last.
 fn is_expiring(entity: &AnyEntity, present: Option<&Item>) -> bool {
     let lives_on = !matches!(entity, AnyEntity::Session(_) | AnyEntity::Cart(_));
     lives_on && present.is_some_and(|present| present.get("expires_at").is_some())
 }
 
-/// Returns the archived items under a prefix, by the hash of their key. If a key had several
-/// expired items, the result has the item with the highest `rev`. Among items with this `rev`, it
-/// has the one that was removed last. Sequence numbers cannot be compared, because a table that was
-/// restored from a backup has a new stream.
+/// Returns the archived items under a prefix, by the hash of their key. If several items with one
+/// key have expired, the result has the item with the highest `rev`. Among items with this `rev`,
+/// it has the one that was removed last. Sequence numbers cannot be compared, because a table that
+/// was restored from a backup has a new stream.
 async fn newest(store: &ObjectStore, prefix: &str) -> Result<BTreeMap<String, Item>, OpsError> {
     let mut found: BTreeMap<String, (u64, Archived)> = BTreeMap::new();
     let mut after = None;

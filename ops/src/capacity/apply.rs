@@ -27,8 +27,8 @@ impl Stack {
         Ok(Self { service: Service::from_env(Api::CloudFormation)?, name: name.to_owned() })
     }
 
-    /// Starts an update: the same template, these parameters, and the present values of all other
-    /// parameters.
+    /// Starts an update with the same template, these parameters, and the present values of all
+    /// other parameters.
     ///
     /// A repeated call with the same parameters changes nothing, so the client may retry after a
     /// lost response.

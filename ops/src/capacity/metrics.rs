@@ -50,7 +50,7 @@ pub(super) struct Query {
     return_data: bool,
 }
 
-/// Returns the place and the kind of each series, with the id of its query.
+/// Returns the id of the query, the table or index, and the kind of each series.
 fn places() -> impl Iterator<Item = (String, &'static str, Kind)> {
     let places = [TABLE].into_iter().chain(INDEXES.map(|index| index.name()));
     places.flat_map(|place| {

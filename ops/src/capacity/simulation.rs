@@ -5,9 +5,9 @@
 //!
 //! - If the consumption exceeds the target utilization for 2 minutes, the capacity grows to the
 //!   consumption divided by the target. The change takes some minutes.
-//! - If the utilization is 20 percentage points below the target for 15 minutes, the capacity
-//!   falls. A day has at most 27 decreases: 4 at any time, and then one in each hour (limits of
-//!   `UpdateTable`).
+//! - If the utilization is more than 20 percentage points below the target for 15 minutes, the
+//!   capacity falls. A day has at most 27 decreases: 4 at any time, and then one in each hour
+//!   (limits of `UpdateTable`).
 //! - Unused capacity of the last 5 minutes serves bursts. When it is used up, DynamoDB throttles
 //!   requests.
 //!
@@ -21,7 +21,8 @@ use super::metrics::{MINUTE, Series};
 
 const HIGH_MINUTES: usize = 2;
 const LOW_MINUTES: usize = 15;
-/// The capacity falls when the utilization is this many percentage points below the target.
+/// The capacity falls when the utilization is more than this many percentage points below the
+/// target.
 const LOW_MARGIN: u64 = 20;
 /// The minutes between an alarm and the new capacity.
 const DELAY_MINUTES: u64 = 3;

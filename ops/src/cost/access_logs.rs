@@ -29,7 +29,7 @@ struct Line {
 #[derive(Debug, Default)]
 struct Count {
     requests: u64,
-    /// The requests that have a latency. The next field is the sum of these latencies.
+    /// The number of requests that have a latency. `milliseconds` is the sum of these latencies.
     timed: u64,
     milliseconds: u64,
 }

@@ -30,9 +30,9 @@ const EVENT_BYTES: u64 = 1_024;
 const COMPRESSED: (u64, u64) = (15, 100);
 /// The requests that a message in a queue causes: one each to send, receive and delete it.
 const QUEUE_REQUESTS: u64 = 3;
-/// Lambda polls a queue with five connections, each for 20 seconds at a time.
+/// The polls of a queue in an hour. Lambda uses five connections, and each poll takes 20 seconds.
 const POLLS_AN_HOUR: u64 = 5 * 180;
-/// The days in a month, for retention.
+/// The days in a month, for the size of retained data.
 const DAYS: u64 = 30;
 /// The name of the row for costs that belong to no route.
 pub const STACK: &str = "the stack";
@@ -62,7 +62,7 @@ pub struct Line {
 pub struct Bill {
     /// The lines. A line with an amount of 0 shows a quantity that is free of charge.
     pub lines: Vec<Line>,
-    /// The capacity units of the month in each place.
+    /// The capacity units of the month, by table or index.
     pub(crate) units: BTreeMap<&'static str, MonthlyUnits>,
 }
 
@@ -224,7 +224,8 @@ pub fn bill(profile: &Profile, stack: &Stack, prices: &Prices) -> Result<Bill, O
                 requests(&mut biller, profile, stack, measured, route, times, (duration, response))?;
             }
         }
-        // The metrics of a consumer cost the same, whether one route wakes it or many.
+        // The metrics of a consumer cost the same, whether one route or many routes cause it to
+        // run.
         biller.route = STACK.to_owned();
         let metrics: u64 = waking.values().sum();
         biller.add(Service::CloudWatch, "metrics of consumers", "cloudwatch.metrics", (u128::from(metrics), 1))?;
@@ -324,8 +325,8 @@ fn running<'a>(route: &'a Route, stack: &'a Stack) -> impl Iterator<Item = &'a S
     all.filter(|function| stack.functions.contains_key(*function))
 }
 
-/// Adds the invocations of a route and of the functions that it wakes. Also adds the capacity
-/// units, events, mails and log lines of these functions.
+/// Adds the invocations of a route and of the functions that it causes to run. Also adds the
+/// capacity units, events, mails and log lines of these functions.
 fn work(
     biller: &mut Biller<'_>,
     profile: &Profile,

@@ -75,7 +75,7 @@ pub fn provision(units: u128, hours: u64, target_percent: u64) -> u64 {
     u64::try_from((units * 100).div_ceil(served).max(1)).unwrap_or(u64::MAX)
 }
 
-/// Compares the modes for each place of a bill.
+/// Compares the modes for the table and for each index of a bill.
 ///
 /// # Errors
 /// A usage error if a price is missing.

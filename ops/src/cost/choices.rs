@@ -27,7 +27,7 @@ const PARAMETERS: [(&str, &str); 11] = [
     ("EventRetentionDays", "365"),
 ];
 
-/// Returns whether a line belongs to a part.
+/// A function that returns whether a line of the bill belongs to a part of the stack.
 type IsPart = fn(&Line) -> bool;
 
 /// Parts of the stack that no parameter turns off, each with a function that selects its lines.

@@ -33,7 +33,8 @@ pub struct PatternCost {
     pub items: u32,
     /// The size of the returned items in bytes.
     pub bytes: u64,
-    /// The changed items of each entity. For a read, the items at its keys or in its range.
+    /// The number of items of each entity. A write counts the items that it changes, and a read
+    /// counts the items at its keys or in its range.
     pub entities: BTreeMap<String, u32>,
 }
 
@@ -81,7 +82,7 @@ impl Route {
 
     /// Returns the uses of each pattern by one request and by the functions that it causes to run.
     /// The customers of the sample requests have not verified their addresses, so they get no mail.
-    /// A bill assumes verified addresses, and adds the writes for a sent mail.
+    /// A bill assumes verified addresses, so the result includes the writes for a sent mail.
     #[must_use]
     pub fn all_uses(&self) -> Vec<(&str, u64)> {
         let mut uses = self.uses();
@@ -104,7 +105,7 @@ impl Route {
     }
 }
 
-/// The capacity units of one request in one place: the table or an index.
+/// The capacity units of one request to the table or to an index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Units {
     pub half_reads: u64,
@@ -143,12 +144,12 @@ impl Measured {
         self.routes.iter().find(|route| route.route == key)
     }
 
-    /// Returns the measurements of a pattern. The first measurement is that of the usual form.
+    /// Returns the measurements of a pattern. The first measurement is that of the usual example.
     pub fn costs<'a>(&'a self, pattern: &'a str) -> impl Iterator<Item = &'a PatternCost> {
         self.costs.iter().filter(move |cost| cost.pattern == pattern)
     }
 
-    /// Adds the units that a pattern consumes in each place when it is used `uses` times.
+    /// Adds the units that `uses` uses of a pattern consume in the table and in each index.
     pub(crate) fn add(&self, units: &mut BTreeMap<&'static str, Units>, pattern: &str, uses: u64) {
         let (Some(cost), Some(known)) = (self.costs(pattern).next(), pattern_of(pattern)) else { return };
         let place = known.index.map_or(TABLE, |index| index.name());

@@ -46,7 +46,7 @@ pub struct Profile {
     /// The duration of an invocation for a request, unless the route has its own duration.
     #[serde(default = "duration")]
     pub duration_ms: u64,
-    /// The duration of an invocation that a request causes later.
+    /// The duration of an invocation of a stream consumer or subscriber, which a request causes.
     #[serde(default = "later_duration")]
     pub later_duration_ms: u64,
     /// The size of a response, unless the route has its own size.
@@ -81,11 +81,11 @@ pub struct Profile {
 pub enum Traffic {
     /// Requests a month.
     Month(u64),
-    /// Requests with further values.
+    /// Requests with their own duration or response size.
     Detailed(Detail),
 }
 
-/// The requests of a route with further values.
+/// The requests of a route, with their own duration or response size.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Detail {
@@ -272,7 +272,7 @@ impl Profile {
 }
 
 impl Traffic {
-    /// Returns the requests with their further values.
+    /// Returns the requests in the form of a [`Detail`].
     #[must_use]
     pub fn detail(self) -> Detail {
         match self {

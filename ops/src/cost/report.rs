@@ -15,7 +15,7 @@ use crate::error::OpsError;
 /// The maximum number of routes that the text shows.
 const SHOWN: usize = 20;
 
-/// An amount of a service, a route or a place.
+/// The amount of a service, a route, the table or an index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sum {
     /// The name.
@@ -57,9 +57,10 @@ pub struct Report {
     pub break_even_hundredths_of_percent: Option<BreakEven>,
     /// The utilization at which `capacity` compares the modes, in percent.
     pub target_percent: u64,
-    /// On-demand and provisioned capacity of each place.
+    /// On-demand and provisioned capacity of the table and of each index.
     pub capacity: Vec<Modes>,
-    /// Utilizations in percent, each with the amount for provisioned capacity in all places.
+    /// Utilizations in percent, each with the amount for provisioned capacity of the table and all
+    /// indexes.
     pub provisioned_by_utilization: Vec<(u64, Nano)>,
     /// The difference that each choice makes.
     pub choices: Vec<Choice>,

@@ -20,13 +20,14 @@ pub struct Stack {
     pub functions: BTreeMap<String, u32>,
     /// The parts that cost money even if no request uses them.
     pub billed: Billed,
-    /// The number of queues that are polled for a function.
+    /// The number of queues that Lambda polls.
     pub polled_queues: u64,
     /// The processor architecture.
     pub architecture: String,
     /// Whether the table and its indexes have provisioned capacity.
     pub is_provisioned: bool,
-    /// Whether each month of metrics has a table. Past months are then in infrequent access.
+    /// Whether each month of metrics has its own table. The tables of past months then have the
+    /// table class for infrequent access.
     pub has_monthly_metrics: bool,
     /// Whether functions send traces.
     pub is_traced: bool,

@@ -29,9 +29,9 @@ pub struct KeyCondition {
     pub partitions: Vec<String>,
     /// Sort keys: one for each item, or the bounds of a range. Empty for a whole collection.
     pub sort: Vec<String>,
-    /// Whether the read is of a range or of a whole collection, and not of single items.
+    /// Whether the pattern reads a range or a whole collection, and not single items.
     pub is_range: bool,
-    /// Whether the read is in descending order.
+    /// Whether the pattern reads in descending order.
     pub is_descending: bool,
 }
 

@@ -1,7 +1,7 @@
 //! `ops explain`: the access patterns of a route, with their keys and their measured cost.
 //!
 //! The routes with their patterns come from `docs/routes.json`, which a test of the whole system
-//! compares with the functions. So the tool does not link the functions.
+//! compares with the functions. So the tool does not depend on the crates of the functions.
 
 mod keys;
 pub(crate) mod near;
@@ -19,7 +19,8 @@ use crate::error::OpsError;
 use crate::outcome::Outcome;
 use keys::{Gap, KeyCondition, Values};
 
-/// The access patterns that every route uses outside its handler, each with its occasion.
+/// The access patterns that every route uses outside its handler, each with the occasion of its
+/// use.
 pub const SHARED: [(&str, &Pattern); 3] = [
     ("at the start of an environment", &reach::NOTHING),
     ("at the first request of a sign-in", &revocation::GET),

@@ -294,7 +294,7 @@ fn write(path: &Path, value: &impl Serialize) -> Result<(), OpsError> {
     written.and_then(|()| fs::rename(&new, path)).map_err(|error| failed(path, error))
 }
 
-/// Returns whether a name has no path, so that its file is in the folder itself.
+/// Returns whether a name is a plain file name, so that the file is in the folder itself.
 fn is_plain(name: &str) -> bool {
     Path::new(name).file_name().is_some_and(|plain| plain == name)
 }

@@ -2,8 +2,8 @@
 //!
 //! Contributor Insights counts throttled requests by key, in one rule of CloudWatch for partition
 //! keys and in another rule for whole keys. The table and each index have their own rules. The
-//! command reads the reports of all rules, or a recorded report, and looks the keys up in the
-//! access patterns.
+//! command reads the reports of all rules, or a recorded report, and finds the access patterns of
+//! the keys.
 
 mod advice;
 
@@ -154,7 +154,7 @@ pub struct Hot {
 }
 
 impl Hot {
-    /// Looks up the keys of reports.
+    /// Finds the access patterns and the advice for the keys of reports.
     #[must_use]
     pub fn new(reports: impl IntoIterator<Item = (String, InsightReport)>) -> Self {
         let mut counts: BTreeMap<(String, Vec<String>), u64> = BTreeMap::new();

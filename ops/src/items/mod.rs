@@ -49,7 +49,7 @@ impl Items {
         Ok(Self::new(Client::new(&aws::config().await?), table))
     }
 
-    /// Returns the executor of the access patterns over the same table.
+    /// Returns the [`Table`], which executes access patterns on the same table.
     #[must_use]
     pub fn table(&self) -> Table {
         Table::new(self.client.clone(), self.table.clone())

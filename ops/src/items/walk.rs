@@ -16,8 +16,8 @@ use crate::progress::Progress;
 
 /// The number of table segments that a scan reads in parallel.
 const SEGMENTS: i32 = 4;
-/// The maximum number of items that one page of a scan reads. It is small so that the pace takes
-/// effect, and so that one bulk request holds a page's documents.
+/// The maximum number of items that one page of a scan reads. The number is small, so that [`Pace`]
+/// takes effect, and so that one bulk request holds a page's search documents.
 const PAGE: i32 = 500;
 
 /// A scan of the whole table in parallel segments.
@@ -50,7 +50,7 @@ impl Items {
     /// item that exists during the whole scan is always passed.
     ///
     /// # Errors
-    /// The first [`OpsError`] of the scan or of `take`. The rest is then not read.
+    /// The first [`OpsError`] of the scan or of `take`. The scan then ends early.
     pub async fn scan<F>(&self, entities: &[&str], pace: &Pace, progress: &Progress, take: F) -> Result<(), OpsError>
     where
         F: AsyncFn(Vec<Item>) -> Result<(), OpsError>,
@@ -76,14 +76,14 @@ impl Items {
         try_join_all(segments).await.map(|_| ())
     }
 
-    /// Scans the whole table within a limit of capacity units. Each segment has a state of its own,
-    /// and passes it to `take` with each page. The last call of a segment has no items.
+    /// Scans the whole table within a limit of capacity units. The scan keeps a state for each
+    /// segment, and passes it to `take` with each page. The last call of a segment has no items.
     ///
     /// DynamoDB returns the items of one partition one after another in one segment. Callers may
-    /// use that for speed, but not for correctness.
+    /// rely on this order for speed, but not for correctness.
     ///
     /// # Errors
-    /// The first [`OpsError`] of the scan or of `take`. The rest is then not read.
+    /// The first [`OpsError`] of the scan or of `take`. The scan then ends early.
     pub async fn walk<S, F>(&self, walk: Walk<'_>, take: F) -> Result<(), OpsError>
     where
         S: Default,

@@ -25,13 +25,13 @@ pub struct Migration {
     pub number: u32,
     /// The name.
     pub name: &'static str,
-    /// A description of the items that it writes.
+    /// A description of the items that the migration writes.
     pub about: &'static str,
-    /// The entities whose items it reads.
+    /// The entities whose items the migration reads.
     pub entities: &'static [&'static str],
     /// Returns the keys of the other items on which the new form of an item depends.
     pub needs: fn(&AnyEntity) -> Result<Vec<Key>, OpsError>,
-    /// Returns the work that is left for an item. It writes nothing.
+    /// Returns the work that is left for an item, and writes nothing.
     pub plan: fn(&Seen<'_>) -> Result<Plan, OpsError>,
 }
 
@@ -40,7 +40,7 @@ pub trait Work: Sync {
     /// Returns the name.
     fn name(&self) -> &'static str;
 
-    /// Returns the entities whose items it reads.
+    /// Returns the entities whose items the work reads.
     fn entities(&self) -> &[&'static str];
 
     /// Returns the keys of the other items on which the plan depends.
@@ -49,7 +49,7 @@ pub trait Work: Sync {
     /// [`OpsError`].
     fn needs(&self, entity: &AnyEntity) -> Result<Vec<Key>, OpsError>;
 
-    /// Returns the work that is left for an item. It writes nothing.
+    /// Returns the work that is left for an item, and writes nothing.
     ///
     /// # Errors
     /// [`OpsError`].
@@ -223,7 +223,7 @@ fn rev(item: &Item) -> u64 {
     }
 }
 
-/// If the balance in `amount` is not in the shop's currency, moves it to the attribute of its
+/// Moves a balance in another currency than the shop's from `amount` to the attribute of its
 /// currency. An earlier release stored the only balance of a wallet in `amount`. Now `amount` has
 /// the balance in the shop's currency.
 pub const WALLET_BALANCES: Migration = Migration {

@@ -14,7 +14,7 @@
 //! - **Resumable.** The command skips items in their new form. So the table itself holds the
 //!   progress, and a second run reads all items but writes nothing.
 //! - **Safe in a running shop.** Each write has the condition that the items are unchanged since
-//!   they were read. If a request has changed one, the command reads the items again.
+//!   they were read. If a request has changed one of them, the command reads the items again.
 //! - **Silent.** A migration never changes `version`, and at most increases `rev`. No subscriber
 //!   gets an event, because the migrated attributes cause no event. The consumer writes nothing
 //!   because of a migrated item, so there is no loop.

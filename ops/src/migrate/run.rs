@@ -220,7 +220,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Writes an item's new form. After a conflict it reads the item again and plans anew.
+    /// Writes an item's new form. After a conflict, reads the item again and makes a new plan.
     async fn write(&self, item: &Item, mut writes: Vec<Repair>) -> Result<Written, OpsError> {
         let Some(key) = key_of(item) else { return Ok(Written::Gone) };
         let mut backoff = Backoff::new();

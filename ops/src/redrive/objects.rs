@@ -105,7 +105,7 @@ impl FailedObject {
         serde_json::from_slice(body).map(Self::Batch).map_err(wrong)
     }
 
-    /// Returns when the object was set aside.
+    /// Returns the time at which the object was set aside.
     #[must_use]
     pub fn at(&self) -> String {
         match self {

@@ -46,7 +46,7 @@ impl FromEnvironment {
     /// Reads the configuration that all sinks share.
     ///
     /// # Errors
-    /// [`OpsError::Usage`] when it is incomplete or invalid.
+    /// [`OpsError::Usage`] when the configuration is incomplete or invalid.
     pub async fn new() -> Result<Self, OpsError> {
         let settings = Settings::from_env().map_err(|error| OpsError::Usage(error.to_string()))?;
         let shared = Shared { table: Arc::new(Table::from_env().await?), settings };
@@ -138,8 +138,8 @@ pub async fn replay(store: &ObjectStore, sinks: &impl Sinks, names: &[String]) -
             Ok(kept) => {
                 let reasons = opened.take(&kept).await?;
                 if reasons.is_empty() {
-                    // The object is deleted last. After a crash the next run replays it again,
-                    // which changes nothing.
+                    // The object is deleted last. After a crash, the next run replays the object
+                    // again. The second replay changes nothing.
                     store.delete(name).await?;
                     replayed.objects += 1;
                     replayed.records += u64::try_from(kept.records()).unwrap_or_default();

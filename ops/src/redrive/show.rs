@@ -28,7 +28,7 @@ pub struct ObjectList {
 pub struct ObjectSummary {
     /// The name of the object.
     pub name: String,
-    /// When it was set aside.
+    /// The time at which the object was set aside.
     pub at: String,
     /// The sinks or the function that failed on the records.
     pub by: String,

@@ -1,4 +1,4 @@
-//! `ops rotate`: creates and deletes the tables of months of metrics.
+//! `ops rotate`: creates and deletes the tables of metrics, one table for each month.
 //!
 //! The command derives the names of the tables from the name of the main table and from the months.
 //! It lists no tables, so it touches no table with another name. It also does not touch a table
@@ -8,8 +8,8 @@
 //! ([`key_schema::month`]). The command creates a table at least [`CREATE_AHEAD_SECONDS`] before
 //! its month begins, or never. So the points of a month are in one table.
 //!
-//! Each run reads the present state and does the missing steps. So an operator repeats a run that
-//! was stopped.
+//! Each run reads the present state and does the missing steps. So an operator can repeat a run
+//! that was stopped.
 
 mod tables;
 
@@ -27,8 +27,8 @@ use crate::outcome::Outcome;
 use tables::Found;
 pub use tables::MonthTables;
 
-/// The number of coming months that have a table. An empty table costs nothing. With two of them,
-/// an operator has a month to repair a broken schedule.
+/// The number of coming months that have a table. An empty table costs nothing. With two such
+/// tables, an operator has a month to repair a broken schedule.
 const AHEAD: i64 = 2;
 /// The number of past months whose tables the command looks for.
 const BACK: i64 = 24;

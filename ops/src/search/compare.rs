@@ -148,8 +148,8 @@ impl Comparison<'_> {
     }
 
     /// Checks documents that were newer than their items. The items were read before the documents
-    /// and may have changed since, so this reads the items again. Only a document that is newer
-    /// than the current item is ahead.
+    /// and may have changed since, so the function reads the items again. Only a document that is
+    /// newer than the current item is ahead.
     async fn ahead(&self, documents: &[(Key, u64)], compared: &mut Compared) -> Result<(), OpsError> {
         if documents.is_empty() {
             return Ok(());

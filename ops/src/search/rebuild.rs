@@ -4,7 +4,7 @@
 //! incomplete index. Changes go to both indices from the beginning, so the swap loses no change.
 //! `search_index` explains why these steps suffice:
 //!
-//! 1. The rebuild creates the new index. From then on every change goes to it too.
+//! 1. The rebuild creates the new index. From then on, every change also goes to the new index.
 //! 2. It reads the table strongly and writes every item of the collection to the new index under
 //!    the item's `rev`.
 //! 3. It copies the tombstones, so that a late record of a removed item does not restore its
@@ -218,7 +218,7 @@ async fn begin(client: &SearchClient, options: &RebuildOptions) -> Result<Vec<Re
     match options.start {
         Start::Resume if running.is_empty() => Err(OpsError::Usage("there is no rebuild to resume".to_owned())),
         Start::Resume => Ok(running.into_values().collect()),
-        // All collections were checked before the first rebuild begins.
+        // The code above has checked all collections before the first rebuild begins.
         Start::New => match running.keys().next() {
             Some(collection) => {
                 let name = collection.name();
@@ -283,7 +283,7 @@ async fn missing(
 }
 
 /// The calls of writers that looked up their indices before the new index existed. Such a call may
-/// write a tombstone only to the old index.
+/// write a tombstone to the old index and not to the new one.
 struct EarlierCalls {
     ended: Instant,
 }

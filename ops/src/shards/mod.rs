@@ -1,9 +1,9 @@
 //! `ops shards`: changes the number of shards of a list while the shop runs.
 //!
-//! An item carries the number of shards with which its index key is computed. The settings have the
-//! [layout] of each list ([`key_schema::lists`]). A change takes these steps:
+//! An item stores the number of shards with which its index key is computed. The settings contain
+//! the [layout] of each list ([`key_schema::lists`]). A change takes these steps:
 //!
-//! 1. **Readers.** From now on, readers read the shards of both numbers.
+//! 1. **Readers.** From now on, readers read the shards of the old and of the new number.
 //! 2. **Writers.** New items get the new number. A change of an older item keeps the item's number.
 //! 3. **Move.** The command gives the older items of the list the new number, with the writer of
 //!    `ops migrate`. Its writes are conditional, are limited in rate, and cause no events. The
@@ -20,10 +20,10 @@
 //! The layout and the items hold the whole progress. The next run reads them, waits again, and
 //! continues. Each step writes the layout on the condition that the settings did not change.
 //!
-//! A run may be paused while other runs end its change and begin the next one. So for each page
-//! of the scan, the run reads the layout after the items. A later change moves every item before it
-//! ends. So the table refuses a write that depends on a read from before that change. The run then
-//! reads again.
+//! A run may be paused while other runs end its change and begin the next one. So for each page of
+//! the scan, the run reads the layout after the items. A later change rewrites every item before it
+//! ends. So if the paused run read an item before that change, the table refuses its write. The run
+//! then reads the item again.
 //!
 //! [layout]: key_schema::shard::Layout
 
@@ -160,7 +160,7 @@ impl fmt::Display for Numbers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// Readers read the shards of both numbers.
+    /// Readers read the shards of the old and of the new number.
     Readers,
     /// New items get the new number.
     Writers,
@@ -337,7 +337,7 @@ async fn arrange(table: &Table, list: &Pattern, before: Layout, after: Layout) -
     Err(OpsError::Failed("the settings kept changing: run the command again".to_owned()))
 }
 
-/// Returns a birth mark, for settings that do not exist yet.
+/// Returns a new `born` value, for settings that do not exist yet.
 fn born(at: Instant) -> Born {
     Born::generate(at, std::array::from_fn(|_| fastrand::u8(..)))
 }

@@ -25,7 +25,7 @@ pub(crate) struct Move {
     pub(crate) list: &'static Pattern,
     /// The new number of shards.
     pub(crate) to: Shards,
-    /// Whether the run only counts the items to move. The list need not be changing then.
+    /// Whether the run only counts the items to move. Such a run may begin before the list changes.
     pub(crate) is_dry: bool,
 }
 
@@ -44,7 +44,7 @@ impl Move {
         Ok(settings.is_some_and(|settings| Self::is_due(settings.lists.of(self.list), self.to)))
     }
 
-    /// Returns whether an item belongs to the list and has not yet the new number of shards.
+    /// Returns whether an item belongs to the list and does not have the new number of shards yet.
     fn is_left(&self, entity: &AnyEntity) -> bool {
         lists::entry(entity).is_some_and(|(list, shards)| list == self.list && shards != self.to)
     }

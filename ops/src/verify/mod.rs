@@ -12,8 +12,8 @@
 //! # A running shop
 //! The scan is not a snapshot, so a difference may have a harmless cause. Before the command
 //! reports a difference between two items, it reads these items again at one instant. It reads the
-//! parts of a total again, until the total did not change between two reads. The stream's consumer
-//! refreshes some copies. The command waits twice before it reports that such a copy is behind.
+//! parts of a total again, until two reads agree. The stream's consumer refreshes some copies. The
+//! command waits twice before it reports that such a copy is behind.
 //!
 //! # Memory
 //! The command holds one page of items for each segment, at most 1 MB each. It also holds the
@@ -21,9 +21,9 @@
 //! table in one map of at most [`MAX_TOTALS`] entries, about 60 MB. If there are more totals, it
 //! divides them by a hash, and scans once more for each further part.
 //!
-//! A scan returns the items of one partition one after another, and the command relies on that for
-//! the totals of a partition. If a scan returned them in another order, the command would read some
-//! partitions twice. Its report would be the same.
+//! A scan returns the items of one partition one after another, and the command relies on this
+//! order for the totals of a partition. If a scan returned them in another order, the command would
+//! read some partitions twice. Its report would be the same.
 //!
 //! # Repairs
 //! Each repair is a conditional write: the item and its source must be as they were read. A repair
@@ -114,7 +114,7 @@ pub struct VerifyOptions {
     pub max_read_units: Option<u32>,
     /// The maximum number of findings to keep.
     pub limit: usize,
-    /// The wait between two reads of a copy that the stream refreshes.
+    /// The wait between two reads of a copy that the stream's consumer refreshes.
     pub settle: Duration,
     /// The maximum number of totals to hold, at most [`MAX_TOTALS`].
     pub max_totals: usize,
@@ -147,7 +147,7 @@ struct Problem {
     fix: Option<Fix>,
 }
 
-/// How a difference is repaired.
+/// The repair of a difference.
 #[derive(Debug, Clone, PartialEq)]
 enum Fix {
     /// Conditional writes, in this order.
@@ -196,8 +196,8 @@ impl Problem {
     }
 }
 
-/// A relation cannot be checked, because one of its items is unreadable. That item is a finding of
-/// its own.
+/// The reason why a relation is not checked: one of its items is unreadable. The command reports
+/// that item as a finding of its own.
 #[derive(Debug, Clone, Copy)]
 struct Skip;
 

@@ -62,7 +62,7 @@ pub struct Finding {
     pub key: String,
     /// The difference, without values that a customer wrote.
     pub what: String,
-    /// Whether the run repaired it.
+    /// Whether the run repaired the difference.
     pub repaired: bool,
 }
 

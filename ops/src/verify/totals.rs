@@ -96,7 +96,8 @@ pub(super) enum Says {
     Open,
 }
 
-/// The uses of a promotion. A use stays after its order has expired, so the orders may be fewer.
+/// The name of the check of a promotion's uses. A use stays after its order has expired, so there
+/// may be fewer orders than uses.
 const USES: &str = "uses";
 
 /// The name of the check for orphans: the item to which another item belongs must exist.

@@ -131,7 +131,7 @@ async fn damaged_exports_are_refused_and_damaged_lines_are_named() {
     }
 }
 
-/// An import into an open shop must not make a removed member a member again.
+/// An import into a running shop must not make a removed member a member again.
 #[tokio::test]
 async fn items_that_give_rights_are_imported_only_on_request() {
     assert!(RIGHTS.iter().all(|name| AnyEntity::NAMES.contains(name)));
@@ -141,7 +141,7 @@ async fn items_that_give_rights_are_imported_only_on_request() {
     let imported = ops::import::import(&items(&other), &export, &ImportOptions::default()).await.unwrap();
     assert!(imported.is_complete() && imported.imported.keys().all(|name| !RIGHTS.contains(&name.as_str())));
     let counts = export.counts();
-    // A product in a further category. It grants no right.
+    // A product's membership in a further category grants no rights.
     assert_eq!(imported.imported["Membership"], counts["Membership"]);
     let with_rights = counts.iter().filter(|(name, _)| RIGHTS.contains(&name.as_str()));
     let left_out: u64 = with_rights.map(|(_, count)| count).sum();

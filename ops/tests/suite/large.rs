@@ -26,7 +26,8 @@ use crate::verify::options;
 const CUSTOMERS: usize = 20_000;
 /// One in this many customers has a wallet of an earlier version, and no claim of the user name.
 const DAMAGED: usize = 5;
-/// The customers that show how far a run is, all of them damaged.
+/// The number of customers by which the test measures the progress of a run. All of them are
+/// damaged.
 const SAMPLE: usize = 400;
 const OPTIONS: MigrateOptions =
     MigrateOptions { dry_run: false, segments: 4, max_read_units: None, max_write_units: None };
@@ -80,7 +81,7 @@ async fn fill(test: &TestTable) {
 }
 
 /// Kills a run when `share` says that at least half of its work is done. Returns that share and the
-/// time, or `None` if the run was faster.
+/// time, or `None` if the run ended first.
 async fn kill_half_way<T>(run: impl Future<Output = T>, share: impl AsyncFn() -> f64) -> Option<(f64, Duration)> {
     let start = Instant::now();
     let half = async {

@@ -16,8 +16,8 @@ const LIMITS: Limits = Limits {
     attempts: 6,
     backoff: Duration::from_millis(50),
 };
-/// The maximum size of a response in bytes. It has room for 100,800 data points of metrics, or for
-/// 100 contributors with the longest keys.
+/// The maximum size of a response in bytes. A response of this size can have 100,800 data points of
+/// metrics, or 100 contributors with the longest keys.
 const MAX_RESPONSE: usize = 8 << 20;
 /// The service's name in this protocol.
 const TARGET: &str = "GraniteServiceVersion20100801";

@@ -2,8 +2,8 @@
 //! roots that AWS endpoints chain to.
 //!
 //! `DynamoDB` is called through its SDK crate with [`config()`]. Every other service is called
-//! through [`Service`]. Bodega uses few operations of each of them, and one SDK crate costs more
-//! build time than the rest of a function.
+//! through [`Service`]. Bodega uses few operations of each of these services, and one SDK crate
+//! costs more build time than the rest of a function.
 //!
 //! # Roots
 //!

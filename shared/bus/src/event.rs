@@ -15,9 +15,9 @@ pub struct Event {
     pub id: EventId,
     /// The time of the change, from the changed item.
     pub occurred_at: Instant,
-    /// The id of the request that made the change, as in its log lines. It comes from the stream
-    /// record, so it is the same in every publication of the event. It is `None` if the request is
-    /// unknown, or if the event is older than this field.
+    /// The id of the request that made the change. The request's log lines contain the id, too. The
+    /// id comes from the stream record, so it is the same in every publication of the event. It is
+    /// `None` if the request is unknown, or if the event is older than this field.
     pub correlation_id: Option<String>,
     /// The data.
     pub data: Data,

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Kind;
 
-/// The length of an id in hexadecimal digits: 128 bits, so two events of a shop practically never
-/// have the same id by chance.
+/// The length of an id in hexadecimal digits: 128 bits, so two events practically never have the
+/// same id by chance.
 const DIGITS: usize = 32;
 
 /// The id that identifies an event. It is the same for every publication and every delivery.

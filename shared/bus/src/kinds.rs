@@ -108,16 +108,16 @@ pub struct OrderPlaced {
     pub reference: Option<OrderReference>,
     /// The customer.
     pub customer_id: CustomerId,
-    /// The shop where it was placed, if any.
+    /// The store where the order was placed, if any.
     pub store_id: Option<StoreId>,
     /// The status with which the order became visible.
     pub status: OrderStatus,
-    /// The amount that is charged: the sum of the order's lines, and the price of shipping.
+    /// The amount that is charged: the sum of the order's lines plus the price of shipping.
     #[serde(deserialize_with = "money")]
     pub total: Money,
     /// The number of lines.
     pub line_count: u64,
-    /// When it was placed.
+    /// When the order was placed.
     pub placed_at: Instant,
 }
 
@@ -132,7 +132,7 @@ pub struct OrderPlacedV2 {
     pub customer_id: CustomerId,
     /// Whether the customer, and not staff, placed the order.
     pub by_customer: bool,
-    /// The shop where it was placed, if any.
+    /// The store where the order was placed, if any.
     pub store_id: Option<StoreId>,
     /// The status with which the order became visible.
     pub status: OrderStatus,
@@ -146,7 +146,7 @@ pub struct OrderPlacedV2 {
     pub promotions: Vec<PlacedPromotion>,
     /// The number of lines.
     pub line_count: u64,
-    /// When it was placed.
+    /// When the order was placed.
     pub placed_at: Instant,
 }
 
@@ -225,10 +225,10 @@ pub struct OrderStatusChanged {
     /// The reason, if no caller made the change. A reader ignores reasons that it does not know.
     #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "reason")]
     pub reason: Option<Reason>,
-    /// The amount that is charged: the sum of the order's lines, and the price of shipping.
+    /// The amount that is charged: the sum of the order's lines plus the price of shipping.
     #[serde(deserialize_with = "money")]
     pub total: Money,
-    /// When it was placed.
+    /// When the order was placed.
     pub placed_at: Instant,
 }
 

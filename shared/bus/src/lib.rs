@@ -1,4 +1,4 @@
-//! The domain events of the shop, for subscribers.
+//! The domain events that Bodega publishes for subscribers.
 //!
 //! The stream's consumer publishes an event to EventBridge after the table has committed the
 //! change. The event's source is [`SOURCE`]. Its detail-type is the name of its [`Kind`]. Its

@@ -175,8 +175,8 @@ impl EventBus {
         outcomes
     }
 
-    /// Sends entries in as few calls as possible, and returns the entries that are worth another
-    /// attempt.
+    /// Sends entries in calls that are as full as possible. Returns the entries that are worth
+    /// another attempt.
     async fn round(&self, entries: Vec<Entry>, outcomes: &mut [Outcome]) -> Vec<Entry> {
         let calls = pack(entries, self.limits.bytes).into_iter().map(|entries| self.call(entries));
         let answers: Vec<(Vec<Entry>, Vec<Answer>)> = stream::iter(calls).buffered(CONCURRENCY).collect().await;

@@ -118,7 +118,7 @@ impl<'a> Object<'a> {
         None
     }
 
-    /// Ends the reading. Returns all fields without their `Option`.
+    /// Returns all fields without their `Option`, if the object is valid.
     ///
     /// # Errors
     /// The errors of all readers, and one error for each member of the object that no reader has
@@ -157,7 +157,7 @@ impl<T> Change<T> {
 }
 
 impl Invalid {
-    /// Creates one error, located at the value that is being read.
+    /// Creates an error at the value that is being read.
     #[must_use]
     pub fn new(detail: impl Into<Cow<'static, str>>) -> Self {
         Self(vec![FieldError { pointer: String::new(), detail: detail.into(), product_id: None }])

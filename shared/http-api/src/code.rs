@@ -43,13 +43,13 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The event of the invocation is not an HTTP API request in payload format 2.0.
+    /// The invocation's event is not a valid HTTP API request in payload format 2.0.
     MalformedRequest = "malformed_request", BAD_REQUEST, "Malformed request";
     /// The body is not JSON, or not UTF-8.
     MalformedJson = "malformed_json", BAD_REQUEST, "Malformed JSON";
-    /// A query parameter is given twice, cannot be read, or is out of range.
+    /// A query parameter is unknown, given twice, malformed or out of range.
     InvalidParameter = "invalid_parameter", BAD_REQUEST, "Invalid query parameter";
-    /// A request header cannot be read.
+    /// A request header is malformed, or excludes another header of the request.
     InvalidHeader = "invalid_header", BAD_REQUEST, "Invalid header";
     /// The cursor was altered, has expired, or belongs to another list or another caller.
     CursorInvalid = "cursor_invalid", BAD_REQUEST, "Invalid cursor";
@@ -69,23 +69,23 @@ codes! {
     EmailTaken = "email_taken", CONFLICT, "Email address taken";
     /// Another customer has this user name.
     UsernameTaken = "username_taken", CONFLICT, "User name taken";
-    /// Not enough pieces are in stock.
+    /// The stock is smaller than the requested quantity.
     InsufficientStock = "insufficient_stock", CONFLICT, "Too little in stock";
     /// The product has variants, and the request is possible only for a product without them.
     HasVariants = "has_variants", CONFLICT, "Has variants";
     /// Another variant of the parent has the same options.
     OptionsTaken = "options_taken", CONFLICT, "Options taken";
-    /// The product still has pieces, so it cannot become the parent of a variant.
+    /// The product still has stock, so it cannot become the parent of a variant.
     ParentHasStock = "parent_has_stock", CONFLICT, "Parent has stock";
     /// Not enough money is in the account.
     InsufficientFunds = "insufficient_funds", CONFLICT, "Too little money";
     /// The customer already has the maximum number of unpaid orders.
     TooManyPendingOrders = "too_many_pending_orders", CONFLICT, "Too many unpaid orders";
-    /// The customer's unpaid orders would have more pieces of a product than allowed.
+    /// The customer's unpaid orders would exceed the maximum quantity of a product.
     QuantityLimit = "quantity_limit", CONFLICT, "Too many pieces of a product";
     /// The order's total differs from the total that the client expects.
     PriceChanged = "price_changed", CONFLICT, "Price changed";
-    /// The shop has rules of pricing, and the customer's order has no quote.
+    /// The shop has pricing rules, but the customer's order names no quote.
     QuoteRequired = "quote_required", CONFLICT, "Quote required";
     /// The quote has expired, or it is not a quote of this customer.
     QuoteExpired = "quote_expired", CONFLICT, "Quote expired";
@@ -109,13 +109,14 @@ codes! {
     LastAdmin = "last_admin", CONFLICT, "Last admin";
     /// Another shipping zone or tax rule applies to the same place.
     RuleOverlaps = "rule_overlaps", CONFLICT, "Overlapping rule";
-    /// There is the maximum number of shipping zones, tax rules or promotions without a code.
+    /// The shop already has the maximum number of shipping zones, tax rules or promotions without a
+    /// code.
     TooManyRules = "too_many_rules", CONFLICT, "Too many rules";
     /// The organization or the customer already has the maximum number of open invitations.
     TooManyInvitations = "too_many_invitations", CONFLICT, "Too many invitations";
     /// The team has members and cannot be removed.
     TeamInUse = "team_in_use", CONFLICT, "Team in use";
-    /// The document has an open draft, which would be lost.
+    /// The document already has a draft, which must be published or deleted first.
     DraftOpen = "draft_open", CONFLICT, "Draft open";
     /// The document has no draft.
     DraftMissing = "draft_missing", CONFLICT, "No draft";
@@ -135,8 +136,8 @@ codes! {
     UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE, "Unsupported media type";
     /// The body is JSON, but fields are missing, unknown, of the wrong type or out of range.
     InvalidBody = "invalid_body", UNPROCESSABLE_ENTITY, "Invalid body";
-    /// An id breaks the rule for ids. For example, it is empty, too long or has a control
-    /// character.
+    /// An id breaks the rule for ids or is reserved. For example, it is empty, too long or has a
+    /// control character.
     InvalidId = "invalid_id", UNPROCESSABLE_ENTITY, "Invalid id";
     /// The Idempotency-Key was used for another request.
     IdempotencyKeyReused = "idempotency_key_reused", UNPROCESSABLE_ENTITY, "Idempotency-Key used before";
@@ -150,7 +151,7 @@ codes! {
     /// The customer has made the maximum number of requests of this kind for this day. The client
     /// may retry after Retry-After.
     QuotaExceeded = "quota_exceeded", TOO_MANY_REQUESTS, "Quota exceeded";
-    /// The request has more lines than allowed.
+    /// The order, cart or import would have more lines than allowed.
     TooManyLines = "too_many_lines", UNPROCESSABLE_ENTITY, "Too many lines";
     /// The product would have more additional categories than allowed.
     TooManyCategories = "too_many_categories", UNPROCESSABLE_ENTITY, "Too many categories";
@@ -160,7 +161,7 @@ codes! {
     TooManyVariants = "too_many_variants", UNPROCESSABLE_ENTITY, "Too many variants";
     /// The question already has the maximum number of answers.
     TooManyAnswers = "too_many_answers", UNPROCESSABLE_ENTITY, "Too many answers";
-    /// A line names a product that does not exist.
+    /// The request names a product that does not exist.
     UnknownProduct = "unknown_product", UNPROCESSABLE_ENTITY, "Unknown product";
     /// The caller wants to follow themselves.
     FollowsSelf = "follows_self", UNPROCESSABLE_ENTITY, "Following oneself";

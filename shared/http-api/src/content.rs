@@ -1,4 +1,4 @@
-//! The body of a request: its type and size are checked before it is read.
+//! Checks the media type and the size of a request's body, and reads the body.
 
 use crate::body::Object;
 use crate::event::Body;
@@ -41,7 +41,8 @@ impl Request<'_> {
         self.content(BODY_LIMIT)
     }
 
-    /// Returns the original texts of the body's numbers: [`json::texts_of`](crate::json::texts_of).
+    /// Returns the original text of `member` in each object of the body's member `array`, as
+    /// [`json::texts_of`](crate::json::texts_of) does.
     ///
     /// # Errors
     /// 413 `body_too_large`. 400 `malformed_json` when the body is not UTF-8.

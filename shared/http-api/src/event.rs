@@ -1,10 +1,10 @@
 //! Reads the event of an API Gateway HTTP API, payload format 2.0.
 //!
 //! `lambda_http` can turn such an event into an `http::Request`, but some events make it panic.
-//! Examples are an odd Host header, a path that is no URI, and an invalid base64 body. No event may
-//! crash a function. The typed event of `aws_lambda_events` does not panic, but refuses the whole
-//! event for one bad value, such as a header name with a space. The client would then get an
-//! unexplained 500.
+//! Examples are a malformed Host header, a path that is no URI, and an invalid base64 body. No
+//! event may crash a function. The typed event of `aws_lambda_events` does not panic, but refuses
+//! the whole event for one bad value, such as a header name with a space. The client would then get
+//! an unexplained 500.
 //!
 //! This module therefore reads the event as plain JSON, member by member. A member that is missing
 //! or has another type counts as absent. The module refuses only events that do not come from an
@@ -26,7 +26,8 @@ pub(crate) type Pairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 /// The parts of an event that the functions use.
 #[derive(Debug)]
 pub(crate) struct Event<'a> {
-    /// `GET /v1/orders/{id}`, or `$default` if the source of the event has no routes.
+    /// The route's key, such as `GET /v1/orders/{id}`. It is `$default` if the source of the event
+    /// has no routes.
     pub route_key: Cow<'a, str>,
     pub method: Cow<'a, str>,
     pub raw_path: Cow<'a, str>,

@@ -33,7 +33,7 @@ impl From<table::TableError> for Problem {
             Contended, Decode, NoTable, OverBudget, Rejected, Throttled, TooManyActions, Unavailable, Unprocessed,
         };
         match error {
-            // A retry may succeed, or do the part of the work that remains.
+            // A retry may succeed, or do the remaining part of the work.
             Throttled | Contended | Unprocessed(_) | OverBudget => Self::throttled(error),
             Unavailable(_) => Self::unavailable(error),
             Rejected(_) | NoTable(_) | Decode(_) | TooManyActions(_) => Self::internal(error),

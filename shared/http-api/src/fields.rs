@@ -1,5 +1,5 @@
-//! Readers for the types in bodies. Each reader takes a JSON value and returns a typed value or an
-//! error. Readers do not convert between types: `"1"` and `1.0` are not the integer 1.
+//! Readers for the values in request bodies. Each reader takes a JSON value and returns a typed
+//! value or an error. Readers do not convert between types: `"1"` and `1.0` are not the integer 1.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

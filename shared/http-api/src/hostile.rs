@@ -1,4 +1,4 @@
-//! Tests that the function responds to every invocation, even a malformed one.
+//! Tests that a Lambda function responds to every invocation, even a malformed one.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -54,8 +54,8 @@ fn cursors() -> Cursors {
     Cursors::new("k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=").unwrap()
 }
 
-/// Sends an event through all code between the runtime and the handler. The handler calls every
-/// reader.
+/// Sends an event through all code between the runtime and the handler. The handler calls most
+/// readers of [`Request`] and [`Object`].
 fn answer(event: Option<&str>) -> Value {
     let routes = Routes::new()
         .on("POST /v1/things/{id}", &[], |cursors, request| Box::pin(ask(cursors, request)))

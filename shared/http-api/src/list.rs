@@ -1,4 +1,4 @@
-//! Lists in the table: reads one page of a query and builds its response.
+//! Reads one page of a list from the table, and builds the response.
 
 use key_schema::item::FromItem;
 use key_schema::request::Query;

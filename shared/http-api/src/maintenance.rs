@@ -1,11 +1,10 @@
-//! Maintenance mode: while the shop's settings enable it, clients can read the shop but not change
-//! it.
+//! Maintenance mode: while the shop's settings enable it, clients can read data but not change it.
 //!
 //! # Guarantee
 //! The public setting `maintenance` takes effect in every function within
-//! [`SETTINGS_MAX_AGE`](crate::SETTINGS_MAX_AGE). A write that passed its check before that time
-//! may still end later. Only functions with routes obey the setting. The stream's consumers and the
-//! janitor continue their work.
+//! [`SETTINGS_MAX_AGE`](crate::SETTINGS_MAX_AGE). A write that was checked before that time may
+//! still complete later. Only functions with routes obey the setting. The stream's consumers and
+//! the janitor continue their work.
 //!
 //! # Cost
 //! An environment reads the settings before a write, at most once every 30 seconds.

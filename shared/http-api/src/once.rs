@@ -1,18 +1,19 @@
 //! Idempotent requests: a repeated request takes effect only once.
 //!
 //! # Why a request takes effect only once
-//! [`Once::claim`] writes the record of a used key in the same transaction as the effect, on the
-//! condition that the key has no valid record. So the record exists if and only if the effect does,
-//! and a first attempt needs no additional read. Of two concurrent attempts, DynamoDB refuses one.
-//! The refused attempt reads the record ([`Once::replay`]) and returns the response of the other.
+//! The action of [`Once::claim`] writes the record of the used key, on the condition that the key
+//! has no valid record. The transaction that executes the request contains this action. So the
+//! record exists if and only if the effect does, and a first attempt needs no additional read. Of
+//! two concurrent attempts, DynamoDB refuses one. The refused attempt reads the record
+//! ([`Once::replay`]) and returns the response of the other.
 //!
 //! # Replay before a refusal
-//! A request must also read the record before it is refused for a reason other than its key, such
-//! as too little stock. Its own first attempt may have used up the stock.
+//! A handler must also read the record before it refuses a request for another reason, such as too
+//! little stock. The first attempt of the same request may have used up the stock.
 //!
-//! It must read the record after the data that caused the refusal. In the other order, the first
-//! attempt could take effect between the two reads. The client would then get a refusal although
-//! its request succeeded.
+//! The handler must read the record after the data that caused the refusal. In the other order, the
+//! first attempt could take effect between the two reads. The client would then get a refusal
+//! although its request succeeded.
 //!
 //! A record is valid for 24 hours ([`idempotency::LIFETIME_SECONDS`]). After that time the handlers
 //! ignore it, even if DynamoDB has not removed it yet.

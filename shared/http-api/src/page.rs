@@ -1,9 +1,9 @@
 //! Pages of a list: their size, their start, and the cursor of the next page.
 //!
 //! A Lambda response has at most 6 MB
-//! (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>). Instead of a larger
-//! response, the client gets a 500. A Lambda response contains the body as a JSON string, in which
-//! each quote and each backslash takes two bytes. A page therefore ends when that string has
+//! (<https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html>). If the response is
+//! larger, the client gets a 500. A Lambda response contains the body as a JSON string, in which
+//! each quote and each backslash takes two bytes. A page therefore ends before that string exceeds
 //! [`MAX_PAGE_BYTES`]. The page's cursor leads to the remaining entries.
 
 use key_schema::cursor::{Cursors, Scope};
@@ -44,8 +44,8 @@ pub(crate) fn escaped(json: &str) -> usize {
     json.len() + json.bytes().filter(|byte| matches!(byte, b'"' | b'\\')).count()
 }
 
-/// Returns how many of the entries fit in a page. The result is at least one, so that every page
-/// makes progress in the list.
+/// Returns how many of the entries fit in a page with `beside` bytes of other content. The result
+/// is at least one if there are entries, so that every page makes progress in the list.
 fn fitting<T: Serialize>(entries: impl Iterator<Item = T>, beside: usize) -> Result<usize, Problem> {
     let (mut used, most, mut kept) = (beside, max_bytes(), 0);
     for entry in entries {

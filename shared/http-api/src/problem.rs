@@ -13,7 +13,7 @@ use serde::Serialize;
 
 pub use crate::code::Code;
 
-/// The value of Retry-After, in seconds.
+/// The value of Retry-After for a temporary problem, in seconds.
 const RETRY_AFTER_SECONDS: &str = "1";
 
 /// A cause, which only the log shows.
@@ -193,7 +193,7 @@ impl Problem {
         Self::daily_limit(quota.limit(), &quota.name().replace('_', " "), now)
     }
 
-    /// Returns the 429 for a customer who has added `limit` things of a kind on this day.
+    /// Returns the 429 for a customer who has reached the daily limit of `what`, such as "orders".
     #[must_use]
     pub fn daily_limit(limit: u64, what: &str, now: Instant) -> Self {
         let detail = format!("A customer is limited to {limit} {what} a day. Try again after Retry-After.");

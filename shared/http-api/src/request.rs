@@ -17,7 +17,8 @@ use crate::page::{self, Page};
 use crate::problem::{Code, Problem};
 use crate::url;
 
-/// The name of the caller in place of a customer's id. No customer can be created with this id.
+/// The word that a path can contain instead of the caller's own customer id. No customer can be
+/// created with this id.
 pub const ME: &str = "me";
 
 /// One request, as its handler sees it.
@@ -137,7 +138,8 @@ impl<'a> Request<'a> {
             .map_err(|error| Problem::new(Code::InvalidId, format!("The `{name}` in the path is invalid: {error}.")))
     }
 
-    /// Returns the caller's id for `me` in place of a customer's id.
+    /// Returns the caller's id if `text` is [`ME`] in place of a customer's id, and otherwise
+    /// `text`.
     fn named_customer<'t>(&'t self, name: &str, text: &'t str) -> Result<&'t str, Problem> {
         if text != ME || name != "id" || !self.route.contains(" /v1/customers/{id}") {
             return Ok(text);

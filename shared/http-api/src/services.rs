@@ -18,7 +18,8 @@ use crate::sign_ins::SignIns;
 
 /// The access patterns that a function with routes uses outside its handlers. Each pattern is
 /// listed with its occasion: the function's start, a token that names a sign-in, or any write. A
-/// read of a list whose number of shards can change also reads the settings, if no cache has them.
+/// read of a list whose number of shards can change also reads the settings, unless they are
+/// cached.
 pub const SHARED_PATTERNS: &[(&str, &Pattern)] =
     &[("start", &reach::NOTHING), ("token", &revocation::GET), ("write", &settings::READ)];
 
@@ -33,7 +34,7 @@ pub struct Services {
     pub sign_ins: SignIns,
     /// The shop's settings, as this environment has cached them.
     pub settings: SettingsCache,
-    /// The tables of months of metrics.
+    /// The tables that store metrics, one for each month.
     pub metrics: Periods,
     /// Derives the codes that customers enter to verify their email addresses.
     pub codes: CodeKeys,
@@ -52,7 +53,7 @@ pub enum ServicesError {
 
 impl Services {
     /// Creates the state from the environment: `TABLE_NAME`, `CURSOR_KEYS`, and the SDK's own
-    /// variables. With `METRICS_TABLES=monthly`, months of metrics have their own tables. Also
+    /// variables. With `METRICS_TABLES=monthly`, each month of metrics has its own table. Also
     /// opens the connection to the table, if possible.
     ///
     /// # Errors
@@ -91,7 +92,7 @@ impl Services {
     }
 
     /// Refuses a write by a GET route while the shop is in maintenance. For other routes,
-    /// [`crate::Routes::checking`] has this check.
+    /// [`crate::Routes::checking`] adds this check.
     ///
     /// # Errors
     /// 503 `maintenance`, and the errors of the table.

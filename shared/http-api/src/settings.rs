@@ -3,7 +3,7 @@
 //! # Guarantee
 //! At most [`MAX_AGE`] after an acknowledged change, every function sees it. The cache holds the
 //! result of a strongly consistent read. The age of a result is the time since its read began. The
-//! function that changes the settings sees the change at once.
+//! execution environment that changes the settings sees the change at once.
 //!
 //! # Clock
 //! The cache uses the wall clock. Lambda freezes an environment between requests, and the monotonic
@@ -87,7 +87,7 @@ impl SettingsCache {
         Ok((known, asked.remaining_time(self.now()).unwrap_or_default()))
     }
 
-    /// Reads the settings from the table, for a caller that is about to change them.
+    /// Reads the settings from the table, not from the cache, and stores them in the cache.
     ///
     /// # Errors
     /// The errors of the table.

@@ -6,9 +6,9 @@
 //! consistent reads. The age of a result is the time since its read began.
 //!
 //! # Cost
-//! A token that names no sign-in costs nothing. For any other token, an environment reads one item
-//! for each sign-in, at most once in [`MAX_AGE`]. An ended sign-in stays ended, so it is not read
-//! again.
+//! A token that names no sign-in (in `origin_jti` or `sid`) costs nothing. For any other token, an
+//! environment reads one item for each sign-in, at most once in [`MAX_AGE`]. An ended sign-in stays
+//! ended, so it is not read again.
 //!
 //! If the table does not respond, the function responds 503. If the function accepted the token
 //! instead, an attacker could overload the table, and a stolen token would work again. Nearly every

@@ -17,7 +17,7 @@
 //! The plaintext is the expiry in seconds (8 bytes, big endian), followed by the sort key's
 //! unescaped parts. NUL joins the parts, and no part can contain it.
 //!
-//! A random 96-bit nonce is safe for 2^32 cursors per key. Replace a key well before that.
+//! A random 96-bit nonce is safe for 2^32 cursors per key. Replace a key well before that number.
 //!
 //! # Example
 //!
@@ -161,7 +161,8 @@ impl Cursors {
         if text.len() > MAX_CURSOR_BYTES { Err(CursorKeyError::Seal) } else { Ok(text) }
     }
 
-    /// Seals any text for a client that must neither read nor change it. `scope` names its purpose.
+    /// Seals any text for a client that must neither read nor change it. `scope` names the purpose
+    /// of the text.
     ///
     /// # Errors
     /// [`CursorKeyError::Seal`] when the sealed text would be longer than [`MAX_SEALED_BYTES`].

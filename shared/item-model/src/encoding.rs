@@ -140,7 +140,7 @@ impl Part for u32 {
     }
 }
 
-/// Adds 2^63. The result is a `u64`, and the results sort like the values.
+/// Writes the value plus 2^63 as a `u64`, so that the texts sort like the values.
 impl Part for i64 {
     fn write(&self, out: &mut String) {
         (self.cast_unsigned() ^ (1 << 63)).write(out);

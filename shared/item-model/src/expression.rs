@@ -133,9 +133,8 @@ impl Condition {
         Self::Is("version", number(version))
     }
 
-    /// Requires that the item's visible version and its incarnation are unchanged since it was
-    /// read. A new incarnation may have the same version, because it started at version 1 again. So
-    /// the condition compares `born`, too.
+    /// Requires that the item has the same `version` and the same `born` as when it was read. An
+    /// item that was deleted and created again has another `born`, but may have the same `version`.
     ///
     /// # Errors
     /// [`EncodeError::Value`].

@@ -3,8 +3,8 @@
 
 use crate::instant::Instant;
 
-/// The maximum length of an id from outside, in bytes of UTF-8. Escaping makes an id at most three
-/// times as long, so two ids fit in one sort key.
+/// The maximum length of an id, in bytes of UTF-8. Escaping makes an id at most three times as
+/// long, so two ids fit in one sort key.
 pub const MAX_ID_BYTES: usize = 128;
 
 /// The reason why a text is not an id.
@@ -27,7 +27,7 @@ pub enum IdError {
     Dots,
 }
 
-/// Checks a name from outside: 1 to 128 bytes of UTF-8 without control characters. A path contains
+/// Checks an untrusted name: 1 to 128 bytes of UTF-8 without control characters. A path contains
 /// such a name only in an encoded form.
 ///
 /// # Errors
@@ -44,7 +44,7 @@ pub fn check(text: &str) -> Result<(), IdError> {
     }
 }
 
-/// Checks an id from outside: a name that can also be one segment of a path.
+/// Checks an untrusted id: a name that can also be one segment of a path.
 ///
 /// An HTTP API of API Gateway decodes a path twice before it looks for the route, and ends the path
 /// at a decoded `?`. Recorded requests are in `vokerhttp/testdata/ingress-paths.json` of
@@ -65,7 +65,7 @@ pub fn check_id(text: &str) -> Result<(), IdError> {
 }
 
 /// Returns a UUIDv7: 48 bits of milliseconds, then random bits, so that ids sort by creation time.
-/// The caller gives the random bytes, because this crate does no I/O.
+/// The caller passes the random bytes, because this crate does no I/O.
 #[must_use]
 pub fn time_ordered(at: Instant, random: [u8; 10]) -> String {
     let millis = u64::try_from(at.as_millis()).unwrap_or(0);
@@ -97,28 +97,28 @@ pub trait Id {
 }
 
 crate::ids! { check:
-    /// The birth mark of an item, a time-ordered id given at its creation. If the item is deleted
-    /// and created again under the same key, the new item has another birth mark.
+    /// The time-ordered id that an item gets at its creation, in the attribute `born`. If the item
+    /// is deleted and created again under the same key, the new item has another `born`.
     Born
 }
 
 impl Born {
-    /// Returns the birth mark of an item that is never created again, such as a counter.
+    /// Returns the `born` of an item that is never created again, such as a counter.
     #[must_use]
     pub fn counter() -> Self {
         Self("counter".to_owned())
     }
 
-    /// Returns the birth mark of an item that this id identifies. Every write of the item gives it
-    /// the same birth mark.
+    /// Returns the `born` of an item that this id identifies. Every write of the item stores the
+    /// same `born`.
     #[must_use]
     pub fn of(id: &impl Id) -> Self {
         Self(id.as_str().to_owned())
     }
 }
 
-/// Declares types of ids. The rule, `check_id` or `check` of [`crate::id`], decides which texts
-/// from outside they accept.
+/// Declares types of ids. The rule, `check_id` or `check` of [`crate::id`], decides which untrusted
+/// texts they accept.
 ///
 /// ```
 /// item_model::ids! { check_id:
@@ -135,7 +135,7 @@ macro_rules! ids {
         pub struct $name(String);
 
         impl $name {
-            /// Creates an id from outside text.
+            /// Creates an id from an untrusted text.
             ///
             /// # Errors
             #[doc = concat!("`IdError`, by the rule of `", stringify!($rule), "`.")]
@@ -145,8 +145,8 @@ macro_rules! ids {
                 Ok(Self(text))
             }
 
-            /// Creates an id from a stored item. Earlier releases may have accepted ids by the rule
-            /// `check` instead of `check_id`.
+            /// Creates an id from a text in a stored item. Earlier releases may have accepted ids
+            /// by the rule `check` instead of `check_id`.
             ///
             /// # Errors
             /// `IdError`, by the rule of `check`.

@@ -71,8 +71,8 @@ pub struct Meta {
     /// never restarts.
     #[serde(deserialize_with = "counted")]
     pub rev: u64,
-    /// The birth mark, a time-ordered id given at creation. If the item is deleted and created
-    /// again under the same key, the new item is another incarnation with another birth mark.
+    /// The time-ordered id that the item gets at its creation. If the item is deleted and created
+    /// again under the same key, the new item is another incarnation with another `born`.
     pub born: Born,
     /// The creation time of this incarnation.
     pub created_at: Instant,

@@ -34,9 +34,10 @@ impl Range {
 
 /// A read of a range of one or more item collections, in sort-key order.
 ///
-/// For a list with several shards, the executor queries each partition and merges the results. The
-/// page ends at one sort key, which is the same for all partitions. Most sort keys end in an id and
-/// are unique. If several shards have items with the same sort key, a page contains all of them.
+/// For a list with several shards, the crate `table` queries each partition and merges the results.
+/// The page ends at one sort key, which is the same for all partitions. Most sort keys end in an id
+/// and are unique. If several shards have items with the same sort key, a page contains all of
+/// them.
 #[derive(Debug, Clone)]
 pub struct Query<T> {
     pub(crate) pattern: &'static Pattern,
@@ -91,8 +92,8 @@ impl<T> Query<T> {
         self.partitions.split_at(self.first.min(self.partitions.len()))
     }
 
-    /// Returns the bounds to query, without the keys before the end of the previous page. The
-    /// executor drops the item that is exactly at this end. Returns [`None`] if the range is empty,
+    /// Returns the bounds to query, without the keys before the end of the previous page. The crate
+    /// `table` drops the item that is exactly at this end. Returns [`None`] if the range is empty,
     /// because DynamoDB refuses a BETWEEN with reversed bounds.
     #[must_use]
     pub fn bounds(&self) -> Option<Range> {

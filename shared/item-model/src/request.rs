@@ -63,7 +63,8 @@ impl<T> BatchGet<T> {
         self.pattern
     }
 
-    /// Returns all keys. The executor splits them into requests of [`MAX_BATCH_GET`] keys.
+    /// Returns all keys. The crate `table` splits them into requests of at most [`MAX_BATCH_GET`]
+    /// keys.
     #[must_use]
     pub fn keys(&self) -> &[Key] {
         &self.keys
@@ -257,7 +258,8 @@ impl BatchWrite {
         self.pattern
     }
 
-    /// Returns all writes. The executor splits them into requests of [`MAX_BATCH_WRITE`] writes.
+    /// Returns all writes. The crate `table` splits them into requests of at most
+    /// [`MAX_BATCH_WRITE`] writes.
     #[must_use]
     pub fn writes(&self) -> &[BatchWriteAction] {
         &self.writes

@@ -22,7 +22,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// The maximum number of shards of a list whose number of shards changes. A read of one page
+/// The maximum number of shards of a list whose number of shards may change. A read of one page
 /// queries every shard.
 pub const MAX_SHARDS: u32 = 64;
 

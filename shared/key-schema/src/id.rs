@@ -1,4 +1,4 @@
-//! The ids of the shop: an [`OrderId`] does not compile where a [`CustomerId`] is expected.
+//! The typed ids of Bodega: an [`OrderId`] does not compile where a [`CustomerId`] is expected.
 
 pub use item_model::id::{Born, Id, IdError, MAX_ID_BYTES, check, check_id, time_of, time_ordered, time_ordered_floor};
 use item_model::ids;
@@ -11,7 +11,7 @@ ids! { check_id:
     /// The id of an order. It is always time-ordered, so that a range of ids is a range of
     /// instants.
     OrderId
-    /// The id of a shop.
+    /// The id of a shop ([`crate::place::StoreLocation`]).
     StoreId
     /// The id of a customer's session on one device.
     SessionId
@@ -58,7 +58,7 @@ ids! { check_id:
 
 ids! { check:
     /// A client's own number for an order ([`crate::order::ReferenceClaim`]). No URL path contains
-    /// it, so the rule of names (`check`) is enough.
+    /// it, so the weaker rule of [`check`] is enough.
     OrderReference
 }
 
@@ -72,8 +72,7 @@ impl StoreId {
 }
 
 impl PointId {
-    /// Returns the birth mark of the point. A client that sends the point again writes the same
-    /// birth mark.
+    /// Returns the `born` of the point. A client that sends the point again writes the same `born`.
     #[must_use]
     pub fn born(&self) -> Born {
         Born::of(self)
@@ -81,7 +80,7 @@ impl PointId {
 }
 
 impl EntryId {
-    /// Returns the birth mark of the items that this movement creates.
+    /// Returns the `born` of the items that this movement creates.
     #[must_use]
     pub fn born(&self) -> Born {
         Born::of(self)

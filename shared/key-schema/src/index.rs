@@ -1,8 +1,8 @@
-//! The secondary indexes of the table, and the attributes that each carries.
+//! The secondary indexes of the table, and the attributes that each index projects.
 
 use item_model::key::Index;
 
-/// Reverse lookups, such as a customer's sessions and reviews, or an order's log.
+/// The index for reverse lookups, such as a customer's sessions and reviews, or an order's log.
 pub const GSI1: Index = Index::new(
     "GSI1",
     ["GSI1PK", "GSI1SK"],
@@ -28,8 +28,8 @@ pub const GSI1: Index = Index::new(
     "Lists show sessions, reviews, log lines and memberships of organizations completely.",
 );
 
-/// Sharded lists over the whole shop, such as orders by status, customers by tier, products by
-/// category.
+/// The index for sharded lists of all items of a kind, such as orders by status, customers by tier,
+/// or products by category.
 pub const GSI2: Index = Index::new(
     "GSI2",
     ["GSI2PK", "GSI2SK"],
@@ -59,7 +59,7 @@ pub const GSI2: Index = Index::new(
      read by key: that list is rarely read, and with projected attributes every change of a profile would cost more.",
 );
 
-/// Sparse and time-ranged lists, such as shipments, sales, reviews of a product by time.
+/// The index for sparse and time-ranged lists, such as shipments, sales, or a product's reviews.
 pub const GSI3: Index = Index::new(
     "GSI3",
     ["GSI3PK", "GSI3SK"],

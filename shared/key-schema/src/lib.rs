@@ -1,8 +1,8 @@
 //! The schema of Bodega's DynamoDB table, and every request that Lambda functions send to it.
 //!
-//! One table serves the whole shop. This crate declares, on top of [`item_model`]:
+//! One table stores all data of Bodega. This crate declares, on top of [`item_model`]:
 //!
-//! - the ids of the shop ([`id`]) and its indexes ([`index`]);
+//! - the ids ([`id`]) and the indexes of the table ([`index`]);
 //! - the entities with their index keys and access patterns: one module for each entity, in the
 //!   folder of its area;
 //! - the registry of all access patterns ([`registry`]);
@@ -10,7 +10,7 @@
 //! - the pure rules that derive copies and totals.
 //!
 //! The crate re-exports the types of `item_model`, but not the constructors of requests
-//! ([`item_model::prelude`]). So a Lambda function can only send requests that this crate builds.
+//! ([`item_model::prelude`]). So a Lambda function can send only requests that this crate builds.
 //! Only the operators' commands build other requests: they scan the table and read any item by its
 //! key.
 

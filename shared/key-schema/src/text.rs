@@ -13,8 +13,8 @@ use crate::id;
 /// and `a\u{200D}nn` to `ann`.
 ///
 /// This form includes the mappings of the PRECIS profile `UsernameCaseMapped` (RFC 8265): width,
-/// case and NFC. The profile also refuses spaces and symbols, but this shop's user names may
-/// contain them.
+/// case and NFC. The profile also refuses spaces and symbols, but Bodega's user names may contain
+/// them.
 #[must_use]
 pub fn fold(text: &str) -> String {
     claim_form(&without_invisible(text))
@@ -53,7 +53,8 @@ const fn is_invisible(c: char) -> bool {
 
 /// Returns whether a character has no defined appearance: separators of lines and paragraphs, marks
 /// of annotations, the private-use areas and noncharacters. Two names that differ only in such
-/// characters would look alike. Earlier releases accepted such names, so only new ones are refused.
+/// characters would look alike. Earlier releases accepted such names, so only new names are
+/// refused.
 const fn is_unprintable(c: char) -> bool {
     let is_noncharacter = matches!(c, '\u{FDD0}'..='\u{FDEF}') || c as u32 & 0xFFFE == 0xFFFE;
     is_noncharacter
@@ -64,8 +65,7 @@ const fn is_unprintable(c: char) -> bool {
 /// need not be unique.
 ///
 /// # Errors
-/// [`NameError::Unprintable`], or [`NameError::Blank`] if no other character than white space
-/// remains.
+/// [`NameError::Unprintable`], or [`NameError::Blank`] if only white space remains.
 pub fn visible_name(text: &str) -> Result<String, NameError> {
     let visible = without_invisible(text);
     if visible.contains(is_unprintable) {
@@ -96,11 +96,10 @@ pub const MAX_MAILED_NAME: usize = 60;
 /// Returns a customer's name in a form that is safe in a mail, or `None` if no letter or digit
 /// remains.
 ///
-/// A customer could choose a name that misleads the reader of the shop's mail. So the result is one
-/// line of at most [`MAX_MAILED_NAME`] characters. It has no control characters, and no characters
-/// that reorder or hide text. It has no web or mail address: no path, no scheme, no `www…` and no
-/// dotted domain in any script. Digits stay, so a mail program may show a link to a telephone
-/// number.
+/// A customer could choose a name that misleads the reader of a mail. So the result is one line of
+/// at most [`MAX_MAILED_NAME`] characters. It has no control characters, and no characters that
+/// reorder or hide text. It has no web or mail address: no path, no scheme, no `www…` and no dotted
+/// domain in any script. Digits stay, so a mail program may show a link to a telephone number.
 #[must_use]
 pub fn mailed_name(name: &str) -> Option<String> {
     // NFKC turns look-alikes such as full-width letters, colons and dots into plain characters.
@@ -149,10 +148,10 @@ pub enum NameError {
     /// control character, or more than 254 bytes.
     #[error("must be an email address of at most 254 bytes")]
     Email,
-    /// The user name breaks the rule of names (`check`).
+    /// The user name is invalid ([`id::check`]).
     #[error(transparent)]
     Id(#[from] id::IdError),
-    /// The text has only white space or similar characters.
+    /// The text has no visible character.
     #[error("must contain a visible character")]
     Blank,
     /// The text has a character without a defined appearance.

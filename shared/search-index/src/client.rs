@@ -148,8 +148,8 @@ impl SearchClient {
     /// Returns whether every product's document has the field `group`, so that a search can group
     /// variants. Documents of an earlier release lack it until operators rebuild the index.
     ///
-    /// If the answer is yes, the client uses it for a minute. After a rollback, functions of an
-    /// earlier release write documents without the field again.
+    /// The client relies on a `true` for only a minute, because an earlier release writes documents
+    /// without the field again after a rollback.
     pub async fn is_grouped(&self) -> Result<bool, SearchError> {
         let until = *self.grouped_until.lock().unwrap_or_else(PoisonError::into_inner);
         if until.is_some_and(|until| Instant::now() < until) {

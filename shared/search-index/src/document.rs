@@ -72,7 +72,7 @@ pub struct OrderDocument {
     pub reference: Option<String>,
     /// The customer's id.
     pub customer_id: String,
-    /// The shop in which the order was placed.
+    /// The store in which the order was placed.
     pub store_id: Option<String>,
     /// The order's status.
     pub status: String,

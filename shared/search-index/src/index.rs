@@ -9,7 +9,7 @@
 //! | `<prefix>-products-write-v1` | `<prefix>-products-v1`, while it accepts writes | every write |
 //!
 //! Outside of a rebuild one index has both aliases. A rebuild fills the next index, which gets its
-//! mapping from the same template.
+//! mapping from the collection's index template.
 //!
 //! # Why each written index has its own write alias
 //!
@@ -57,7 +57,7 @@ pub(crate) fn parse(prefix: &str, index: &str) -> Option<(Collection, u64)> {
         let number = index.strip_prefix(&alias(prefix, collection))?.strip_prefix("-v")?;
         Some((collection, number.parse().ok()?))
     })?;
-    // `v01` and `v+1` parse as 1, but are not names of our indices.
+    // `v01` and `v+1` parse as 1, but are not names that [`name`] returns.
     (name(prefix, parsed.0, parsed.1) == index).then_some(parsed)
 }
 

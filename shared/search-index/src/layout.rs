@@ -29,7 +29,7 @@ pub struct IndexState {
 
 impl SearchClient {
     /// Returns the existing indices of a collection, ascending by number. An index that is neither
-    /// read nor written is a leftover.
+    /// read nor written is not needed any more.
     pub async fn indices(&self, collection: Collection) -> Result<Vec<IndexState>, SearchError> {
         let path = format!("/{}", index::pattern(&self.prefix, collection));
         let answer: BTreeMap<String, Value> = self.json(Method::GET, &path, None).await?.accepted()?.parse()?;

@@ -15,7 +15,7 @@ use crate::transport::{Call, is_transient};
 /// The maximum number of attempts while another client is probing.
 const ATTEMPTS: u64 = 4;
 
-/// The engine's support of features that are not strictly required.
+/// The engine's support of optional features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EngineSupport {
     /// Whether a write can require that its target is an alias, so that a write to a deleted index
@@ -173,8 +173,8 @@ struct Item {
 }
 
 impl Item {
-    /// If the response lacks the sequence number or the primary term, the conditional deletion
-    /// fails, and the probe reports no support for it.
+    /// Returns the state after the write. If the response lacks the sequence number or the primary
+    /// term, the conditional deletion fails, and the probe reports no support for it.
     fn state(&self) -> State {
         State { seq_no: self.seq_no.unwrap_or_default(), primary_term: self.primary_term.unwrap_or(1) }
     }

@@ -27,12 +27,12 @@ pub(crate) const GROUPS: &str = "groups";
 pub(crate) const PARENT: &str = "parent";
 
 /// The number of groups up to which the engine's count is nearly exact. The engine allows no larger
-/// number.
+/// threshold.
 const EXACT_GROUPS: u32 = 40_000;
 
 const FACET_SIZE: u32 = 20;
 
-/// The number of categories that are counted. They are the most frequent ones of all levels.
+/// The number of categories in the facet: the most frequent categories of all levels.
 const CATEGORY_FACET_SIZE: u32 = 200;
 
 /// The maximum number of index terms to which fuzzy matching may expand all words of a query, in
@@ -53,15 +53,16 @@ const PRODUCT_FIELDS: [&str; 5] = ["name^3", "brand.words^2", "category_path", "
 /// A search for products. All given filters must match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProductQuery {
-    /// Words that must all occur in name, brand, categories, summary or options. A word of three
-    /// to five letters may have one typing mistake, and a longer word two.
+    /// Words that must all occur in name, brand, categories, summary or options. A word of three to
+    /// five letters may have one typing mistake, and a longer word two. Words beyond a total of 64
+    /// bytes must match exactly.
     pub text: SearchText,
     /// Categories, in the form of their URLs. Products in one of them or in its subcategories
     /// match. Without a category all products match.
     pub categories: Vec<String>,
     /// The exact brands. Products of one of them match. Without a brand all products match.
     pub brands: Vec<String>,
-    /// Whether the products must be in stock, or must not be.
+    /// `Some(true)` selects products in stock, and `Some(false)` selects products out of stock.
     pub in_stock: Option<bool>,
     /// The lowest price, in minor units.
     pub min_price: Option<i64>,
@@ -187,7 +188,7 @@ impl ProductQuery {
     }
 }
 
-/// Returns the filter of documents without a group. An earlier release wrote them.
+/// Returns the filter of documents without a group, which an earlier release wrote.
 pub(crate) fn without_group() -> Value {
     json!({"bool": {"must_not": [is_deleted(), {"exists": {"field": "group"}}]}})
 }

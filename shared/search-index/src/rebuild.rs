@@ -107,9 +107,9 @@ impl SearchClient {
     /// returned. Then all calls that do not write to the new index have ended.
     ///
     /// Do not call this method when the table was restored from a backup. The items that were
-    /// removed after the backup are then in the table again. Their tombstones would reject them.
-    /// The new index does not need these tombstones, because the restored table's stream has no
-    /// writes from before the restore.
+    /// removed after the backup are then in the table again. Their tombstones would make the engine
+    /// reject their documents. The new index does not need these tombstones, because the restored
+    /// table's stream has no writes from before the restore.
     pub async fn copy_tombstones(
         &self,
         rebuild: &Rebuild,
@@ -180,7 +180,8 @@ impl SearchClient {
     /// counts as deleted.
     ///
     /// # Errors
-    /// [`SearchError::Request`] for an index that is in use, or that does not belong to this shop.
+    /// [`SearchError::Request`] for an index that is in use, or that does not have this client's
+    /// prefix.
     pub async fn delete_index(&self, index: &str) -> Result<(), SearchError> {
         let (collection, _) = self.write_alias(index)?;
         let indices = self.indices(collection).await?;

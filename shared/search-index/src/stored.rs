@@ -143,10 +143,9 @@ impl SearchClient {
         Ok(found)
     }
 
-    /// Returns a page of the documents or tombstones, without writes that searches do not see yet.
-    /// It has at most `size` entries (the engine's limit is 10,000) and starts after the page that
-    /// ended at `after`. Live documents are ordered by `_id`, and tombstones by the time of the
-    /// removal.
+    /// Returns a page of the documents or tombstones that are visible to searches. It has at most
+    /// `size` entries (the engine's limit is 10,000) and starts after the page that ended at
+    /// `after`. Live documents are ordered by `_id`, and tombstones by the time of the removal.
     ///
     /// Returns [`SearchError::Answer`] when a full page ends with a live document that lacks the
     /// field `document_id`, a copy of the `_id` for sorting. The index of such a document is older

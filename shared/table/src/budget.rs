@@ -12,8 +12,8 @@ use crate::error::TableError;
 const TIME: Duration = Duration::from_secs(5);
 /// The write units per second: a quarter of the template's default `MaxWriteUnits`.
 const UNITS_PER_SECOND: f64 = 1_000.0;
-/// The number of writes per batch. The deletion of a large item costs 100 units, so a batch may use
-/// up the units of a second.
+/// The number of writes per batch. The deletion of an item of 100 KB costs 100 units, so a batch of
+/// such items uses up the units of a second.
 const BATCH: usize = 10;
 
 /// Paces the writes of one request, and ends them after 5 seconds or 5,000 write units.

@@ -146,7 +146,7 @@ mod tests {
             (found.into_iter().map(|(sort, ())| sort).collect(), requests)
         }
 
-        /// Returns all items of the first sort keys, merged from all shards without any limit.
+        /// Returns all items of the first `wanted` sort keys, merged from all items of all shards.
         fn plain(&self, wanted: usize) -> Vec<String> {
             let mut all: Vec<String> = self.shards.concat();
             all.sort();

@@ -1,8 +1,8 @@
 //! Work that takes several transactions, and survives an interruption between any two of them.
 //!
-//! A function begins the work, and the janitor ends the work of an interrupted function. The
-//! janitor finds orders, documents and customers through sparse indexes, and the category move by
-//! its key. `key_schema` builds the transactions, and this crate sends them in order.
+//! A function begins the work. If the function is interrupted, the janitor completes or undoes the
+//! work. The janitor finds orders, documents and customers through sparse indexes, and the category
+//! move by its key. `key_schema` builds the transactions, and this crate sends them in order.
 //!
 //! | work | steps | after an interruption |
 //! | --- | --- | --- |
@@ -11,7 +11,7 @@
 //! | an order that was not paid in time | cancel, give back stock | [`lapse`](staging::lapse) cancels each order once |
 //! | the deletion of a document, [`delete`](removal::delete) | mark, remove texts and versions (repeated), remove the head | [`go_on`](removal::go_on) continues |
 //! | a discarded draft, [`discard`](removal::discard) | discard, remove texts (repeated) | [`go_on`](removal::go_on) continues |
-//! | the erasure of a customer | mark, remove belongings (repeated), remove the profile | [`go_on`](erasure::go_on) continues |
+//! | the erasure of a customer | mark, remove the customer's other items (repeated), remove the profile | [`go_on`](erasure::go_on) continues |
 //! | a category that moves, [`Mover`](relocation::Mover) | copy, place, clear, settle, check | [`go_on`](relocation::Mover::go_on) continues in the recorded phase. No phase is undone |
 //!
 //! Two workers may do the same work at once. A step that must not run twice has a condition, for

@@ -1,9 +1,9 @@
 //! The removal of a document with its history, and of the texts of a discarded draft.
 //!
 //! A history is unbounded, and the texts of a draft can be too large for one transaction. So the
-//! first write only marks the head. From then on no caller sees the document, or the draft. The
-//! other steps remove items, within a [`Budget`]. A repeated request or the janitor can
-//! run each step again.
+//! first write only marks the head. From then on no caller sees the deleted document or the
+//! discarded draft. The other steps remove items, within a [`Budget`]. A repeated request or the
+//! janitor can run each step again.
 
 use key_schema::document::{self, Document, DocumentAction, REMOVED_AT_ONCE};
 use key_schema::id::DocumentId;

@@ -93,7 +93,7 @@ fn leave_out(good: &mut Good, place: &str, names: &[&str]) {
     }
 }
 
-/// Returns the id and the tag of an unpaid order of Ann's.
+/// Returns the id and the `ETag` of a pending order of Ann.
 async fn pending_order(system: &System) -> (String, String) {
     let orders = Call::new("GET", &path(&["customers", ANN, "orders"])).staff().send(system).await.expect(200).body;
     let pending = orders["items"].as_array().unwrap().iter().find(|order| order["status"] == "pending").unwrap();

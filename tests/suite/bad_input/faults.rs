@@ -188,7 +188,7 @@ fn headers(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
             trials.push(Trial::new(with(&[]), "no If-Match", 428, "if_match_missing"));
         }
         trials.push(Trial::new(with(&[("if-match", "\"99\"")]), "a stale If-Match", 412, "version_mismatch"));
-        // Staff may send `*` where the description says so.
+        // Staff may send `*` where the header's pattern permits it.
         let any = parameter["schema"]["pattern"].as_str().is_some_and(|pattern| pattern.contains("|\\*"));
         for tag in ["*", "1", "\"1\", \"2\"", "\"", "W/1"].into_iter().skip(usize::from(any)) {
             trials.push(Trial::new(with(&[("if-match", tag)]), format!("If-Match is {tag}"), 400, "invalid_header"));
@@ -307,7 +307,8 @@ fn values(schema: &Json, body: &Json) -> Vec<(Json, String)> {
             found.push((spoilt, format!("{pointer}/{UNKNOWN}")));
         }
     }
-    // Drop variants that still match the schema: some fields accept null, and some are optional.
+    // Drop variants that still match the schema: some fields accept null, and some fields are
+    // optional.
     found.retain(|(spoilt, _)| !breaches(api(), schema, spoilt, false).is_empty());
     found
 }

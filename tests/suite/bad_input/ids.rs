@@ -89,7 +89,7 @@ async fn delete(system: &System, path: &str) {
 /// removal.
 async fn live(system: &System, id: &str, n: usize) {
     // The email address and the user name contain a number instead of the id. Bodega compares
-    // addresses and names in a folded form, so those of two different ids could be equal. It
+    // addresses and names in a folded form, so two different ids could give equal addresses. It
     // compares ids unchanged.
     let body =
         json!({ "id": id, "email": format!("ids-{n}@example.com"), "username": format!("ids {n}"), "name": "N" });

@@ -1,9 +1,9 @@
 //! Measures the access patterns that each route uses, and the consequences of a request. Compares
 //! both with `docs/routes.json`, which `ops cost` and `ops explain` read.
 //!
-//! The typical request of a route is its good sample with the shortest name. The measurement covers
-//! every access pattern that functions log with the request's id, also in the stream's consumers
-//! and in the subscribers.
+//! The typical request of a route is the sample with the shortest name whose response is a success.
+//! The measurement covers every access pattern that functions log with the request's id, also in
+//! the stream's consumers and in the subscribers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -157,7 +157,7 @@ async fn measure(system: &System) -> Vec<Route> {
     routes
 }
 
-/// Returns the good sample with the shortest name for each route.
+/// Returns the typical request of each route, by the route's key.
 fn typical() -> BTreeMap<String, Case> {
     let mut typical = BTreeMap::<String, Case>::new();
     for case in cases() {

@@ -96,7 +96,8 @@ pub async fn run_all(system: &System, trials: Vec<(Operation<'_>, Trial)>) {
     );
 }
 
-/// Returns why a response is not a documented success, or `None` if it is.
+/// Returns the reason why a response is not a documented success, or `None` for a documented
+/// success.
 pub fn unless_done(operation: Operation<'_>, answer: &Answer) -> Option<String> {
     if !(200..400).contains(&answer.status) {
         return Some(format!("not executed: {} {}", answer.status, answer.body));

@@ -27,7 +27,7 @@ fn every_alarm_has_a_line_of_instructions_and_notifies_the_operators() {
     }
 }
 
-/// Technique T11 in `docs/patterns.md`.
+/// Tests technique T11 of `docs/patterns.md`.
 #[test]
 fn the_dashboard_shows_the_api_the_table_the_stream_and_the_cost_of_each_route() {
     let dashboard = resources("AWS::CloudWatch::Dashboard").remove("Dashboard").unwrap();
@@ -52,7 +52,7 @@ fn the_dashboard_shows_the_api_the_table_the_stream_and_the_cost_of_each_route()
     }
 }
 
-/// Technique S8 in `docs/patterns.md`.
+/// Tests technique S8 of `docs/patterns.md`.
 #[test]
 fn the_bus_has_an_archive_of_every_event() {
     let archives = resources("AWS::Events::Archive");

@@ -1,5 +1,4 @@
-//! `GET /v1/customers/{id}` as a first version would have it: `lambda_http`, and the SDK with its
-//! default features.
+//! `GET /v1/customers/{id}` on `lambda_http` and the SDK with its default features.
 
 mod plain;
 

@@ -29,7 +29,7 @@ pub const TAX_BASIS_POINTS: i64 = 810;
 pub const COUPON: &str = "coupon";
 pub const DISCOUNT_BASIS_POINTS: i64 = 1_000;
 pub const COUPON_USES: u64 = 12;
-/// The number of carts of a schedule is the number of its steps divided by this.
+/// The number of carts of a schedule is the number of its steps divided by this constant.
 const STEPS_A_CART: usize = 50;
 /// The maximum number of attempts at a request until its outcome is known, and of runs of the
 /// janitor at the end.
@@ -246,7 +246,7 @@ impl World {
         self.placed.lock().unwrap().push((text("id"), text("customer_id"), lines));
     }
 
-    /// Returns an order and its customer. Giant orders are rare, so some draws choose only among
+    /// Returns an order and its customer. Giant orders are rare, so some calls choose only among
     /// them.
     pub fn an_order(&self, rng: &mut Rng) -> Option<(String, String)> {
         let placed = self.placed.lock().unwrap();

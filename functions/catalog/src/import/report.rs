@@ -46,7 +46,7 @@ impl Outcome {
         Self::Refused(Refusal { code: Code::Throttled.name(), errors: Vec::new() })
     }
 
-    /// Returns the refusal of a line after an internal error, which is in the log.
+    /// Returns the refusal of a line after an internal error. The log has the error.
     pub const fn internal() -> Self {
         Self::Refused(Refusal { code: Code::Internal.name(), errors: Vec::new() })
     }
@@ -61,7 +61,7 @@ impl From<&Problem> for Outcome {
     }
 }
 
-/// The outcomes by line number. Serializes as the response body.
+/// The outcomes by line number. The type serializes as the response body.
 #[derive(Debug, Default)]
 pub struct Report(BTreeMap<usize, Line>);
 

@@ -1,9 +1,9 @@
 //! Carries out an import and reports on each of its lines.
 //!
-//! Each round reads the stored products strongly, decides, and writes. A line that lost a race, or
-//! whose write had no response, is decided again in the next round from the stored data. So a retry
-//! neither repeats nor undoes a write. Rounds and time are bounded: the lines that remain at the
-//! end are refused with `throttled`.
+//! Each round reads the stored products with strong consistency, decides, and writes. A line whose
+//! product another request changed first, or whose write had no response, is decided again in the
+//! next round from the stored data. So a retry neither repeats nor undoes a write. Rounds and time
+//! are bounded: the lines that remain at the end are refused with `throttled`.
 
 use std::time::{Duration, Instant as Clock};
 

@@ -1,4 +1,4 @@
-//! The paths of records, for the header `Location`.
+//! The URL paths of resources, for the header `Location`.
 
 use http_api::url;
 use key_schema::id::{CustomerId, MediaId, ProductId};

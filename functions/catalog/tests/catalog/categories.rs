@@ -158,7 +158,7 @@ async fn a_category_lists_its_subtree_and_no_category_with_a_similar_name() {
             let mut found: Vec<&str> = found.iter().map(|below| below["id"].as_str().unwrap()).collect();
             found.sort_unstable();
             assert_eq!(found, expected, "{category:?} in pages of {limit}");
-            // An empty list costs one more request, which finds the category.
+            // An empty list costs one more request, which checks that the category exists.
             assert!(requests.iter().all(|requests| *requests == 1 + u32::from(expected.is_empty())));
         }
     }

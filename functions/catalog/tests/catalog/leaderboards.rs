@@ -57,7 +57,8 @@ async fn a_board_lists_the_largest_counts_first_with_the_products() {
             shop.rank(&id, Board::Likes, period, count).await;
         }
     }
-    // `p0` has left the board of the day, and this rank of `p3` is on the board of views.
+    // A count of 0 removes `p0` from the board of the day. This rank of `p3` is on the board of
+    // views.
     shop.rank("p0", Board::Likes, Period::day(now), 0).await;
     shop.rank("p3", Board::Views, Period::day(now), 9_000).await;
     let (first, last) = Period::week(now).days().unwrap();
@@ -138,7 +139,7 @@ async fn a_retired_product_has_no_place_and_a_revived_one_has_its_place_again() 
     assert_eq!(entries(&shop.ok(board("likes")).await)[0], (1, "p4", Some(40)));
 }
 
-/// The place of a product may change between the reads of two pages. The test simulates this with a
+/// The rank of a product may change between the reads of two pages. The test simulates this with a
 /// second index entry.
 #[tokio::test]
 async fn a_product_that_moves_while_a_board_is_read_is_listed_once() {

@@ -209,8 +209,8 @@ async fn a_revival_succeeds_although_the_stream_changed_the_product_after_the_re
     shop.staff(put("p1", "SUMMER")).await;
     let retire = Call::new("DELETE /v1/products/{id}").path("id", "p1").header("if-match", "\"1\"");
     assert_eq!(shop.staff(retire).await.status, 204);
-    // The stream copies the stock onto the product after a revival has read the product and before
-    // the revival is written.
+    // The stream's consumer copies the stock onto the product after a revival has read the product
+    // and before the revival is written.
     let id: ProductId = "p1".parse().unwrap();
     let retired = shop.app.services.table.get(&schema::read_for_update(&id).unwrap()).await.unwrap().unwrap();
     let stock = shop.app.services.table.get(&schema::stock(&id).unwrap()).await.unwrap().unwrap();

@@ -201,7 +201,7 @@ async fn fifty_callers_that_add_pictures_at_once_fill_the_free_places_exactly() 
     );
     let listed = shop.send(pictures("p1")).await;
     assert_eq!(each(&listed, "id").into_iter().collect::<BTreeSet<_>>(), added);
-    // Every copied object is in the product's list, or has a note for the janitor.
+    // Every copied object is in the product's list, or has an `UnsettledObject` for the janitor.
     let noted: BTreeSet<String> = shop.noted().await.into_iter().collect();
     for name in shop.names("kept/") {
         let id = name.rsplit('~').next().unwrap();
@@ -218,13 +218,14 @@ async fn an_interrupted_addition_leaves_no_object_without_a_note_and_a_repetitio
     shop.stock_up("p1", 1).await;
     let id = shop.uploaded("p1").await;
     // The bucket fails every request, also the first, which reads the upload's type and size. So
-    // the function writes no note and copies no object.
+    // the function writes no `UnsettledObject` and copies no object.
     shop.objects.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
     let failed = shop.staff(add("p1", &id)).await;
     assert_eq!((failed.status, failed.code()), (503, Some("unavailable")));
     shop.objects.faults().clear();
     assert_eq!((shop.noted().await, shop.send(pictures("p1")).await.body["items"].clone()), (vec![], json!([])));
-    // The seed decides which request to the table fails: the read, the note, or the transaction.
+    // The seed decides which request to the table fails: the read, the write of the
+    // `UnsettledObject`, or the transaction.
     for broken in 0..12 {
         shop.break_with(FaultKind::Error, 0.5, None, broken);
         let answer = shop.staff(add("p1", &id)).await;

@@ -54,7 +54,7 @@ async fn written(shop: &Shop, product: &str, customer: &str, at: Instant) {
     panic!("the review was not written");
 }
 
-/// Writes the note that a month has reviews.
+/// Writes the [`ReviewMonth`] of an instant.
 async fn note(shop: &Shop, at: Instant) {
     let month = Stored::new(ReviewMonth { month: Month::of(at) }, Born::generate(at, [1; 10]), at);
     let _ = shop.app.services.table.write(&recent::add_month(&month).unwrap()).await;
@@ -168,7 +168,7 @@ async fn a_page_that_spans_too_many_months_is_short_and_the_next_page_continues(
     let mut expected = Vec::new();
     for month in 0..40 {
         let text = format!("{}-{:02}-15T12:00:00.000Z", 2000 + month / 12, month % 12 + 1);
-        // In some months all reviews were removed, so only the note exists.
+        // In some months all reviews were removed, so only the `ReviewMonth` exists.
         if month % 5 == 0 {
             note(&shop, at(&text)).await;
         } else {

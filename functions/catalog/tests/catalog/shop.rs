@@ -149,7 +149,7 @@ impl Shop {
         all.filter(|name| name.starts_with(prefix)).collect()
     }
 
-    /// Returns the ids of the objects that are noted as unsettled.
+    /// Returns the ids of the objects that have an `UnsettledObject`.
     pub async fn noted(&self) -> Vec<String> {
         let later = Instant::now().plus_seconds(60);
         let found = self.own().query(&media::unsettled_since(later).unwrap()).await.unwrap();

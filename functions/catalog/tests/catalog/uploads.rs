@@ -101,8 +101,8 @@ async fn a_text_that_is_too_large_for_an_item_is_uploaded_and_read_by_a_url() {
     assert_eq!((again.status, again.code()), (409, Some("already_exists")));
     let stale = shop.staff(put(&id, ("if-match", "\"7\""))).await;
     assert_eq!((stale.status, stale.code()), (412, Some("version_mismatch")));
-    // The refused requests left one note, but the content references the object. So the janitor
-    // keeps the object.
+    // The refused requests left one `UnsettledObject`, but the content references the object. So
+    // the janitor keeps the object.
     assert_eq!(shop.noted().await, [id.as_str()]);
     assert_eq!(get(&shop).await.body, created.body);
 }
@@ -123,7 +123,8 @@ async fn the_write_that_replaces_an_uploaded_text_adds_a_note_about_its_unused_o
     assert_eq!((long.body["file"]["id"].as_str(), shop.noted().await), (Some(&*first), vec![]));
     let other = done(to(&second), 2).await;
     assert_eq!((other.body["file"]["id"].as_str(), shop.noted().await), (Some(&*second), vec![first.clone()]));
-    // A second request with the same upload adds no note, because the content still references it.
+    // A second request with the same upload adds no `UnsettledObject`, because the content still
+    // references the upload.
     done(to(&second), 3).await;
     let short = done(say("short again", ("x", "y")), 4).await;
     assert_eq!((short.body["text"].as_str(), short.body.get("file")), (Some("short again"), None));

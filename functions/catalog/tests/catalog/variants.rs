@@ -174,7 +174,8 @@ async fn siblings_have_different_options_in_every_spelling() {
     assert_eq!((taken.status, taken.code(), taken.pointers()), (409, Some("options_taken"), vec!["/options"]));
     assert_eq!(taken.header("location"), Some("/v1/products/p1"));
     assert_eq!(stored(&shop, "shirt").await.variants, Some(1), "a refused variant must not be counted");
-    // Another parent may have a variant with these options. A sibling may have these and one more.
+    // Another parent may have a variant with these options. A sibling may have these options and
+    // one more.
     shop.stock_up("coat", 0).await;
     add(&shop, "p2", "coat", same, 1).await;
     add(&shop, "p3", "shirt", json!({"colour": "red", "size": "M", "fit": "slim"}), 1).await;

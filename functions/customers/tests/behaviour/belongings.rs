@@ -16,7 +16,7 @@ use table::{Refusals, TableError};
 
 use crate::shop::{Shop, if_match};
 
-/// The number of grants (new memberships and editorships) that run concurrently with an erasure.
+/// The number of clients that add items of the customer while the customer is erased.
 const CLIENTS: usize = 50;
 
 async fn erase(shop: &Shop, id: &str) -> Answered {

@@ -73,7 +73,8 @@ async fn an_erasure_that_deletes_a_profile_adds_a_note_for_the_archive() {
     assert_eq!(erase(&shop, 1).await.status, 204);
     let first = noted().await;
     assert_eq!(first.iter().map(|noted| noted.customer_id.as_str()).collect::<Vec<_>>(), ["ann"]);
-    // A repeated request keeps the note. The erasure of a customer who signed up again replaces it.
+    // A repeated request keeps the `Erasure` item. If the customer signs up again, the next erasure
+    // replaces the item.
     assert_eq!(erase(&shop, 1).await.status, 404);
     assert_eq!(noted().await, first);
     shop.customer("ann").await;
@@ -286,7 +287,7 @@ async fn an_erased_customer_may_sign_up_again() {
     assert_eq!(shop.read("ann").await.version(), Some(1));
 }
 
-/// Counts the likes of a product: the like edges, and the stored count.
+/// Returns the number of a product's like edges, and the stored count of likes.
 async fn likes(shop: &Shop, product: &str) -> (usize, u64) {
     let product = ProductId::new(product).unwrap();
     let likers = shop.own().query(&like::likers(&product).unwrap()).await.unwrap().items;

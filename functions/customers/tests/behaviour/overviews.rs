@@ -66,7 +66,7 @@ async fn orders_without_a_profile_have_no_overview() {
     assert_eq!((answer.status, answer.code()), (404, Some("not_found")));
 }
 
-/// Asks a question, `minute` minutes after the shop opened, and returns its id.
+/// Asks a question, `minute` minutes after a fixed instant, and returns its id.
 async fn ask(shop: &Shop, customer: &str, minute: i64) -> String {
     let at = Instant::EPOCH.plus_seconds(1_700_000_000 + 60 * minute);
     let question = Question {

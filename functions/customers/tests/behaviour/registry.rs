@@ -122,7 +122,7 @@ async fn code(shop: &Shop, customer: &str) -> String {
     shop.app.codes.code(&pending.key, &subject).unwrap()
 }
 
-/// Erases ann, who has everything that an erasure removes.
+/// Erases ann, who has an item of every kind that an erasure removes.
 async fn erase(recorder: &mut Recorder<'_, Shop>) {
     let shop = recorder.shop;
     for customer in ["ann", "bob"] {

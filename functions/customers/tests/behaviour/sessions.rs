@@ -170,7 +170,7 @@ async fn a_prolongation_never_shortens_a_session() {
     let id = begun["id"].as_str().unwrap();
     let prolonged = prolong(&shop, id, &json!({ "ttl_seconds": 1 })).await;
     assert_eq!((prolonged.status, &prolonged.body["expires_at"]), (200, &begun["expires_at"]));
-    // The table keeps the session for as long as one that was begun with this expiry.
+    // The stored time to live equals that of a session that began with this expiry.
     let (expires_at, item) = (millis(&begun["expires_at"]) / 1000, &shop.items("SESSION#").await[0]);
     let session = seed::session("s", "ann", Instant::EPOCH.plus_seconds(expires_at));
     assert_eq!(item.get("ttl"), stored(session).to_item().unwrap().get("ttl"));

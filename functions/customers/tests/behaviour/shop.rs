@@ -85,7 +85,7 @@ impl Shop {
         self.transact(&follow::put(&stored(edge)).unwrap()).await;
     }
 
-    /// Places an order of one piece of an existing product, `minute` minutes after the shop opened.
+    /// Places an order of one piece of an existing product, `minute` minutes after a fixed instant.
     pub async fn order(&self, customer: &str, product: &str, minute: i64) -> String {
         let at = Instant::EPOCH.plus_seconds(1_700_000_000 + 60 * minute);
         let order = Order::new(OrderId::generate(at, [7; 10]), CustomerId::new(customer).unwrap(), at, money(100), 1);

@@ -1,6 +1,6 @@
 //! Tests of the verification of email addresses.
 //!
-//! No mail is sent here. The tests derive the code from the stored request, as the notifier does.
+//! These tests send no mail. They derive the code from the stored request, as the notifier does.
 
 mod addresses;
 

@@ -60,8 +60,8 @@ async fn a_crash_during_the_removal_of_an_order_does_not_block_the_next_order() 
     panic!("the job does not end");
 }
 
-/// The table becomes slow at any point, so that time runs out there. The function acknowledges the
-/// message only if the order has a station.
+/// The table becomes slow at any point of the work, so that the time runs out at this point. The
+/// function acknowledges the message only if the order has a station.
 #[tokio::test]
 async fn a_message_of_an_unhandled_order_is_delivered_again() {
     let mut came_again = 0;

@@ -1,4 +1,5 @@
-//! Tests of the stations: the limit holds, every order gets its turn, and nothing happens twice.
+//! Tests of the stations: the limit holds, every order gets a station, and no step has its effect
+//! twice.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

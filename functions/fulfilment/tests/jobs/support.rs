@@ -46,7 +46,7 @@ impl Warehouse {
         Picking::new(self.test.table(), stations)
     }
 
-    /// Puts an order in this status.
+    /// Stores an order with this status.
     pub async fn set(&self, id: &OrderId, status: OrderStatus) {
         let at: Instant = PLACED.parse().unwrap();
         let order = Order { status, ..Order::new(id.clone(), "c1".parse().unwrap(), at, usd(129), 1) };

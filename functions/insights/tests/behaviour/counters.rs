@@ -126,7 +126,7 @@ async fn splits_double_the_shards_of_a_counter_up_to_64_and_keep_its_value() {
     assert_eq!(requests, 2, "the read of a counter with 64 shards takes two requests");
 }
 
-/// Covers a function that reads the head before a split and writes after the split.
+/// Covers a request that reads the head before a split and writes after the split.
 #[tokio::test]
 async fn an_addition_with_an_outdated_number_of_shards_is_counted() {
     let desk = Desk::open().await;

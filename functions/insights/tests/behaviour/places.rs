@@ -1,4 +1,4 @@
-//! Tests of shops, and of sales by place.
+//! Tests of stores, and of sales by place.
 
 use std::ops::Deref;
 
@@ -24,7 +24,7 @@ impl Deref for Shop {
     }
 }
 
-/// A sale: shop, day, currency, amount.
+/// A sale: store, day, currency, amount.
 type Sold<'a> = (&'a str, &'a str, &'a str, i64);
 
 impl Shop {
@@ -32,13 +32,13 @@ impl Shop {
         Self(Harness::start(insights::routes(), TestTable::services).await)
     }
 
-    /// Creates a shop and expects success.
+    /// Creates a store and expects success.
     async fn enter(&self, id: &str, country: &str, city: &str) {
         let body = json!({"country": country, "city": city, "name": "Shop"});
         self.expect(201, put(id).header("if-none-match", "*").json(&body).staff("s1")).await;
     }
 
-    /// Counts an order, as the stream does.
+    /// Counts an order, as the stream's consumer does.
     async fn sell(&self, number: usize, (store, day, currency, amount): Sold<'_>) {
         let order = Order {
             store_id: Some(store.parse().unwrap()),
@@ -59,7 +59,7 @@ impl Shop {
         }
     }
 
-    /// Returns the entries of the list: city, shop, day, orders, total.
+    /// Returns the entries of the list: city, store, day, orders, total.
     async fn sales(&self, country: &str, query: &[(&str, &str)]) -> Vec<String> {
         let page = self.expect(200, list(country, query).staff("s1")).await;
         page["items"].as_array().unwrap().iter().map(line).collect()
@@ -201,7 +201,8 @@ async fn the_pages_of_a_month_list_each_total_once() {
     }
 }
 
-/// Each day of the online shop is a sum over shards. A page never ends between the shards of a day.
+/// The total of each day of the online store is a sum over shards. A page never ends between the
+/// shards of a day.
 #[tokio::test]
 async fn a_total_of_several_items_is_one_entry_on_pages_of_every_size() {
     let shop = Shop::open().await;

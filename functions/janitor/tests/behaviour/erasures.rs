@@ -215,7 +215,8 @@ async fn a_second_erasure_of_a_customer_who_returned_waits_again() {
     let first = shop.own().query(&erasure::pending(Instant::MAX).unwrap()).await.unwrap().items.remove(0);
     shop.sign_up().await;
     erase(&shop, 0).await;
-    // A janitor that is finishing the first erasure cannot remove the note of the second erasure.
+    // A janitor that is finishing the first erasure cannot remove the `Erasure` item of the second
+    // one.
     assert!(shop.own().write(&erasure::done(&first).unwrap()).await.unwrap().is_err());
     assert_eq!(run_round(&shop, 60).await, erased(0));
     assert_eq!(noted(&shop).await, 1);

@@ -89,7 +89,8 @@ async fn the_stock_that_an_interrupted_lapse_did_not_return_is_returned_once() {
     assert_eq!(shop.head(&whole.order.id).await.unwrap().unfinished, None);
 }
 
-/// In each case a lapse and another change read the same head. Only the earlier write succeeds.
+/// In each case the janitor's cancellation and another change read the same head. Only the earlier
+/// write succeeds.
 #[tokio::test]
 async fn a_lapse_a_payment_and_a_cancellation_exclude_each_other() {
     for (number, to) in [(1, OrderStatus::Paid), (2, OrderStatus::Cancelled)] {
@@ -113,7 +114,7 @@ async fn a_lapse_a_payment_and_a_cancellation_exclude_each_other() {
     }
 }
 
-/// A caller with a wrong clock cannot cancel an order before it is due.
+/// A janitor with a wrong clock cannot cancel an order before its time to pay has ended.
 #[tokio::test]
 async fn the_table_refuses_a_lapse_before_its_time() {
     let shop = Shop::open(1).await;
@@ -146,7 +147,7 @@ async fn two_janitors_cancel_each_order_once() {
     assert_eq!((shop.open_orders().await, shop.lapsing().await), (0, 0));
 }
 
-/// Places an order that lapses and has only product 2.
+/// Places an order of product 2 that must be paid by `lapses_at`.
 async fn pending_of_product_2(shop: &Shop, lapses_at: Instant) -> Plan {
     let mut plan = shop.plan(9, 2);
     (plan.order.data.by_customer, plan.order.data.lapses_at) = (true, Some(lapses_at));
@@ -164,7 +165,7 @@ fn keep_product_1_busy(shop: &Shop) {
     shop.faults().add_to_keys(conflict, "PRODUCT#p1").unwrap();
 }
 
-/// Runs a round of two seconds. The short time simulates a table in which an order takes long.
+/// Runs a round of two seconds. The short time simulates a table that takes long for each order.
 async fn short_round(shop: &Shop, now: Instant) -> Round {
     let until = time::Instant::now() + Duration::from_secs(2);
     let (round, listed) = shop.janitor().run_round(now, Grace::seconds(60), until).await;

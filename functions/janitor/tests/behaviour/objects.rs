@@ -114,14 +114,14 @@ async fn an_object_whose_deletion_failed_cannot_be_used_before_a_retry_deletes_i
     shop.objects.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
     assert_eq!(run_round(&shop, 60).await, Round { failed: 1, ..deleted(0) });
     shop.objects.faults().clear();
-    // An object that is being deleted can be neither noted again nor referenced.
+    // An object that is being deleted gets no new `UnsettledObject` and no reference.
     let again = shop.own().write(&media::note(&note(MediaKind::Picture, 1, Instant::now())).unwrap()).await;
     assert!(again.unwrap().is_err());
     let add = picture::add(&picture(1), &noted_before, None, begun()).unwrap();
     let refusals = shop.own().transact(&add).await.unwrap().unwrap_err();
     assert_eq!(refusals.iter().map(|refusal| refusal.action).collect::<Vec<_>>(), [picture::PictureAction::Object]);
-    // During the grace no other janitor tries, because the first janitor may still be deleting the
-    // object.
+    // During the grace period no other janitor tries, because the first janitor may still be
+    // deleting the object.
     assert_eq!(run_round(&shop, 60).await, deleted(0));
     assert_eq!(run_round(&shop, 0).await, deleted(1));
     assert_eq!((names(&shop).len(), noted(&shop).await), (0, 0));
@@ -131,8 +131,9 @@ async fn an_object_whose_deletion_failed_cannot_be_used_before_a_retry_deletes_i
     assert_eq!(noted(&shop).await, 0);
 }
 
-/// For these janitors, the notes of new objects are already older than the grace. So a copy may
-/// complete after the object's deletion and remain, but no picture may lose its object.
+/// For these janitors, the `UnsettledObject` of a new object is already older than the grace
+/// period. So a copy may complete after the object's deletion and remain, but no picture may lose
+/// its object.
 #[tokio::test]
 async fn janitors_that_run_too_early_delete_no_referenced_object() {
     let shop = shop(&[]).await;
@@ -142,7 +143,7 @@ async fn janitors_that_run_too_early_delete_no_referenced_object() {
         let pending = MediaKind::Picture.pending(product_id, &id(number));
         shop.objects.put(BUCKET, &pending, Bytes::from_static(b"x")).unwrap();
     }
-    // Adds or removes a picture. A conflict with another turn is ignored.
+    // Adds or removes a picture. A conflict with a concurrent call is ignored.
     let turn = async |number: u8| {
         let (known, at) = (pictures(shop).await, Instant::now());
         let mut note = note(MediaKind::Picture, number, begun());

@@ -268,8 +268,8 @@ async fn an_abandoned_erasure_is_finished_after_the_grace() {
     assert_eq!(run_round(&shop, 60).await, removed(0), "the request may still be at work");
     assert_eq!(left_of_ann(&shop).await, before);
     assert_eq!(run_round(&shop, 0).await, removed(1));
-    // A round reads only erasures that were noted before its start. The previous round wrote the
-    // note.
+    // A round reads only `Erasure` items that were written before its start. The previous round
+    // wrote this one.
     assert_eq!(run_round(&shop, 0).await, Round { erased: 1, ..removed(0) });
     assert_eq!(left_of_ann(&shop).await, []);
     assert_eq!(stored(&shop, "DOC#his").await, 3);

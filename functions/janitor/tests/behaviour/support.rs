@@ -89,7 +89,7 @@ impl Shop {
         self.seed(seed::stock(product_id.clone(), available)).await;
     }
 
-    /// Removes the item of a product's stock. The shop itself never does that.
+    /// Removes the item of a product's stock. No function ever does that.
     pub async fn lose_stock(&self, product_id: &ProductId) {
         self.delete(product::stock(product_id).unwrap().key()).await;
     }
@@ -114,7 +114,7 @@ impl Shop {
         Plan { order: Stored::new(order, born, begun()), lines, scope, uses: Vec::new() }
     }
 
-    /// Places an order of ann that lapses at this instant.
+    /// Places an order of ann that must be paid by this instant.
     pub async fn pending(&self, number: u8, lines: usize, lapses_at: Instant) -> Plan {
         let mut plan = self.plan(number, lines);
         (plan.order.data.by_customer, plan.order.data.lapses_at) = (true, Some(lapses_at));
@@ -128,7 +128,7 @@ impl Shop {
         open.map_or(0, |open| open.entries.len())
     }
 
-    /// Returns the number of orders that lapse at some time.
+    /// Returns the number of unpaid orders that a janitor will cancel.
     pub async fn lapsing(&self) -> usize {
         self.own().query(&open::lapsing(Instant::MAX).unwrap()).await.unwrap().items.len()
     }
@@ -143,7 +143,8 @@ impl Shop {
         steps.max_by_key(|step| step.at).unwrap()
     }
 
-    /// Begins an order, reserves this many portions of its lines and returns its head.
+    /// Begins an order, reserves the stock of its first lines in this many transactions, and
+    /// returns its head.
     pub async fn leave(&self, plan: &Plan, reserved: usize) -> Stored<Order> {
         let claim = idempotency::claim(&record(plan, BEGUN), begun()).unwrap();
         self.transact(&staged::begin(&plan.order, Some(claim), None, plan.uses.clone()).unwrap()).await;
@@ -155,7 +156,8 @@ impl Shop {
         head
     }
 
-    /// Begins an order, reserves all of it and undoes the first portion.
+    /// Begins an order, reserves the stock of all its lines, and undoes the first lines in one
+    /// transaction.
     pub async fn leave_half_undone(&self, plan: &Plan) {
         let head = self.leave(plan, usize::MAX).await;
         let lines: Vec<&Stored<OrderLine>> = plan.lines.iter().take(UNDONE_AT_ONCE).collect();
@@ -219,7 +221,7 @@ impl Shop {
         self.own().get(&idempotency::get(scope).unwrap()).await.unwrap().map(|record| record.data)
     }
 
-    /// Asserts that the orders have no items left and everything is in stock.
+    /// Asserts that the orders have no items left and that every product has its full stock.
     pub async fn assert_untouched(&self, plans: &[Plan]) {
         for plan in plans {
             assert_eq!(self.items(&plan.order.id).await, 0);
@@ -228,7 +230,7 @@ impl Shop {
         self.assert_full().await;
     }
 
-    /// Asserts that everything is in stock.
+    /// Asserts that every product has its full stock.
     pub async fn assert_full(&self) {
         for (line, stock) in (1..).zip(self.stocks().await) {
             assert_eq!(stock, STOCK, "{}", product(line));
@@ -266,14 +268,14 @@ impl Shop {
         Janitor::new(self.test.table(), self.media(), self.archive())
     }
 
-    /// Runs one round without grace.
+    /// Runs one round without a grace period.
     pub async fn tidy(&self) -> Round {
         let (round, listed) = self.try_tidy(Duration::from_secs(600)).await;
         listed.unwrap();
         round
     }
 
-    /// Runs one round without grace and with this much time.
+    /// Runs one round without a grace period and with this much time.
     pub async fn try_tidy(&self, time: Duration) -> (Round, Result<(), ListError>) {
         self.janitor().run_round(Instant::now(), Grace::seconds(0), time::Instant::now() + time).await
     }

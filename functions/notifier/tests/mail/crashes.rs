@@ -1,5 +1,4 @@
-//! Tests of crashes. A message is sent twice only if the crash happens after SES has accepted it
-//! and before the table records that.
+//! Tests of crashes. Only a crash between SES's acceptance and the record repeats a message.
 
 use std::time::Duration;
 
@@ -40,8 +39,8 @@ async fn with_enough_time_an_attempt_waits_for_the_lease_of_a_crashed_attempt() 
     assert_eq!(shop.post.sent().len(), 1);
 }
 
-/// The documented case of a second mail: the crash happens after SES has accepted the message and
-/// before the table records that.
+/// The mail service accepts the message, and the attempt crashes before it records that. The
+/// crate's page documents this case of a second mail.
 #[tokio::test]
 async fn a_crash_between_acceptance_and_record_repeats_the_message_once() {
     let shop = Shop::open().await;
@@ -54,15 +53,15 @@ async fn a_crash_between_acceptance_and_record_repeats_the_message_once() {
     assert_eq!(shop.post.sent().len(), 2);
 }
 
-/// Lambda ends a function at its deadline, counts that as a failure and invokes it again. That
-/// would send the message a second time.
+/// Lambda ends a function at its deadline, counts that as a failure and invokes the function again.
+/// The second invocation would send the message again.
 #[tokio::test]
 async fn if_the_table_does_not_respond_the_record_is_given_up_before_the_timeout() {
     let shop = Shop::open().await;
     let faults = shop.table.faults().clone();
     shop.post.next(Act::AcceptAfter(Box::new(move || {
         faults.add(Fault { kind: FaultKind::Timeout, rate: 1.0, count: None, seed: 0 }).unwrap();
-        // From here the attempt waits only for the table, so the paused clock skips this wait.
+        // From now on the attempt waits only for the table, so the paused clock skips this wait.
         tokio::time::pause();
     })));
     let deadline = Clock::now() + Duration::from_secs(30);

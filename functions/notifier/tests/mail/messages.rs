@@ -45,7 +45,8 @@ async fn only_steps_that_matter_to_a_customer_send_a_mail() {
     assert_eq!(shop.post.sent().len(), 5);
 }
 
-/// A message about a lapse must not mention a refund, or say that a person cancelled the order.
+/// The message about an order that was not paid in time must not mention a refund, or say that a
+/// person cancelled the order.
 #[tokio::test]
 async fn the_mail_about_a_lapsed_order_gives_the_reason_and_says_that_no_payment_is_due() {
     let shop = Shop::open().await;

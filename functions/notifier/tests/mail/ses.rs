@@ -49,8 +49,8 @@ async fn a_throttled_mail_service_gets_another_request() {
     assert_eq!(mails(&server).len(), 1);
 }
 
-/// If the answer is unclear, SES may have accepted the request. So another attempt must wait until
-/// the lease expires.
+/// If the outcome of a request is unknown, SES may have accepted the request. So another attempt
+/// must wait until the lease expires.
 #[tokio::test]
 async fn an_unclear_answer_is_not_followed_by_another_request_at_once() {
     for kind in [FaultKind::Error, FaultKind::Reset] {

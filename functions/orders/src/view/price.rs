@@ -163,7 +163,7 @@ pub struct DiscountView<'a> {
 }
 
 impl<'a> DiscountView<'a> {
-    /// Creates the views of all promotions.
+    /// Creates the views of an order's promotions.
     pub fn all(charges: &'a Charges, currency: Currency) -> Vec<Self> {
         let view = |promotion: &'a AppliedPromotion| Self {
             promotion_id: &promotion.id,
@@ -185,7 +185,7 @@ pub struct TaxLineView {
 }
 
 impl TaxLineView {
-    /// Creates the views of all rates.
+    /// Creates the views of an order's tax, one for each rate.
     pub fn all(charges: &Charges, currency: Currency) -> Vec<Self> {
         let view = |line: &TaxLine| Self {
             rate: TaxRate { rate_millionths: line.rate_millionths, included: line.included }.into(),

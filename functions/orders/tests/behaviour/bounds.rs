@@ -1,4 +1,5 @@
-//! Tests of the bounds of a customer's unpaid orders, and of the lapse of these orders.
+//! Tests of the limits on a customer's unpaid orders, and of the time at which these orders are
+//! cancelled.
 
 use futures::future::join_all;
 use http_api::sample::Call;
@@ -302,7 +303,7 @@ async fn a_customers_order_lapses_after_the_set_time_and_an_order_by_staff_lapse
     let sooner = shop.send(order(&[("tea", 1)], "sooner")).await.body;
     assert_eq!(minutes(&sooner), 5);
 
-    // A paid order never lapses, so the response has no `lapses_at`.
+    // A paid order is never cancelled for lack of payment, so the response has no `lapses_at`.
     let paid = shop.send(moved(&sooner, "paid")).await.body;
     assert_eq!((paid.get("lapses_at"), shop.lapsing(Instant::MAX).await), (None, 2));
     let again = shop.send(order(&[("tea", 1)], "sooner")).await;

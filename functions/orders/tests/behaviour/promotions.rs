@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::quote::{address, usd};
 use crate::shop::{Shop, money, moved, order, stored};
 
-/// A promotion of 10 % with the code `TEN`, without limits.
+/// Returns a promotion of 10 % with the code `TEN`, without limits.
 pub fn ten() -> Promotion {
     Promotion {
         id: "ten".parse().unwrap(),
@@ -124,8 +124,8 @@ async fn promotions_without_a_code_apply_to_the_goods_that_they_name() {
     let elsewhere = Goods::Category(key_schema::product::CategoryPath::new(vec!["ELSEWHERE".into()]).unwrap());
     shop.promote(Promotion { applies_to: elsewhere, ..named("elsewhere", None) }).await;
     let quoted = shop.with_codes(&[]).await.body;
-    // The dollar is spread over the lines first: 87 cents of the tea, and 13 of the cake. Then one
-    // of the two teas is free.
+    // First the discount of a dollar is spread over the lines: 87 cents for the tea, and 13 for the
+    // cake. Then one of the two teas is free.
     assert_eq!(discounts(&quoted), [("off", 100), ("one-free", 957)], "{quoted}");
     assert_eq!(line_discounts(&quoted), [1044, 13]);
     let placed = shop.check_out(&json!({ "quote_id": quoted["id"] })).await;

@@ -37,7 +37,7 @@ impl Shop {
         self.add_zone_with(500).await;
     }
 
-    /// Adds this zone with another price of the lighter parcel.
+    /// Adds the same zone with another price of the lighter parcel.
     pub async fn add_zone_with(&self, price: i64) {
         self.add_rule(zone(price)).await;
     }
@@ -111,7 +111,7 @@ async fn a_quote_has_the_parts_of_the_price_and_a_checkout_charges_exactly_that(
     let quoted = shop.quoted(&json!({ "shipping_address": address("CH") })).await;
     assert_eq!(quoted.status, 200, "{}", quoted.body);
     let body = &quoted.body;
-    // 1,900 grams are within the first rate. The cheapest method is chosen.
+    // The cart's 1,900 grams are within the first rate. The cheapest method is chosen.
     assert_eq!(body["shipping_method"], json!("post"));
     assert_eq!(
         body["shipping_methods"],
@@ -120,7 +120,8 @@ async fn a_quote_has_the_parts_of_the_price_and_a_checkout_charges_exactly_that(
             { "id": "courier", "name": "Courier", "days": [1, 1], "price": usd(2000) },
         ])
     );
-    // 3 × 1,081 = 3,243, of which 243 is tax. Of 2,052 it is 52, and of 500 for shipping it is 37.
+    // The tea costs 3 × 1,081 = 3,243, which includes a tax of 243. The book's 2,052 include 52,
+    // and the 500 for shipping include 37.
     let lines = body["lines"].as_array().unwrap();
     let of = |line: &Value| (line["product_id"].clone(), line["tax"].clone(), line["total"].clone());
     assert_eq!(
@@ -188,7 +189,7 @@ async fn the_wanted_method_is_charged_and_another_one_is_refused() {
     let refused = shop.quoted(&of("drone")).await;
     assert_eq!((refused.status, refused.code()), (409, Some("shipping_unavailable")));
     assert_eq!(refused.pointers(), ["/shipping_method"]);
-    // The heaviest parcel of the post has 10 kg, so only the courier is left.
+    // The post takes parcels of up to 10 kg, so only the courier is left.
     shop.sell_with("rock", 100, |rock| rock.weight_grams = Some(10_001)).await;
     shop.replace_cart(&[("rock", 1)]).await;
     assert_eq!(shop.quoted(&of("post")).await.code(), Some("shipping_unavailable"));

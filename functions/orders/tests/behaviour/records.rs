@@ -1,4 +1,4 @@
-//! Tests of lists of orders, invoices and the log of staff.
+//! Tests of the lists of orders, of invoices, and of staff's notes about orders.
 
 use http_api::sample::{Answered, Call};
 use key_schema::instant::Instant;

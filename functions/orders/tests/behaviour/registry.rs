@@ -50,7 +50,7 @@ fn on(route: &'static str, order: &Value) -> Call {
 /// `lines`.
 async fn place(recorder: &mut Recorder<'_, Shop>, lines: &[(&str, u64)]) -> Value {
     let shop = recorder.shop;
-    // The function reads the open orders again while one of them is only partly stored.
+    // The function reads the open orders again if it does not find all lines of one of them.
     shop.put(&open_orders(1, 1_000)).await;
     let repaired = open_orders(0, 0);
     recorder.expect_paused(201, order(&[("tea", 1)], "k1"), "orders.open", shop.put(&repaired)).await;

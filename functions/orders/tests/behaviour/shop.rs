@@ -120,7 +120,7 @@ impl Shop {
         self.own().get(&order::head(&id).unwrap()).await.unwrap().unwrap()
     }
 
-    /// Returns the number of orders that lapse before an instant.
+    /// Returns the number of orders that must be paid before an instant.
     pub async fn lapsing(&self, until: Instant) -> usize {
         self.own().query(&open::lapsing(until).unwrap()).await.unwrap().items.len()
     }
@@ -138,7 +138,7 @@ impl Shop {
         self.own().get(&wallet::read_for_update(&ann()).unwrap()).await.unwrap().unwrap().balances()
     }
 
-    /// Returns the rest of a cancelled order's stock, as the janitor does.
+    /// Puts the remaining pieces of a cancelled order back into stock, as the janitor does.
     pub async fn give_back(&self, order: &Value) {
         let id = order["id"].as_str().unwrap().parse().unwrap();
         staging::give_back(self.own(), &id).await.unwrap();

@@ -128,7 +128,7 @@ async fn only_staff_cancel_a_sale_of_a_shop_or_an_invoiced_order() {
     }
     assert_eq!(shop.stock("tea").await, 10);
 
-    // A pending order with an invoice never lapses.
+    // A pending order with an invoice is not cancelled, even if it is not paid in time.
     let pending = at(&shop, "pending", "waiting").await;
     assert!(pending["lapses_at"].is_string(), "{pending}");
     let id = pending["id"].as_str().unwrap();

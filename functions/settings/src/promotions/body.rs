@@ -162,7 +162,7 @@ const fn kind_of(reduction: &Reduction) -> &'static str {
     }
 }
 
-/// Reads a value of any kind. The form of the value shows its kind.
+/// Reads the value of a promotion of any kind. The form of the value shows the kind.
 fn reduction(value: Value<'_>) -> Result<Reduction, Invalid> {
     match &value {
         Value::Object(members) if members.contains_key("buy") || members.contains_key("get") => {

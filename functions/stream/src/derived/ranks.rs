@@ -21,7 +21,7 @@ pub(super) async fn likes<I: Items>(table: &I, changed: &LikeCount) -> Result<()
     place(table, Rank::sum(Board::Likes, product, Period::All, counts)).await
 }
 
-/// Ranks a product by the tallies of a day and of the day's week, or by the only tally of all
+/// Ranks a product by the tallies of a day and of the day's week, or by the single tally of all
 /// time.
 pub(super) async fn tally<I: Items>(table: &I, changed: &Stored<Tally>) -> Result<(), DeriveError> {
     let (board, product) = (changed.board, &changed.product_id);

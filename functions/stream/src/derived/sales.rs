@@ -13,8 +13,8 @@
 //! newest relevant head. Rows are never deleted. The rows of a cancelled order remain and are
 //! marked as reversed. Because of their `rev`, no older row replaces them.
 //!
-//! The shop never removes an order before it expires. After its expiry, or its removal by an
-//! operator, there is no head. The rows remain, because they are accounting records.
+//! No function removes an order before it expires. After an order's expiry, or its removal by an
+//! operator, the order has no head. The rows remain, because they are accounting records.
 //!
 //! # Why nothing is counted twice
 //!
@@ -108,14 +108,14 @@ async fn attempt<I: Items>(table: &I, turns: &Turns, id: &OrderId) -> Result<Att
     Ok(Attempt::Done)
 }
 
-/// Returns the place in which a new order is counted: the current place of its shop.
+/// Returns the place in which a new order is counted: the current country and city of its store.
 async fn counted_at<I: Items>(table: &I, head: &Stored<Order>) -> Result<SalePlace, DeriveError> {
     let store_id = place::store_of(head);
     let store = table.get(&place::read_for_update(&store_id)?).await?;
     Ok(SalePlace::of(head, store.as_deref(), store_id))
 }
 
-/// Returns the keys of the counters, which several orders change.
+/// Returns the keys of the transaction's counters. Different orders change the same counters.
 fn counters(transaction: &Transaction<()>) -> impl Iterator<Item = &Key> {
     transaction.actions().iter().filter_map(|(_, guarded)| match &guarded.write {
         Write::Update { key, .. } => Some(key),

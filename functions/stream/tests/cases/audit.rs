@@ -257,7 +257,7 @@ async fn every_item_of_a_retired_order_is_archived_but_only_its_head_is_recorded
     assert_eq!(shop.counts().await, (4, 1));
     assert_eq!(shop.entries().await[0].kind, "Order");
     assert!(shop.bucket.objects().iter().all(|object| object.class == "GLACIER_IR"), "{:?}", shop.bucket.objects());
-    // Head, lines and history have the same prefix.
+    // The objects of the head, the lines and the history have the same prefix.
     let together = collection(&head.data.key().unwrap().pk);
     assert_eq!(shop.bucket.names().iter().filter(|name| name.starts_with(&together)).count(), 3);
 }

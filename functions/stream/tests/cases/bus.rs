@@ -27,7 +27,7 @@ use crate::publisher::{ScriptedBus, ScriptedEndpoint, event_bus, retryable};
 use crate::support::{consumer, earliest, event, insert, modify, order, product, run};
 use crate::transitions::events_of;
 
-/// A shop with a table for the marks of sent events.
+/// A table for the marks of published events.
 struct Shop {
     test: TestTable,
     table: Arc<Table>,
@@ -48,7 +48,7 @@ impl Shop {
         Box::new(Bus::new(self.table.clone(), publisher, rules))
     }
 
-    /// Creates a consumer with only this bus, as a new process would.
+    /// Creates a consumer with the bus sink alone, as a new process would.
     fn consumer(&self, publisher: impl Publisher) -> Consumer {
         consumer([self.sink(publisher)]).0
     }
@@ -59,7 +59,7 @@ impl Shop {
         self.test.table().batch_get(&known).await.unwrap().into_iter().flatten().collect()
     }
 
-    /// Makes the marks of these events older by some days, and removes expired marks.
+    /// Makes the marks of these events older by `days`, and removes expired marks.
     async fn days_pass(&self, events: &[Event], days: i64) {
         let (ago, now) = (-days * 24 * 60 * 60, Instant::now());
         for mut mark in self.marks(events).await {
@@ -83,7 +83,7 @@ fn paid(id: &str) -> Stored<Order> {
     order(id, OrderStatus::Paid, 2, 1)
 }
 
-/// Returns the records of orders that are placed and then paid, one after the other.
+/// Returns the records of orders: first all orders are placed, then all are paid.
 fn placed_and_paid(orders: &[&str]) -> Vec<Value> {
     let placed = orders.iter().enumerate().map(|(at, id)| insert(&(at + 1).to_string(), &pending(id)));
     let count = orders.len();

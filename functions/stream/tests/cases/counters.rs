@@ -1,4 +1,4 @@
-//! Tests of the products' counters: they are exact for every behaviour of the stream.
+//! Tests of the products' counters: they are exact in every schedule of deliveries.
 
 use std::slice::from_ref;
 

@@ -97,8 +97,8 @@ impl Shop {
         sold.next().unwrap_or_default()
     }
 
-    /// Returns a country's sales in January 2017, each as `<city>/<shop>/<day>: <orders> for
-    /// <amount>`.
+    /// Returns a country's sales in January 2017, each as
+    /// `<city>/<store>/<day>: <orders> for <amount>`.
     pub async fn totals(&self, country: &str) -> Vec<String> {
         let query = place::sales(country, &"2017-01".parse().unwrap(), None).unwrap();
         let totals = self.table.query(&query).await.unwrap().sum(|total, part| total.data.add(&part.data));

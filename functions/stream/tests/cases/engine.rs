@@ -72,7 +72,7 @@ pub struct ScriptedEngine(Arc<Mutex<Script>>);
 
 #[derive(Default)]
 struct Script {
-    /// One entry per request.
+    /// The statuses of each response, the last response first.
     statuses: Vec<Vec<u16>>,
     /// The revs of the operations in each request.
     requested_revs: Vec<Vec<u64>>,

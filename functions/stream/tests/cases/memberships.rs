@@ -1,4 +1,4 @@
-//! Tests of a product in further categories: its entries end at the product's newest state.
+//! Tests of a product in further categories: its entries converge to the product's newest state.
 
 use std::slice::from_ref;
 

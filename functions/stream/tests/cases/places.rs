@@ -93,7 +93,7 @@ async fn an_order_counts_on_the_day_in_utc_on_which_it_was_placed() {
     assert_eq!(shop.totals("US").await, ["unknown/online/2017-01-31: 1 for 129 USD"]);
 }
 
-/// Returns the number of orders in each shard of the online shop's total.
+/// Returns the number of orders in each shard of the online store's total.
 async fn counted(shop: &Shop) -> BTreeMap<u32, i64> {
     let month = "2017-01".parse().unwrap();
     let parts = shop.table.query(&place::sales("US", &month, None).unwrap()).await.unwrap().items;

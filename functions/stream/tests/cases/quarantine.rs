@@ -31,7 +31,7 @@ async fn case_35_a_record_that_cannot_be_read_is_kept_whole_with_the_reason_and_
     assert_eq!(earliest(&consumer, &[poison("1"), insert("2", &product("p2", 1))]).await, None);
     let names = bucket.names();
     let [name] = names.as_slice() else { panic!("{names:?}") };
-    // The record's time, in 2017, is implausible, so it is not used.
+    // The record's time is in 2017 and implausible, so the name has the day of the quarantine.
     let kept: Quarantined = serde_json::from_str(&bucket.text(name)).unwrap();
     assert_eq!(*name, format!("quarantine/{}/event-1-scripted.json", kept.at.day()));
     assert_eq!((kept.event_id.as_deref(), kept.sequence_number.as_str()), (Some("event-1"), "1"));

@@ -1,4 +1,4 @@
-//! Tests of the leaderboards: their counts are exact for every behaviour of the stream.
+//! Tests of the leaderboards: their counts are exact in every schedule of deliveries.
 
 use futures::future::join_all;
 use key_schema::entity::AnyEntity;
@@ -67,7 +67,8 @@ fn counted(counts: &[(&str, u64)]) -> Vec<(String, u64)> {
     counts.iter().map(|(product, count)| ((*product).to_owned(), *count)).collect()
 }
 
-/// Ships three orders, and then takes one back. Returns the records of the tallies after each step.
+/// Ships three orders, and then marks one of them as returned. Returns the records of the tallies
+/// after each step.
 async fn sell(shop: &Shop, now: Instant) -> Vec<Value> {
     use OrderStatus::{Delivered, Returned, Shipped};
     let (mut records, mut sequence) = (Vec::new(), 0);

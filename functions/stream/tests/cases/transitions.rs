@@ -14,7 +14,7 @@ use stream::transitions::{Rules, UnreadableOldImage};
 
 use crate::support::{event, insert, line, modify, order, product, remove};
 
-/// Returns the events of one record, in a shop with a stock threshold of 10.
+/// Returns the events of one record, for the table `shop` and a stock threshold of 10.
 pub fn events_of(record: Value) -> Result<Vec<Event>, UnreadableOldImage> {
     told_in("shop", record)
 }
@@ -338,6 +338,7 @@ fn an_import_of_an_item_causes_no_event_but_a_later_change_of_the_item_does() {
     let (pending, paid) = (order("o1", OrderStatus::Pending, 1, 1), order("o1", OrderStatus::Paid, 2, 1));
     assert!(data(insert("1", &pending)).is_some());
     assert_eq!(data(imported(insert("1", &pending))), None);
-    // This change has no request id, so the item keeps the import's mark in the field of the id.
+    // This change has no request id, so the item keeps the value `IMPORTED` in the attribute of the
+    // id.
     assert!(data(imported(modify("2", &pending, &paid))).is_some());
 }

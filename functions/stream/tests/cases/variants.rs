@@ -1,4 +1,4 @@
-//! Tests of variants in the lists of their parents: the copies end at the newest state.
+//! Tests of variants in the lists of their parents: the copies converge to the newest state.
 
 use key_schema::entity::AnyEntity;
 use key_schema::item::Stored;

@@ -15,7 +15,7 @@ use crate::records;
 use crate::run::Spent;
 use crate::world::World;
 
-/// Checks everything. An error describes the first difference.
+/// Checks all data. An error describes the first difference.
 pub fn check(world: &World) -> Result<(), String> {
     let items: BTreeMap<&Key, AnyEntity> =
         world.table.items().map(|(key, item)| (key, AnyEntity::from_item(item.clone()).unwrap())).collect();

@@ -1,6 +1,6 @@
-//! The search through every schedule of a small world.
+//! The search through every schedule of a [`History`].
 //!
-//! A schedule is a sequence of moves ([`Move`]). The shop or DynamoDB writes to the table, a batch
+//! A schedule is a sequence of moves ([`Move`]). A source of changes writes to the table, a batch
 //! of a shard is delivered, or earlier records of a shard are delivered again. A delivery makes its
 //! next call, or crashes. The deliveries of two shards are concurrent, call by call.
 //!
@@ -27,8 +27,8 @@ pub struct Bounds {
     pub repeats: usize,
     /// The maximum number of calls that fail completely or in their last part.
     pub failures: usize,
-    /// Whether the two shards deliver concurrently, call by call, while the shop writes. Otherwise
-    /// a delivery ends or crashes before any other move.
+    /// Whether the two shards deliver concurrently, call by call, while the sources write.
+    /// Otherwise a delivery ends or crashes before any other move.
     pub side_by_side: bool,
     /// Whether the search skips schedules that are equivalent to another schedule.
     pub reduced: bool,
@@ -71,9 +71,10 @@ pub struct Explored {
     pub states: usize,
     /// The number of moves between the states.
     pub moves: usize,
-    /// The number of states in which everything was delivered. Each of them was checked.
+    /// The number of states in which all records were delivered. The search checks each of them.
     pub ends: usize,
-    /// The possible ends: digests of the final state and of the faults before it.
+    /// Digests of the possible ends. An end is the final state with the number of each fault before
+    /// it.
     pub endings: BTreeSet<u64>,
 }
 
@@ -89,7 +90,7 @@ struct Branch<'h> {
     since: Vec<Move>,
 }
 
-/// Explores every schedule. Panics with the schedule if its end is wrong.
+/// Explores every schedule. Panics if a schedule ends in a wrong state, and shows the schedule.
 pub fn explore(history: &History, bounds: Bounds) -> Explored {
     let mut explored = Explored::default();
     let mut seen: HashSet<u64> = HashSet::new();

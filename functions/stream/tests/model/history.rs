@@ -1,4 +1,4 @@
-//! Two small worlds, each with the shop's writes, and the consumer for both worlds.
+//! Two histories of a small [`World`], and the consumer for both.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::process::Process;
 use crate::territory::Sharing;
 use crate::world::{SourceWrite, World};
 
-/// A world in its initial state, and the shop's writes by shard.
+/// A world in its initial state, and the writes of its sources by shard.
 pub struct History {
     pub world: World,
     pub writes: Vec<Vec<SourceWrite>>,
@@ -31,7 +31,7 @@ pub struct History {
 }
 
 impl History {
-    /// Keeps only the first writes of each shard.
+    /// Keeps the given number of first writes of each shard.
     pub fn shortened(mut self, writes: [usize; 2]) -> Self {
         for (shard, left) in self.writes.iter_mut().zip(writes) {
             shard.truncate(left);
@@ -57,7 +57,8 @@ pub fn consumer(process: &Process) -> Consumer {
     Consumer::new(sinks, Box::new(process.clone()), Settings { concurrency: 1, ..Settings::default() })
 }
 
-/// A history: an order is placed, paid and cancelled, a product is changed, and a session expires.
+/// Returns a history: an order is placed, paid and cancelled, a product is created and renamed, and
+/// a session expires.
 pub fn sold_and_cancelled() -> History {
     let writes = vec![
         vec![
@@ -76,8 +77,8 @@ pub fn sold_and_cancelled() -> History {
     History { world: world(&[item(&line()), item(&session()), item(&customer())]), writes, sharing }
 }
 
-/// A history in which a stock is sold out, refilled and sold out again. A product with two listings
-/// is renamed twice and reviewed.
+/// Returns a history: a product in two categories is sold out, refilled and sold out again. It is
+/// also renamed twice and reviewed.
 pub fn copied_from_elsewhere() -> History {
     let writes = vec![
         vec![
@@ -198,7 +199,7 @@ fn membership() -> Stored<Membership> {
     stored(Membership { id, path, retired, source_rev: 1, thumbnail, category_path, name, brand, package_size, price })
 }
 
-/// The session's owner. The sink archives no session without an owner.
+/// Returns the session's owner. The audit sink archives no session without an owner.
 fn customer() -> Stored<Customer> {
     stored(Customer {
         addresses: [].into(),

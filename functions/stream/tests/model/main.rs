@@ -1,17 +1,18 @@
-//! Tests of every schedule of small worlds, with the consumer's own code on ports in memory.
+//! Tests of every schedule of two small histories, with the consumer's own code on ports in memory.
 //!
-//! A world has two shards, three items, six writes of the shop and deliveries of every length. The
-//! deliveries of both shards and the shop's writes are interleaved call by call. Each world is
-//! explored in two ways. In the first, a schedule has one crash and one repetition. The delivery
-//! crashes between any two of its calls, or before its response arrives. Any earlier records are
-//! delivered again at any later time. In the second, one call fails completely or in part.
+//! A history has two shards, three changing items, six writes to them, and deliveries of every
+//! length. The deliveries of both shards and these writes are interleaved call by call. The tests
+//! explore each history in two ways. In the first, a schedule has one crash and one repetition. The
+//! delivery crashes between any two of its calls, or before its response arrives. Any earlier
+//! records are delivered again at any later time. In the second, one call fails completely or in
+//! part.
 //!
 //! The search skips schedules that are equivalent to others ([`territory`] explains why). For
-//! smaller worlds the tests also explore all schedules, and compare the ends.
+//! shorter histories the tests also explore all schedules, and compare the ends.
 //!
 //! The tests print the extent of each search:
-//! `cargo test -p bodega-stream --test model -- --nocapture`.
-//! The largest world takes minutes and is explored with `--ignored`.
+//! `cargo test -p bodega-stream --test model -- --nocapture`. The largest search takes minutes and
+//! runs only with `--ignored`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod check;
@@ -28,7 +29,7 @@ mod world;
 use explore::{Bounds, Explored, explore};
 use history::History;
 
-/// Explores a world, which must have at least `least` states.
+/// Explores a history, which must have at least `least` states.
 fn explored(name: &str, history: &History, bounds: Bounds, least: usize) -> Explored {
     let explored = explore(history, bounds);
     println!("{name}, {bounds:?}: {explored}");

@@ -1,4 +1,4 @@
-//! The ports of the sinks, implemented on the world in memory.
+//! The ports of the sinks, implemented on a [`World`] in memory.
 
 use bus::{Event, Outcome};
 use futures::future::BoxFuture;

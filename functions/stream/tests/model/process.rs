@@ -1,4 +1,4 @@
-//! One run of the consumer: its calls on the world, one step at a time.
+//! The calls of one delivery to the [`World`], one at a time.
 
 use std::fmt::Debug;
 use std::future::poll_fn;
@@ -9,8 +9,8 @@ use std::task::{Poll, Waker};
 use crate::territory::{Actor, Footprint, Reach, Territory};
 use crate::world::World;
 
-/// A gate that lets the calls of one run pass one at a time. Between two calls a test can inspect,
-/// pause or drop the run. A drop is a crash.
+/// A gate that lets the calls of one delivery pass one at a time. Between two calls a test can
+/// inspect, pause or drop the delivery. A drop is a crash.
 #[derive(Debug, Default)]
 pub struct Gate(Mutex<Passage>);
 
@@ -19,7 +19,8 @@ struct Passage {
     open: Option<CallOutcome>,
     /// The waiting calls, in the order in which they will continue.
     waiting: Vec<(Waker, Reach)>,
-    /// A digest of all responses to the run. The run's local state depends only on them.
+    /// A digest of all responses to the delivery's calls. The local state of the delivery depends
+    /// only on them.
     seen: u64,
 }
 
@@ -52,7 +53,7 @@ impl Gate {
         self.0.lock().unwrap().waiting.first().map(|(_, reach)| *reach)
     }
 
-    /// Returns a digest of all responses to the run.
+    /// Returns a digest of all responses to the delivery's calls.
     pub fn seen(&self) -> u64 {
         self.0.lock().unwrap().seen
     }
@@ -79,7 +80,7 @@ impl Gate {
     }
 }
 
-/// The ports of one run.
+/// The ports of one delivery.
 #[derive(Debug, Clone)]
 pub struct Process {
     world: Arc<Mutex<World>>,

@@ -7,7 +7,7 @@ use key_schema::key::Key;
 use serde_json::{Value, json};
 use stream::batch::Event;
 
-/// Returns the record of an item's change. Every removal in this world is an expiry.
+/// Returns the record of an item's change. Every removal in these tests is an expiry.
 pub fn raw(sequence: &str, key: &Key, old: Option<&Item>, new: Option<&Item>) -> Value {
     let name = match (old, new) {
         (None, _) => "INSERT",

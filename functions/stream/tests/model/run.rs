@@ -28,7 +28,8 @@ struct Delivery {
     work: Pin<Box<dyn Future<Output = Answer>>>,
     /// The response, if the delivery has ended. It arrives in the next step.
     answer: Option<Answer>,
-    /// Whether its last step changed something, so that a crash now differs from an earlier crash.
+    /// Whether the delivery's last step changed something. Then a crash now differs from an earlier
+    /// crash.
     changed: bool,
 }
 
@@ -41,7 +42,7 @@ struct Shard {
 /// The progress of a shard.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct Place {
-    /// The number of the shop's writes so far.
+    /// The number of writes by sources so far.
     written: usize,
     /// The number of acknowledged records.
     delivered: usize,
@@ -151,7 +152,7 @@ impl<'h> Run<'h> {
         moves
     }
 
-    /// Returns whether the next write of the shop in this shard is invisible to every other actor.
+    /// Returns whether the next source write in this shard is invisible to every other actor.
     fn unnoticed_write(&self, shard: usize) -> bool {
         let next = self.history.writes[shard].get(self.shards[shard].place.written);
         next.is_some_and(|write| self.territory.is_unnoticed(shard, &write.key))
@@ -274,7 +275,7 @@ impl<'h> Run<'h> {
         }
     }
 
-    /// Returns whether everything was written and delivered.
+    /// Returns whether all writes were made and all records were delivered.
     pub fn is_settled(&self) -> bool {
         (0..self.shards.len()).all(|shard| self.is_through(shard))
     }
@@ -309,13 +310,13 @@ impl<'h> Run<'h> {
         hasher.finish()
     }
 
-    /// Returns a digest of the end.
+    /// Returns a digest of the final state and of the number of each fault.
     pub fn end(&self) -> u64 {
         let Spent { crashes, repeats, failures, .. } = self.spent;
         digest(&(self.world().digest(), crashes, repeats, failures))
     }
 
-    /// Checks that everything matches the table's history.
+    /// Checks that all data matches the table's history.
     pub fn check(&self) {
         if let Err(wrong) = check(&self.world()) {
             panic!("{wrong}\nafter {:#?}", self.path);

@@ -3,14 +3,14 @@
 //!
 //! Two moves *commute* if they touch no common item. In either sequence they lead to the same
 //! state, and neither prevents the other. So one sequence of commuting moves is enough. A history
-//! lists the items that the deliveries of the shards and the shop *share*. Every other document,
-//! mark, row and object belongs to one actor alone. This gives four rules:
+//! lists the items that several actors ([`Actor`]) *share*. Every other document, mark, row and
+//! object belongs to one actor alone. This gives four rules:
 //!
 //! - If a call touches no shared data, it succeeds, fails or crashes before any other actor moves.
 //!   A move in between would have the same effect after the call. All deliveries share one limit of
 //!   crashes, but the rule still hides no schedule. If another delivery uses the last crash, this
 //!   call has already succeeded.
-//! - If no delivery touches an item, and only the shop adds records to its shard, the shop writes
+//! - If no delivery touches an item, and only sources add records to its shard, the source writes
 //!   the item at once. This hides no schedule, because a delivery need not contain all records.
 //! - Shards that share nothing run one after the other.
 //! - A delivery crashes only directly after a call that changed something. A later crash leads to
@@ -18,8 +18,8 @@
 //!   such call leads to the same state as no delivery.
 //!
 //! Moves never lead back to an earlier state, so no move is postponed forever. The test checks the
-//! territories. Every call declares what it touches before it waits for its turn. A call that
-//! touches unshared data of another actor panics.
+//! territories. Every call declares the data that it touches before it waits at its gate. A call
+//! that touches unshared data of another actor panics.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -32,7 +32,8 @@ use key_schema::request::{Query, Range};
 pub enum Actor {
     /// The deliveries of a shard. They run one after the other.
     Delivery(usize),
-    /// The shop's writes to the items of a shard.
+    /// The sources that write the items of a shard: a function behind the API, or DynamoDB at an
+    /// expiry.
     Shop(usize),
 }
 
@@ -159,7 +160,7 @@ impl Territory {
         self.sharing.fed == Some(shard) && reach == Reach::Shared
     }
 
-    /// Returns whether the shop's write of this item is invisible to every other actor.
+    /// Returns whether a source's write of this item is invisible to every other actor.
     pub fn is_unnoticed(&self, shard: usize, key: &Key) -> bool {
         self.sharing.fed != Some(shard) && !self.sharing.items.contains(key)
     }

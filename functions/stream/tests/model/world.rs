@@ -1,4 +1,4 @@
-//! The world: everything that the consumer can change.
+//! The world: all data that the consumer can change.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -18,7 +18,7 @@ use crate::memory::{MemoryTable, Refused, target};
 use crate::process::digest;
 use crate::records::raw;
 
-/// A write by the shop, or by DynamoDB, to one item.
+/// A write to one item by a source: a function behind the API, or DynamoDB at an expiry.
 #[derive(Clone)]
 pub struct SourceWrite {
     pub key: Key,
@@ -78,8 +78,8 @@ impl World {
         self.stream[shard].push(raw(&sequence, key, old, new).to_string().into());
     }
 
-    /// Applies an operation as the engine does: the highest external version stays, and an equal
-    /// version is written again.
+    /// Applies an operation as the search engine does: the document with the highest external
+    /// version stays. An equal version is written again.
     pub fn index(&mut self, operation: &BulkOperation) -> BulkOutcome {
         let id = operation.document_id();
         if self.index.get(id).is_some_and(|known| known.rev() > operation.rev()) {
@@ -139,7 +139,7 @@ impl World {
 
 /// Attributes that differ between runs and have no effect: write times and generated ids.
 const INCIDENTAL: [&str; 6] = ["at", "born", "created_at", "updated_at", "expires_at", "ttl"];
-/// The entities that the shop writes. The consumer writes the other entities that change.
+/// The entities that sources write. The consumer writes the other entities that change.
 const SOURCES: [&str; 7] = ["Order", "OrderLine", "Product", "Session", "Stock", "ReviewStats", "Membership"];
 
 /// Returns the shard of an entity's items, or `None` if the stream's filter drops their records.

@@ -9,9 +9,9 @@
 //! not verify a signature in the headers, because only functions sign in the headers. As in S3, a
 //! caller without the permission to list a bucket gets 403 for a missing object.
 //!
-//! Existing crates do not fit. `s3s-fs` 0.14 (139 crates) checks whether a name is taken before it
-//! writes, so two writers can both succeed. It also maps names to paths, so the objects `a` and
-//! `a/b` cannot both exist. Neither `s3s-fs` nor `winterbaume-s3` can inject faults.
+//! Existing crates do not fit. `s3s-fs` 0.14 needs 139 crates. It checks whether a name is taken
+//! before it writes, so two writers can both succeed. It also maps names to paths, so the objects
+//! `a` and `a/b` cannot both exist. Neither `s3s-fs` nor `winterbaume-s3` can inject faults.
 //!
 //! [`ObjectServer::set_cors_rules`] sets the CORS rules for web pages.
 //!

@@ -21,7 +21,7 @@ impl Aliases {
         self.0.keys()
     }
 
-    /// Returns the indices of an alias. There are none if the alias does not exist.
+    /// Returns the indices of an alias, or no index if the alias does not exist.
     pub(super) fn indices(&self, alias: &str) -> impl Iterator<Item = &String> {
         self.0.get(alias).into_iter().flatten()
     }

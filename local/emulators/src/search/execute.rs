@@ -241,8 +241,8 @@ fn parse_source(document: &Document) -> Result<Map<String, Value>, Problem> {
     serde_json::from_str(document.source.get()).map_err(Problem::internal)
 }
 
-/// Returns the most frequent values of a field, or their number. Values of equal frequency are in
-/// ascending order.
+/// Returns a field's most frequent values, or the number of its distinct values. Values of equal
+/// frequency are in ascending order.
 fn aggregate(index: &Index, found: &[Found], aggregation: &Aggregation) -> Value {
     let mut counts: HashMap<&str, u64> = HashMap::new();
     for document in found.iter().filter_map(|found| index.document(found.slot)) {

@@ -5,8 +5,8 @@ use tantivy::tokenizer::TextAnalyzer;
 use super::analysis::tokens;
 use super::multi_match::Mark;
 
-/// Returns the text as HTML, with each matching word in `<em>`. Returns `None` if no word matches a
-/// mark.
+/// Returns the text as HTML, with each matching word in `<em>`. Returns `None` if no word of the
+/// text matches.
 pub(super) fn highlight(analyzer: &TextAnalyzer, text: &str, marks: &[&Mark]) -> Option<String> {
     let mut html = String::with_capacity(text.len() + 16);
     let mut done = 0;

@@ -24,9 +24,9 @@ use super::version::{Current, Deleted, WriteVersion};
 
 /// Memory in bytes for documents that tantivy collects before it creates a segment.
 const WRITER_MEMORY_BYTES: usize = 64 * 1024 * 1024;
-/// Number of writes after which the index commits even without a search. Tantivy alone would queue
-/// up to 10,000 documents. In an unoptimised build a search would then index them for ten seconds,
-/// longer than a search may take.
+/// Number of writes after which the index commits even without a search. Without this limit,
+/// tantivy would queue up to 10,000 documents. In an unoptimised build a search would then index
+/// them for ten seconds, longer than a search may take.
 const UNCOMMITTED: usize = 2_000;
 
 pub(super) struct Index {

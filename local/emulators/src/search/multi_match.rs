@@ -151,8 +151,8 @@ fn word_query(
     if edits == 0 {
         return Ok(Box::new(exact));
     }
-    // An exact word scores 1 in addition to its BM25 score. A word at distance d scores at most
-    // 1/(d+1).
+    // An exact word scores 1 in addition to its BM25 score. A similar word scores 0.5 at distance
+    // 1, and 0.25 at distance 2.
     let mut clauses: Vec<(Occur, Box<dyn Query>)> = vec![
         (Occur::Should, Box::new(ConstScoreQuery::new(Box::new(exact.clone()), 1.0))),
         (Occur::Should, Box::new(exact)),

@@ -17,9 +17,9 @@ use super::{Error, proxy};
 
 /// An in-process DynamoDB with its streams, served over HTTP on a loopback port.
 ///
-/// It runs on a separate thread with its own runtime, because the engine blocks during each
-/// request. Dropping the value ends the server. It also removes the data unless the caller gave a
-/// data folder.
+/// It runs on a separate thread with its own runtime, because the engine (`dynoxide`) blocks during
+/// each request. Dropping the value ends the server. It also removes the data unless the caller
+/// gave a data folder.
 pub struct EmbeddedTable {
     url: String,
     // The fields are dropped in this order: the server with its handles, the engine, the other
@@ -38,9 +38,9 @@ impl EmbeddedTable {
     ///
     /// # Errors
     /// [`Error::Folder`] or [`Error::InUse`] if the data folder cannot be used. [`Error::Engine`]
-    /// if the database cannot be opened. [`Error::UnknownSchema`] if this crate does not know the
-    /// schema of the engine's version. [`Error::Serve`] if no port can be opened, or no thread can
-    /// be started.
+    /// or [`Error::Database`] if the database cannot be opened. [`Error::UnknownSchema`] if this
+    /// crate does not know the schema of the engine's version. [`Error::Serve`] if no port can be
+    /// opened, or no thread can be started.
     pub fn start(data_dir: Option<&Path>) -> Result<Self, Error> {
         let files = match data_dir {
             Some(folder) => Files::kept(folder)?,
@@ -103,8 +103,8 @@ impl EmbeddedTable {
     /// beginning are deleted.
     ///
     /// # Errors
-    /// [`Error::Engine`] if the engine fails, [`Error::Unswept`] if writes outside the server kept
-    /// adding items during the sweep.
+    /// [`Error::Engine`] or [`Error::Database`] if the engine or SQLite fails. [`Error::Unswept`]
+    /// if the server has ended, or if writes outside the server kept adding items during the sweep.
     pub fn sweep_ttl(&self) -> Result<usize, Error> {
         let began = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let beside_requests = self.engine.sweep_ttl()?;
@@ -209,7 +209,7 @@ async fn serve(engine: Database, opened: &mpsc::Sender<io::Result<u16>>, mut job
     }
 }
 
-/// Accepted sockets inherit `TCP_NODELAY` from the listening socket. Without this option, large
+/// Opens a listener with `TCP_NODELAY`, which accepted sockets inherit. Without this option, large
 /// responses wait for the client's delayed acknowledgement.
 fn listen() -> io::Result<TcpListener> {
     let socket = TcpSocket::new_v4()?;

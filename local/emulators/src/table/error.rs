@@ -24,7 +24,7 @@ pub enum Error {
     /// The connection that this crate opens to the engine's database failed.
     #[error("the database of the embedded table failed: {0}")]
     Database(#[from] rusqlite::Error),
-    /// Expired items are left after the second sweep.
+    /// Expired items are left after the second sweep, or the server ended before that sweep.
     #[error("expired items are left: the table grows faster than it can be swept")]
     Unswept,
     /// The engine stores its stream records in a way that this crate does not know.

@@ -36,7 +36,7 @@ const TRIM: &str = "DELETE FROM _stream_records WHERE id IN (
 /// millisecond for this transaction. The engine's connection allows waits of up to five seconds.
 const TRIM_AT_ONCE: i64 = 500;
 const BUSY: Duration = Duration::from_secs(5);
-/// The engine adds this to a stored number, so that the number has 21 digits as in AWS.
+/// The engine adds this offset to a stored number, so that the number has 21 digits as in AWS.
 const PUBLIC_OFFSET: u128 = 100_000_000_000_000_000_000;
 
 pub(super) struct StreamStore {

@@ -237,7 +237,7 @@ async fn a_dropped_store_no_longer_answers() {
 
 const SHOP: &str = "https://shop.example";
 
-/// Starts a store whose first bucket has CORS rules for the shop's web pages.
+/// Starts a store whose first bucket has CORS rules for the web pages of [`SHOP`].
 async fn with_pages() -> ObjectServer {
     let server = start(None).await;
     let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();

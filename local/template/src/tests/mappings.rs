@@ -118,7 +118,7 @@ fn stream_and_queue_events_of_functions_are_refused() {
 }
 
 /// Lambda reads a stream or queue with the role of the function that it invokes. So only functions
-/// with a mapping may read the stream or receive the jobs of picking.
+/// with a mapping may read the stream or receive picking jobs.
 #[test]
 fn only_the_consumers_may_read_the_stream_and_only_fulfilment_may_receive_jobs() {
     let template = real();

@@ -23,7 +23,7 @@ use crate::verify::report::Kind;
 /// sums counts until one day before they expire.
 const MARGIN_SECONDS: i64 = 2 * 24 * 60 * 60;
 
-/// A place on a board.
+/// The key fields of a rank: the board, the product and the period.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::verify) struct Place {
     board: Board,
@@ -100,7 +100,7 @@ impl Place {
     }
 }
 
-/// Returns the number of parts of a count.
+/// Returns the number of items that together hold one count.
 pub(in crate::verify) const fn parts(board: Board) -> Shards {
     if matches!(board, Board::Likes) { like::COUNTERS } else { Shards(1) }
 }

@@ -68,7 +68,7 @@ impl Seen<'_> {
 
     /// Returns the repairs that remove entries of this item, on the condition that the items to
     /// which the entries lead are still missing or unchanged. Each repair is one transaction, and
-    /// follows the one before it.
+    /// depends on the result of the one before it.
     fn without<T: Entity + Clone, E>(
         &self,
         item: &Stored<T>,

@@ -86,7 +86,7 @@ fn username_of(customer: &Customer) -> UsernameClaim {
     UsernameClaim { username: customer.username.folded(), customer_id: customer.id.clone() }
 }
 
-/// Checks that a profile has the claims of its names.
+/// Checks that a profile has the claims of its email address and its user name.
 fn claims(item: &Stored<Customer>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     let mut problems = Vec::new();
     let stored = |claim| Stored { meta: item.meta.clone(), data: claim };

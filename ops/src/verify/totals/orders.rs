@@ -9,7 +9,7 @@ use super::Scope::{Partition, Table};
 use super::{Facts, HEAD, Says, USES};
 use crate::error::OpsError;
 
-/// The check that the discounts of an order are those of its promotions and those that staff
+/// The name of the check that an order's discounts are those of its promotions and those that staff
 /// entered.
 const NAMED: &str = "named discounts";
 

@@ -52,7 +52,7 @@ fn the_capacity_follows_the_thresholds_of_the_documentation() {
 fn one_busy_minute_does_not_raise_the_capacity_and_is_served_by_unused_capacity() {
     let spike = [load(30, 10), load(1, 400), load(29, 10)].concat();
     // The spike exceeds the capacity by 300 units a second for a minute. The unused capacity of the
-    // last 5 minutes covers that.
+    // last 5 minutes serves this excess.
     assert_eq!(simulated(&spike, 100, 1_000), Simulated { unit_hours: 100, ..Simulated::default() });
     let larger = [load(30, 10), load(1, 601), load(29, 10)].concat();
     let throttled = simulated(&larger, 100, 1_000);

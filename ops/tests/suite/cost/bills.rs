@@ -28,8 +28,8 @@ date = "2024-10-31"
 dollars = { us-east-1 = "1.25" }
 "#;
 
-/// A thousand orders an hour, each with five items of 500 bytes in one transaction. For each write
-/// there are five strongly consistent reads of one unit.
+/// A thousand orders an hour, each with five items of 500 bytes in one transaction. For each
+/// written item there are five strongly consistent reads of one unit.
 const WORKED: &str = r#"
 stack = false
 hours_per_month = 720
@@ -233,7 +233,8 @@ proptest! {
     }
 }
 
-/// The table of the report has the same amounts as the bill of a shop with provisioned capacity.
+/// The report's comparison of modes has the same amounts as the bill of a shop with provisioned
+/// capacity.
 #[test]
 fn the_comparison_of_modes_has_the_amounts_of_a_bill_with_provisioned_capacity() {
     let routes = "[routes]\n\"GET /v1/products/{id}\" = { per_hour = 400_000 }\n";

@@ -31,7 +31,7 @@ use crate::shop::Shop;
 const OPTIONS: MigrateOptions =
     MigrateOptions { dry_run: false, segments: 4, max_read_units: None, max_write_units: None };
 
-/// Returns an item that a release stored, from the frozen samples.
+/// Returns an item that an earlier release stored, from the samples in the repository.
 fn released<T: Entity>(name: &str) -> Stored<T> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/key-schema/tests/suite/released");
     let text = std::fs::read_to_string(folder.join(format!("{name}.json"))).unwrap();

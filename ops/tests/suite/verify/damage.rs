@@ -368,7 +368,8 @@ async fn a_like_by_a_missing_customer_is_counted_and_reported() {
     assert_eq!(table.keys("PRODUCT#milk").await.iter().filter(|(_, sk)| sk.starts_with("LIKES#")).count(), 1);
 }
 
-/// Money, accounting records and texts have no second source. A person decides.
+/// Money, accounting records and texts have no second source, so a person decides how to repair
+/// them.
 #[tokio::test]
 async fn a_sum_without_a_source_of_truth_is_only_reported() {
     each([

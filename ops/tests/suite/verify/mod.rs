@@ -18,7 +18,7 @@ use key_schema::{customer, like, product};
 use ops::Items;
 use ops::verify::{Kind, MAX_TOTALS, Verified, VerifyOptions, verify};
 
-/// The options of a test: no limits, and a short wait for copies that nothing refreshes.
+/// The options of a test: no rate limit, and a short wait for copies that nothing refreshes.
 pub fn options(fix: bool) -> VerifyOptions {
     VerifyOptions {
         fix,

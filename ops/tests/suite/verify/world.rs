@@ -1,4 +1,5 @@
-//! A small shop that has items of most entities, made by the requests of the functions.
+//! A small shop that has items of most entities. The same table requests as in the functions write
+//! them.
 
 use fixture::{TestTable, seed};
 use key_schema::customer::{self, Customer, Place};

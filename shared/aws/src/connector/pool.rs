@@ -44,8 +44,8 @@ impl IdleConnection {
 }
 
 impl Pool {
-    /// Removes a usable connection from the pool. The connection may have ended without this
-    /// client's knowledge.
+    /// Removes a usable connection from the pool. The server may still have closed it without
+    /// notice.
     pub async fn take(&self, origin: &Origin) -> Option<Sender> {
         while let Some((mut sender, rested)) = self.next(origin) {
             if rested {
@@ -60,8 +60,8 @@ impl Pool {
         None
     }
 
-    /// Removes the origin's most recently used connection. The flag is true if it was idle for
-    /// [`CHECK_AFTER`] or longer.
+    /// Removes the origin's most recently used connection. The flag is true if the connection was
+    /// idle for [`CHECK_AFTER`] or longer.
     fn next(&self, origin: &Origin) -> Option<(Sender, bool)> {
         let now = SystemTime::now();
         let mut idle = self.idle();

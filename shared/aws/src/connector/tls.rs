@@ -169,7 +169,7 @@ impl Fallback {
 }
 
 /// Tells operators that a host's certificate does not chain to the embedded roots. It prints the
-/// metric only after [`telemetry::init`], because other programs do not send metrics to standard
+/// metric only after [`telemetry::init`], because only Lambda functions send metrics to standard
 /// output.
 fn report(host: &str) {
     tracing::warn!(

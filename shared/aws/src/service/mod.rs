@@ -65,8 +65,8 @@ pub struct Limits {
 pub struct Call<'a> {
     /// The method.
     pub method: Method,
-    /// Path and query, percent-encoded. It begins with `/` and is appended to the service's
-    /// address.
+    /// The path and the query, percent-encoded. The path begins with `/` and is appended to the
+    /// service's address.
     pub path: &'a str,
     /// Headers, with names in lower case.
     pub headers: &'a [(&'static str, &'a str)],
@@ -253,8 +253,8 @@ impl Service {
         }
     }
 
-    /// Returns a presigned address. Anyone may send this request with these headers to the address,
-    /// from the time `from` and for the duration `life`.
+    /// Returns a presigned address. Anyone may send the request of `call`, with its headers, to the
+    /// address, from the time `from` and for the duration `life`.
     ///
     /// # Errors
     /// [`Failure::Invalid`], also when calls of this service are not signed.

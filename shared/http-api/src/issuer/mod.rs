@@ -106,7 +106,7 @@ impl Issuer {
     }
 
     /// Returns the caller that the gateway has verified. If the gateway has verified no caller,
-    /// returns the owner of the request's token.
+    /// this method verifies the request's token itself.
     ///
     /// # Errors
     /// 503 `unavailable` when the token may be valid, but the issuer's keys are unavailable.

@@ -122,7 +122,8 @@ impl<'a> Claims<'a> {
         &self.0
     }
 
-    /// Checks that the issuer gave the token for one of these audiences, and that it is valid now.
+    /// Checks that the issuer issued the token for one of these audiences, and that the token is
+    /// valid now.
     pub(super) fn check(
         &self,
         issuer: &str,

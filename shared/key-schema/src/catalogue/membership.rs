@@ -8,7 +8,7 @@
 //! the `rev` of the latter is unchanged. So concurrent writes cannot exceed the limit of
 //! memberships.
 //!
-//! # Why a membership finally has the newest attributes
+//! # Why a membership eventually has the newest attributes
 //!
 //! A membership stores the `rev` of the product from which it was copied. The stream's consumer
 //! refreshes the membership from the product's image in a record, if that image is newer. A request
@@ -158,7 +158,8 @@ impl ProductCategories {
     }
 }
 
-/// An action of a membership transaction. A refusal names the action whose condition failed.
+/// An action of a membership transaction. A refusal names the action whose condition failed. The
+/// variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MembershipAction {
     /// The product has changed since it was read.

@@ -144,7 +144,8 @@ pub struct ReviewSummary {
 
 view!(ReviewSummary of Review);
 
-/// An action of a review transaction. A refusal names the action whose condition failed.
+/// An action of a review transaction. A refusal names the action whose condition failed. The
+/// variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewAction {
     /// The review already exists, is missing, or is at another version.

@@ -4,17 +4,17 @@
 //! and its [`Options`]. The first variant turns a product into a parent. From then on the parent's
 //! stock is not for sale, and stays empty. The parent counts its variants in the catalogue.
 //!
-//! The partition of the parent has one item [`Variant`] for each variant. Its sort key is a hash of
-//! the folded options, so no two variants of a parent have the same options. The Query of a product
-//! page ([`product::page`](crate::product::page)) also reads these items, so it returns the
-//! complete list of the variants.
+//! The partition of the parent has one item [`Variant`] for each variant. Its sort key has a hash
+//! of the folded options ([`fold`]), so no two variants of a parent have the same options. The
+//! Query of a product page ([`product::page`](crate::product::page)) also reads these items, so it
+//! returns the complete list of the variants.
 //!
 //! # Why the copies converge
 //!
-//! An item copies the name, the price, the first picture and the availability of its variant, with
-//! the `rev` of the product. The transaction that creates the variant also creates the item. So the
-//! record of every later change reaches the stream's consumer after the item exists. The consumer
-//! refreshes the item if the record is newer than the copy.
+//! A [`Variant`] copies the name, the price, the first picture and the availability of the
+//! variant's [`Product`], with the product's `rev`. The transaction that creates the variant also
+//! creates the copy. So the record of every later change reaches the stream's consumer after the
+//! copy exists. The consumer refreshes the copy if the record is newer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -105,7 +105,7 @@ impl Options {
 }
 
 entity! {
-    /// A variant in the list of its parent. It also claims the options: its key is their hash.
+    /// A variant in the list of its parent. It also claims the options: its key has their hash.
     Variant = "Variant" {
         fixed {
             /// The parent.
@@ -245,7 +245,8 @@ pub fn revive(
     product::with_nodes(joined(transaction, &variant, available, parent)?, nodes)
 }
 
-/// Adds the actions on the parent: its count, its list and, for the first variant, its stock.
+/// Adds the actions on the parent: the number and the list of its variants and, for the first
+/// variant, its stock.
 fn joined(
     transaction: Transaction<ProductAction>,
     variant: &Stored<Product>,
@@ -269,7 +270,8 @@ fn joined(
     let counted = Change::<Product>::copied().add("variants", 1);
     let mut listed = variant.clone();
     listed.data.copied.in_stock = available > 0;
-    // A release without variants does not delete the claim of a product that it retires.
+    // A release without variants does not delete the claim of a variant that it retires. So the
+    // variant may take its own claim over.
     let free = Condition::NotExists.or(Condition::Is("product_id", value(&variant.id)?));
     let claim = Variant::of(&listed).map(|claim| Guarded::put(&claim, free)).transpose()?;
     Ok(transaction

@@ -85,7 +85,8 @@ pub struct Follower {
 
 view!(Follower of Follow);
 
-/// An action of a follow's transaction. A refusal names the action whose condition failed.
+/// An action of a follow's transaction. A refusal names the action whose condition failed. The
+/// variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FollowAction {
     /// The edge already exists.

@@ -1,4 +1,4 @@
-//! The graph of customers: typed edges, each stored in one place.
+//! The graph of customers: typed edges, each stored once.
 //!
 //! | kind | leads to | stored as |
 //! | --- | --- | --- |
@@ -26,15 +26,15 @@ use crate::request::{Get, Query, Range};
 /// A kind of edge from a customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EdgeKind {
-    /// To a customer.
+    /// Leads to a followed customer.
     Follows,
-    /// To a product.
+    /// Leads to a liked product.
     Likes,
-    /// To a product.
+    /// Leads to a reviewed product.
     Reviewed,
-    /// To a product, in an order.
+    /// Leads to a product that the customer bought in an order.
     Bought,
-    /// To a place.
+    /// Leads to the place in which the customer lives.
     LivesIn,
 }
 

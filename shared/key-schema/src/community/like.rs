@@ -27,9 +27,9 @@
 //! # Where the counters are
 //!
 //! The counters (`LIKES#<shard>`) are in the product's partition. A Query reads them, and a
-//! separate GetItem reads the product. One range over both would also read the notes of the
-//! product's uploads, whose number has no bound. The range of a product page begins after the
-//! counters.
+//! separate GetItem reads the product. One range over both would also read the
+//! [`UnsettledObject`](crate::media::UnsettledObject) items of the product, whose number has no
+//! bound. The range of a product page begins after the counters.
 
 use crate::index::GSI1;
 use item_model::prelude::*;
@@ -135,7 +135,8 @@ fn counter_key(product: &ProductId, shard: u32) -> Result<Key, KeyError> {
     Ok(Key { pk: product::partition(product)?, sk: SortKey::of(LIKES, &[&shard])? })
 }
 
-/// An action of a like's transaction. A refusal names the action whose condition failed.
+/// An action of a like's transaction. A refusal names the action whose condition failed. The
+/// variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LikeAction {
     /// The like to add already exists, or the like to remove does not exist.
@@ -282,7 +283,7 @@ pub fn put(like: &Stored<Like>) -> Result<Transaction<LikeAction>, EncodeError> 
     count(transaction, customer, product, 1, &like.meta.born, at)
 }
 
-/// Removes a like, and takes it out of the count.
+/// Removes a like, and subtracts it from the counts.
 ///
 /// # Errors
 /// [`EncodeError`].

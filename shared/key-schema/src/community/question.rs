@@ -1,4 +1,4 @@
-//! Questions to the shop, and the answers of staff.
+//! Questions of customers, and the answers of staff.
 //!
 //! Each question has its own partition with its answers. A copy of the question is in the
 //! customer's partition. The copies sort directly after the profile, newest first. So one Query
@@ -251,7 +251,8 @@ pub struct QuestionSummary {
 
 view!(QuestionSummary of Question);
 
-/// An action of a question transaction. A refusal names the action whose condition failed.
+/// An action of a question transaction. A refusal names the action whose condition failed. The
+/// variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuestionAction {
     /// The customer does not exist.
@@ -268,7 +269,7 @@ pub enum QuestionAction {
     Idempotency,
 }
 
-/// Asks a question. `claim` is the idempotency record ([`crate::idempotency::claim`]), if the
+/// Asks a question. `claim` writes the idempotency record ([`crate::idempotency::claim`]), if the
 /// request has a key.
 ///
 /// # Errors
@@ -292,8 +293,8 @@ pub fn read_for_update(id: &QuestionId) -> Result<Get<Stored<Question>>, KeyErro
 }
 
 /// Answers a question. The function uses only fields of `question` that never change, so concurrent
-/// answers are all counted. `claim` is the idempotency record ([`crate::idempotency::claim`]), if
-/// the request has a key.
+/// answers are all counted. `claim` writes the idempotency record ([`crate::idempotency::claim`]),
+/// if the request has a key.
 ///
 /// # Errors
 /// [`EncodeError`].

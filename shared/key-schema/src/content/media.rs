@@ -12,25 +12,26 @@
 //! possible change of the bucket in advance: **an object under `kept/` is referenced, or it has an
 //! [`UnsettledObject`], or both.**
 //!
-//! 1. Before a function copies an object, it notes the object as unsettled ([`note`]). The
-//!    transaction that references the object deletes this note. DynamoDB refuses the transaction if
-//!    the note is missing ([`settled`]).
-//! 2. The transaction that ends a reference writes a note in its place ([`unsettled`]).
-//! 3. Only the janitor deletes objects. First it marks the note as *doomed* ([`doom`]), and from
-//!    then on DynamoDB refuses steps 1 and 2. Then it reads with strong consistency whether the
-//!    object is referenced ([`references`]). If it is not referenced, no transaction can reference
-//!    it any more, and the janitor deletes the object. In both cases it finally deletes the doomed
-//!    note ([`forget`]), and the object may be copied again.
+//! 1. Before a function copies an object, it writes the object's [`UnsettledObject`] ([`note`]).
+//!    The transaction that references the object deletes this item. DynamoDB refuses the
+//!    transaction if the item is missing ([`settled`]).
+//! 2. The transaction that ends a reference writes an [`UnsettledObject`] again ([`unsettled`]).
+//! 3. Only the janitor deletes objects. First it marks the [`UnsettledObject`] as *doomed*
+//!    ([`doom`]). From then on, DynamoDB refuses steps 1 and 2. Then the janitor reads with strong
+//!    consistency whether the object is referenced ([`references`]). If it is not referenced, no
+//!    transaction can reference it any more, and the janitor deletes the object. In both cases, the
+//!    janitor finally deletes the doomed item ([`forget`]), and the object may be copied again.
 //!
-//! So every referenced object had a note while it was copied and until it was referenced. This note
-//! was never doomed. So the janitor did not delete the object in that time, however slow the copy
-//! was. If a copy starts before a deletion and ends after it, the copied object has no note and
-//! would stay for ever. Therefore the janitor selects only notes that are older than any copy can
-//! last. It also waits that long before it takes over a note that another janitor has doomed.
+//! So every referenced object had an [`UnsettledObject`] from before its copy until it was
+//! referenced. This item was never doomed. So the janitor did not delete the object in that time,
+//! however slow the copy was. If a copy starts before a deletion and ends after it, the copied
+//! object has no [`UnsettledObject`] and would stay for ever. Therefore the janitor selects only
+//! items that are older than any copy can last. It also waits that long before it takes over an
+//! item that another janitor has doomed.
 //!
-//! A function that fails between two of these steps leaves a note. The janitor finds the note
-//! through a sparse index. A referenced object may still have a note, for example when two requests
-//! use the same upload at the same time. This note costs the janitor one read.
+//! A function that fails between two of these steps leaves an [`UnsettledObject`]. The janitor
+//! finds this item through a sparse index. A referenced object may still have such an item, for
+//! example when two requests use the same upload at the same time. It costs the janitor one read.
 
 use crate::index::GSI1;
 use item_model::prelude::*;
@@ -50,7 +51,7 @@ use crate::product::{self, segment};
 use crate::request::{BatchGet, Guarded, Query, Range, Single};
 use crate::shard::Shards;
 
-/// The shards of the list of notes.
+/// The shards of the list of [`UnsettledObject`] items.
 pub const UNSETTLED_SHARDS: Shards = Shards(4);
 
 /// The purpose of an upload. An upload for one purpose cannot be used for the other purpose.
@@ -77,8 +78,8 @@ impl MediaKind {
         self.object("pending", product, id)
     }
 
-    /// Returns the object's name under `kept/`. The ids in it are encoded, so two objects never
-    /// share a name. It has only letters, digits and `-_~/`, so a URL can contain it without
+    /// Returns the object's name under `kept/`. The ids in the name are encoded, so two objects
+    /// never share a name. It has only letters, digits and `-_~/`, so a URL can contain it without
     /// escaping.
     #[must_use]
     pub fn kept(self, product: &ProductId, id: &MediaId) -> String {
@@ -103,7 +104,7 @@ pub struct MediaObject {
 }
 
 entity! {
-    /// A note that an object may be unreferenced: not referenced yet, or not any more.
+    /// The record of an object that may be unreferenced: not referenced yet, or not any more.
     UnsettledObject = "UnsettledObject" {
         fixed {
             /// The product of the object.
@@ -112,9 +113,10 @@ entity! {
             id: MediaId,
             /// The purpose of the object.
             kind: MediaKind,
-            /// The instant of the note. It is part of the key in the janitor's list.
+            /// When the record was written or doomed. It is part of the index key in the janitor's
+            /// list.
             since: Instant,
-            /// Whether the janitor is about to delete the object.
+            /// Whether the janitor deletes the object unless an item references it.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             doomed: bool,
         }
@@ -123,7 +125,7 @@ entity! {
 }
 
 impl UnsettledObject {
-    /// Makes a note that starts at `since`.
+    /// Creates the record of an object, written at `since`.
     #[must_use]
     pub const fn new(kind: MediaKind, product_id: ProductId, id: MediaId, since: Instant) -> Self {
         Self { product_id, id, kind, since, doomed: false }
@@ -182,7 +184,7 @@ fn shard(shard: u32) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("UNSETTLED", &[&shard])
 }
 
-/// A note as the janitor's list returns it.
+/// An [`UnsettledObject`] as the janitor's list returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unsettled {
     /// The product of the object.
@@ -238,8 +240,8 @@ patterns! {
     }
 }
 
-/// Writes the note of an object before the object is copied. An existing note is replaced. DynamoDB
-/// refuses the write while the janitor is about to delete the object.
+/// Writes the [`UnsettledObject`] of an object before the object is copied. An existing item is
+/// replaced. DynamoDB refuses the write while the existing item is doomed.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -247,20 +249,21 @@ pub fn note(object: &Stored<UnsettledObject>) -> Result<Single<()>, EncodeError>
     Ok(Single::new(&NOTE, unsettled(object)?))
 }
 
-/// Returns the action that writes a note, for the transaction that ends a reference.
+/// Returns the action that writes an [`UnsettledObject`], for the transaction that ends a
+/// reference.
 pub(crate) fn unsettled(object: &Stored<UnsettledObject>) -> Result<Guarded, EncodeError> {
     Guarded::put(object, Condition::Lacks("doomed"))
 }
 
-/// Returns the action that deletes an object's note, for the transaction that references the
-/// object. The condition is that the note is still the note that was written before the copy. If it
-/// is, the janitor has not deleted the object since the copy.
+/// Returns the action that deletes an object's [`UnsettledObject`], for the transaction that
+/// references the object. The condition is that it is still the item that was written before the
+/// copy. Then the janitor has not deleted the object since the copy.
 pub(crate) fn settled(note: &Stored<UnsettledObject>) -> Result<Guarded, EncodeError> {
     let same = Condition::Is("born", value(&note.meta.born)?).and(Condition::Lacks("doomed"));
     Ok(Guarded::delete(note.key()?, same))
 }
 
-/// Lists the objects with a note from `before` or earlier, the oldest note first.
+/// Lists the [`UnsettledObject`] items with a `since` of `before` or earlier, the oldest first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -269,8 +272,9 @@ pub fn unsettled_since(before: Instant) -> Result<Query<Unsettled>, KeyError> {
     Ok(Query::sharded(&UNSETTLED, shards, Range::Between(Instant::MIN.to_string(), format!("{before}$"))))
 }
 
-/// Dooms an object with a note from `before` or earlier, and returns the note. A note that another
-/// janitor doomed at `before` or earlier is doomed again, because that janitor must have failed.
+/// Dooms an [`UnsettledObject`] with a `since` of `before` or earlier, and returns it. If another
+/// janitor doomed it at `before` or earlier, that janitor must have failed, and the item is doomed
+/// again.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -301,7 +305,7 @@ pub fn is_reference(item: &AnyEntity, object: &UnsettledObject) -> bool {
     }
 }
 
-/// Deletes a doomed note if it is unchanged since [`doom`].
+/// Deletes a doomed [`UnsettledObject`] if it is unchanged since [`doom`].
 ///
 /// # Errors
 /// [`KeyError`].

@@ -66,14 +66,15 @@ impl Entity for ProductPictures {
     }
 }
 
-/// An action of a picture transaction. A refusal names the action whose condition failed.
+/// An action of a picture transaction. A refusal names the action whose condition failed. The
+/// variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PictureAction {
-    /// The product is missing, or it is not in the catalogue and gets a picture.
+    /// The product is missing. When a picture is added, the product may also be retired.
     Product,
     /// The list has changed since it was read.
     List,
-    /// The note of the object is missing, or the janitor is about to delete the object.
+    /// The object's [`UnsettledObject`] is missing or doomed.
     Object,
 }
 
@@ -140,8 +141,8 @@ pub fn prepare(product: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&PREPARE, vec![product::key(product)?, product::pictures_key(product)?]))
 }
 
-/// Adds a picture after its object was noted and then copied. `known` is the list that was read, if
-/// there is one. The list must have room and must not contain the picture.
+/// Adds a picture, after [`media::note`] and the copy of its object. `known` is the list that was
+/// read, if there is one. The list must have room and must not contain the picture.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -191,7 +192,8 @@ pub fn describe(
     Ok(Single::new(&DESCRIBE, changed(known, &pictures.iter().collect::<Vec<_>>(), at)?))
 }
 
-/// Removes a picture from the list that was read, and notes its object, which is then unreferenced.
+/// Removes a picture from the list that was read. `object` records that the picture's object is now
+/// unreferenced.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -74,7 +74,8 @@ impl CodeKeys {
         self.keys.first().map_or("", |(name, _)| name)
     }
 
-    /// Returns the code, or `None` if no key has this name.
+    /// Returns the code of a subject under the key with this name, or `None` if no key has this
+    /// name.
     #[must_use]
     pub fn code(&self, key: &str, subject: &Subject<'_>) -> Option<String> {
         let (_, key) = self.keys.iter().find(|(name, _)| name == key)?;

@@ -1,17 +1,18 @@
-//! Items that note the erasure of a customer until the work outside the table is done.
+//! Records of erased customers, kept until the work outside the table is done.
 //!
 //! The request that erases a customer removes the customer's items from the table. Archived items
 //! are in a bucket, which no transaction can include. So the transaction that removes the profile
-//! also writes a note of the erasure. The janitor then empties the customer's archive
-//! ([`crate::archive::belongings`]) and removes the note. If a round of the janitor is interrupted,
-//! the note stays and the next round continues.
+//! also writes an [`Erasure`]. The janitor then empties the customer's archive
+//! ([`crate::archive::belongings`]) and removes the [`Erasure`]. If a round of the janitor is
+//! interrupted, the [`Erasure`] stays and the next round continues.
 //!
 //! # Why nothing is archived after the erasure
 //!
 //! The stream's consumer archives a session or a cart only after it has read the customer's profile
 //! with strong consistency ([`crate::archive::owner`]). Once the profile is removed, no consumer
 //! can read it. A consumer that read the profile earlier may still archive an item until its
-//! invocation ends. So the janitor waits longer than an invocation before it handles a note.
+//! invocation ends. So the janitor waits longer than an invocation before it handles an
+//! [`Erasure`].
 //!
 //! # Why the janitor looks at sessions and carts again
 //!
@@ -34,12 +35,12 @@ use crate::pattern::Consistency;
 use crate::request::{Guarded, Query, Range, Single};
 use crate::shard::Shards;
 
-/// The shards of the list of notes.
+/// The shards of the list of [`Erasure`] items.
 pub const SHARDS: Shards = Shards(4);
 
 entity! {
-    /// A note that a customer was erased and that the archive may still hold the customer's items.
-    /// Its creation time is the time at which the profile was removed.
+    /// The record that a customer was erased and that the archive may still hold the customer's
+    /// items. Its creation time is the time at which the profile was removed.
     Erasure = "Erasure" {
         fixed {
             /// The erased customer.
@@ -70,7 +71,7 @@ fn shard(shard: u32) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("ERASURES", &[&shard])
 }
 
-/// A note as the janitor's list shows it.
+/// An [`Erasure`] as [`pending`] returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Pending {
     /// The erased customer.
@@ -101,13 +102,13 @@ patterns! {
     }
 }
 
-/// Writes the note, in the transaction that removes the profile. It replaces a note of the
+/// Writes the [`Erasure`], in the transaction that removes the profile. It replaces the item of the
 /// customer's earlier erasure.
 pub(crate) fn note(erasure: &Stored<Erasure>) -> Result<Guarded, EncodeError> {
     Guarded::overwrite(erasure)
 }
 
-/// Lists the erasures up to `before`, the oldest first.
+/// Lists the erasures from `before` or earlier, the oldest first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -117,7 +118,7 @@ pub fn pending(before: Instant) -> Result<Query<Pending>, KeyError> {
     Ok(Query::sharded(&PENDING, shards, range))
 }
 
-/// Removes a note, unless the same customer was erased once more since the note was read.
+/// Removes an [`Erasure`], unless the same customer was erased once more since it was read.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -1,7 +1,7 @@
 //! Residences of customers: lists of the customers of a country or of a city.
 //!
 //! All the lists are in one sparse index of the profiles. The key of the index is the hierarchy of
-//! country and city. The country is in the partition key, sharded by customer, because a shop has
+//! country and city. The country is in the partition key, sharded by customer, because there are
 //! customers in few countries. The city starts the sort key. So each country and each city has one
 //! list. A write that changes a profile's residence also moves the profile between the lists.
 
@@ -92,7 +92,7 @@ pub enum LivingInError {
          written as _HH (hexadecimal)"
     )]
     Form,
-    /// A name breaks the rule of names (`check`).
+    /// A name is invalid ([`check`]).
     #[error("each name {0}")]
     Name(#[from] IdError),
 }

@@ -49,7 +49,8 @@ entity! {
         fixed {
             /// The sign-in that has ended.
             sign_in: SignIn,
-            /// The instant from which no token of the sign-in can be valid; also the time to live.
+            /// The instant from which no token of the sign-in can be valid. It is also the time to
+            /// live.
             expires_at: Instant,
         }
         mutable {}
@@ -57,8 +58,8 @@ entity! {
 }
 
 impl Revocation {
-    /// Returns the revocation of a sign-in that ends at `now`. `born` is the birth mark of the
-    /// session that is ended.
+    /// Returns the revocation of a sign-in that ends at `now`. `born` is the `born` of the session
+    /// that is ended.
     #[must_use]
     pub fn new(sign_in: SignIn, born: &Born, now: Instant) -> Stored<Self> {
         let expires_at = now.plus_seconds(LIFETIME_SECONDS);

@@ -139,7 +139,7 @@ pub struct SessionSummary {
 view!(SessionSummary of Session);
 
 /// An action of the transaction that begins or ends a session. A refusal names the action whose
-/// condition failed.
+/// condition failed. The variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SessionAction {
     /// A session with the new id already exists, or the session to end is another customer's.
@@ -284,8 +284,8 @@ pub fn sign_ins(session: &Session) -> Vec<SignIn> {
     std::iter::once(own).chain(session.sign_in.clone()).collect()
 }
 
-/// Ends a session, expired or not, and revokes its sign-ins. It revokes them even if DynamoDB has
-/// removed the session meanwhile.
+/// Ends a session, expired or not, and revokes its sign-ins. The transaction revokes them even if
+/// DynamoDB has removed the session meanwhile.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -320,7 +320,7 @@ pub fn of_customer(customer: &CustomerId) -> Result<Query<SessionSummary>, KeyEr
 }
 
 /// Reads sessions, expired or not, in the given order. The caller needs their sign-ins, which the
-/// index does not carry.
+/// index does not project.
 ///
 /// # Errors
 /// [`KeyError`].

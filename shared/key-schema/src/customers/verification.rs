@@ -55,8 +55,8 @@ entity! {
             expires_at: Instant,
         }
         mutable by EmailVerificationChanges {
-            /// The random text from which the code is derived. Absent once the code has verified
-            /// the address.
+            /// The random text from which the code is derived. It is absent once the code has
+            /// verified the address.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             nonce: Option<String>,
             /// The name of the key from which the code is derived.
@@ -83,8 +83,8 @@ impl Entity for EmailVerification {
     }
 }
 
-/// The key sorts after the questions, so the ranges of other items in the customer's partition do
-/// not contain it.
+/// Returns the key. It sorts after the questions, so the ranges of other items in the customer's
+/// partition do not contain it.
 fn key(customer: &CustomerId) -> Result<Key, KeyError> {
     Ok(Key { pk: customer::partition(customer)?, sk: SortKey::new("VERIFICATION")? })
 }
@@ -142,6 +142,7 @@ impl EmailVerification {
 }
 
 /// An action of a transaction of this module. A refusal names the action whose condition failed.
+/// The variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VerificationAction {
     /// The profile has another address, its address is verified already, the customer is being

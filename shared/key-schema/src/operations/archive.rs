@@ -5,10 +5,10 @@
 //! ```
 //!
 //! The first hash groups the objects that belong together. An order's head, lines and history are
-//! under the hash of their own partition, and so are a customer's carts. Each session has a
-//! separate partition, so sessions are under the hash of the index partition that lists the
-//! customer's sessions. The second hash identifies the item. The sequence number distinguishes
-//! several removals of one key.
+//! under the hash of the order's partition. A customer's carts are under the hash of the cart's
+//! partition. Each session has a separate partition, so sessions are under the hash of the index
+//! partition that lists the customer's sessions. The second hash identifies the item. The sequence
+//! number distinguishes several removals of one key.
 //!
 //! A name contains hashes for two reasons. A key can be longer than an object name may be. It can
 //! also contain ids of customers, which an operator who lists the names should not see.
@@ -74,7 +74,7 @@ pub fn belongings(customer: &CustomerId) -> Result<[String; 2], KeyError> {
 }
 
 /// The creation time of a customer's current profile. The stream's consumer archives a session or a
-/// cart only if it is newer than the profile.
+/// cart only if the session or cart is newer than the profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Since {
     /// When the profile was created.

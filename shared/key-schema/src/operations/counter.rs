@@ -49,7 +49,7 @@ pub const PAUSE_SECONDS: i64 = 10;
 pub const THROTTLED_A_MINUTE: f64 = 10.0;
 
 entity! {
-    /// A counter's head.
+    /// A counter's head, which records the number of shards.
     Counter = "Counter" {
         fixed {
             /// The counter's name.
@@ -92,8 +92,8 @@ impl Entity for CounterShard {
     }
 }
 
-/// Returns whether a name is reserved. The counter of invoices already has the key of a counter
-/// with this name.
+/// Returns whether a name is reserved. The invoice counter already has the key that a counter with
+/// this name would have.
 #[must_use]
 pub fn is_reserved(name: &CounterName) -> bool {
     name.as_str() == crate::invoice::COUNTER_NAME
@@ -107,7 +107,7 @@ fn shard_key(name: &CounterName, shard: u32) -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::of("COUNTER", &[name, &shard])?, sk: SortKey::new("SHARD")? })
 }
 
-/// Takes the key of a partition, and returns the counter of which the partition is a shard. Returns
+/// Returns the counter of which a partition is a shard. `partition` is the partition's key. Returns
 /// `None` for every other partition. The partition of a counter's head also gives `None`, because a
 /// split does not relieve the head.
 #[must_use]

@@ -36,7 +36,7 @@ pub enum RemovedBy {
 }
 
 entity! {
-    /// One removal. The day of `removed_at` names the partition.
+    /// The audit entry of one removal. The day of `removed_at` names the partition.
     Expiration = "Expiration" {
         fixed {
             /// The name of the item's entity.

@@ -1,9 +1,10 @@
 //! Idempotency keys: a record of the request and its first response, written in the transaction of
 //! the request's effect.
 //!
-//! A record exists if and only if the effect of its request exists. A second request with the same
-//! key finds the record and gets the first response. Two concurrent requests race for the record
-//! inside their transactions. DynamoDB refuses one of the two transactions as a whole.
+//! A record and the effect of its request exist together or not at all, until the record expires. A
+//! second request with the same key finds the record and gets the first response. Two concurrent
+//! requests race for the record inside their transactions. DynamoDB refuses one of the two
+//! transactions as a whole.
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -56,7 +57,7 @@ entity! {
             request_hash: String,
             /// The first response.
             answer: StoredResponse,
-            /// When the key may be used again; also the time to live.
+            /// When the key may be used again. It is also the time to live.
             expires_at: Instant,
         }
         mutable {}

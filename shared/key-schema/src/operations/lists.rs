@@ -1,4 +1,4 @@
-//! Sharded lists whose number of shards changes while the shop runs.
+//! Sharded lists whose number of shards can change at run time.
 //!
 //! The lists of [`GROWING`] begin with [`FIRST`] shards. `ops shards` changes a list's number of
 //! shards. An item of such a list has the attribute `list_shards`: the number of shards with which

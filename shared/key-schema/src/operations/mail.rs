@@ -25,8 +25,8 @@ use crate::pattern::Consistency;
 use crate::recipient::{self, RecipientHash};
 use crate::request::{BatchGet, Guarded, Single, Transaction};
 
-/// The lifetime of a mail record. It is longer than a queue keeps a message (14 days) and longer
-/// than the quarantine keeps a record (30 days).
+/// The lifetime of a mail record. It is longer than the times for which a queue keeps a message (14
+/// days) and the quarantine keeps a record (30 days).
 pub const LIFETIME_SECONDS: i64 = 35 * 24 * 60 * 60;
 
 /// The progress of a message.
@@ -132,7 +132,7 @@ pub fn prepare(customer: &CustomerId, order: &OrderId) -> Result<BatchGet<AnyEnt
 }
 
 /// An action of the transaction that claims a message. A refusal names the action whose condition
-/// failed.
+/// failed. The variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailAction {
     /// Another attempt has claimed the message, or its final state is recorded.

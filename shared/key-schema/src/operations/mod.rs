@@ -1,4 +1,4 @@
-//! Items that operate the shop: settings, idempotency records, counters, metrics, mail and audit.
+//! Items for operation: settings, idempotency records, counters, metrics, mail and audit.
 
 pub mod archive;
 pub mod counter;

@@ -1,7 +1,7 @@
-//! Months of metrics, for shops that have a table for each month of points.
+//! Months of metrics, for deployments that have a table for each month of points.
 //!
-//! All points of a month are in one table: in the table of the month, or in the main table if the
-//! month has none. So the table of a month must exist before the month begins
+//! All points of a month are in one table: the table of the month or, if the month has no table,
+//! the main table. So the table of a month must exist before the month begins
 //! ([`CREATE_AHEAD_SECONDS`]).
 
 use std::fmt;
@@ -9,9 +9,9 @@ use std::fmt;
 use crate::instant::Instant;
 use crate::metric::{LIFETIME_SECONDS, MAX_AHEAD_SECONDS};
 
-/// The table of a month exists this long before the month begins, or never. A Lambda function
-/// remembers for some minutes that a table is missing, and points may be [`MAX_AHEAD_SECONDS`]
-/// ahead.
+/// A table is created at least this long before its month begins, or never. A Lambda function
+/// remembers for some minutes that a table is missing, and the instants of points may be
+/// [`MAX_AHEAD_SECONDS`] in the future.
 pub const CREATE_AHEAD_SECONDS: i64 = 60 * 60;
 
 /// A calendar month in UTC, as the number of months since the year 0.
@@ -31,7 +31,7 @@ impl Month {
         (Self::of(first).0..=Self::of(last).0).map(Self)
     }
 
-    /// Returns the month that is some months later, or earlier.
+    /// Returns the month that is `months` later, or earlier if `months` is negative.
     #[must_use]
     pub const fn plus(self, months: i64) -> Self {
         Self(self.0.saturating_add(months))

@@ -1,10 +1,10 @@
-//! The shop's records about the recipients of its mail. One kind counts the mails of a day to an
-//! address. The other kind, the stop mark, stops all further mail to an address.
+//! Records about the recipients of mail. A [`MailDay`] counts the mails of a day to an address. A
+//! [`MailStop`] stops all further mail to an address.
 //!
 //! The keys hold a hash of the folded address instead of the address. An erased customer's address
 //! is therefore not in these items, and a complaint stays effective after the erasure.
 //!
-//! A permanent bounce or a complaint creates a stop mark. It has no time to live: only staff can
+//! A permanent bounce or a complaint creates a [`MailStop`]. It has no time to live: only staff can
 //! remove it.
 
 use item_model::prelude::*;
@@ -49,7 +49,7 @@ impl RecipientHash {
     }
 }
 
-/// The reason of a stop mark.
+/// The reason for a [`MailStop`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -93,7 +93,7 @@ impl Entity for MailDay {
 }
 
 entity! {
-    /// A mark that an address gets no more mail.
+    /// The record that an address gets no more mail.
     MailStop = "MailStop" {
         fixed {
             /// The hash of the address.

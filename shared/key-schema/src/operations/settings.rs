@@ -1,4 +1,4 @@
-//! The shop's settings, which every client reads.
+//! The settings of the deployment, which every client reads.
 //!
 //! Every client reads the settings, and the partition of one item could not serve all these reads.
 //! So there are ten copies ([`COPIES`]), each in a separate partition, and a reader picks one at
@@ -40,7 +40,7 @@ entity! {
         mutable by SettingsChanges {
             /// The public values, a JSON object.
             values: String,
-            /// The values for staff only, a JSON object.
+            /// The values that only staff can read, a JSON object.
             private: String,
         }
     }
@@ -65,7 +65,7 @@ pub struct Known {
     pub version: u64,
     /// The public values, a JSON object.
     pub values: String,
-    /// The values for staff only, a JSON object.
+    /// The values that only staff can read, a JSON object.
     pub private: String,
     /// The layouts of the sharded lists.
     pub lists: Lists,

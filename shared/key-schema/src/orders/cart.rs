@@ -45,7 +45,7 @@ entity! {
         fixed {
             /// The cart's owner.
             customer_id: CustomerId,
-            /// When the cart expires; also its time to live. Each [`put_line`] prolongs it.
+            /// When the cart expires. It is also the time to live. Each [`put_line`] sets it anew.
             expires_at: Instant,
         }
         mutable by CartChanges {
@@ -176,9 +176,9 @@ fn begin(cart: &Stored<Cart>, now: Instant) -> Result<Guarded, EncodeError> {
 }
 
 /// Writes a cart to which the lines of a claimed guest cart were added. DynamoDB refuses the write
-/// if the customer's cart has changed since `previous` was read, or if a cart exists although none
-/// was read. The written cart has a new creation time, so [`discard_earlier`] keeps the cart even
-/// if `previous` is a cart that an erasure has left.
+/// if the customer's cart has changed since `previous` was read, or if an unexpired cart exists
+/// although none was read. The written cart has a new creation time, so [`discard_earlier`] keeps
+/// the cart even if `previous` is a cart that an erasure has left.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -67,7 +67,7 @@ impl CartToken {
         hash(&["bodega guest cart", &self.0])
     }
 
-    /// Returns the mark of a customer's claim.
+    /// Returns the hash that records a customer's claim of the cart with this token.
     #[must_use]
     pub fn claim_of(&self, customer: &CustomerId) -> String {
         hash(&["bodega claim of a guest cart", &self.0, customer.as_str()])
@@ -96,13 +96,13 @@ entity! {
             id: GuestCartId,
             /// The hash of the cart's token.
             token_hash: String,
-            /// When the cart expires; also its time to live. Each [`put_line`] prolongs it.
+            /// When the cart expires. It is also the time to live. Each [`put_line`] sets it anew.
             expires_at: Instant,
         }
         mutable by GuestCartChanges {
             /// The lines by product.
             lines: BTreeMap<ProductId, CartLine>,
-            /// The mark of the claim ([`CartToken::claim_of`]), once a customer has claimed the
+            /// The hash of the claim ([`CartToken::claim_of`]), once a customer has claimed the
             /// cart.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             claim: Option<String>,
@@ -254,8 +254,8 @@ pub fn remove_line(
     Ok(Single::new(&REMOVE_LINE, Guarded::update(key(id)?, change, condition)))
 }
 
-/// Removes a guest cart. DynamoDB refuses the deletion of a claimed cart, whose mark must stay so
-/// that a repeated claim is recognised.
+/// Removes a guest cart. DynamoDB refuses the deletion of a claimed cart, whose `claim` must stay
+/// so that a repeated claim is recognised.
 ///
 /// # Errors
 /// [`EncodeError`].

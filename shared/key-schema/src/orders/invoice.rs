@@ -2,8 +2,8 @@
 //!
 //! One transaction takes the next number from the counter, writes the invoice and stores the number
 //! in the order. So no number lacks an invoice, and no two invoices have the same number or order.
-//! All issuers conflict on the counter. This limits the rate to some tens of invoices a second. The
-//! law requires numbers without gaps, so this limit is accepted.
+//! All these transactions conflict on the counter. This limits the rate to some tens of invoices a
+//! second. The law requires numbers without gaps, so this limit is accepted.
 
 use item_model::prelude::*;
 
@@ -127,7 +127,7 @@ pub fn counter() -> Result<Get<Stored<InvoiceCounter>>, KeyError> {
 }
 
 /// An action of the transaction that issues an invoice. A refusal names the action whose condition
-/// failed.
+/// failed. The variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvoiceAction {
     /// Another request has taken the number.
@@ -153,7 +153,7 @@ pub fn issue(
     let counter = Change::<InvoiceCounter>::visible(at).or_create(&Born::counter(), at).last(&invoice.number)?;
     let mut head = Change::<Order>::visible(at).invoice_number(&Some(invoice.number))?;
     if order.lapses_at.is_some() && order.status == OrderStatus::Pending {
-        // The customer must not cancel an invoiced order, not even by letting it lapse.
+        // The customer must not cancel an invoiced order, so the order no longer lapses.
         head = head.set("lapses_at", None::<Instant>)?.leave(GSI3);
     }
     let unchanged = Condition::version(order.meta.version).and(Condition::Lacks("invoice_number"));

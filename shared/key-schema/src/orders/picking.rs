@@ -129,7 +129,8 @@ patterns! {
     }
 }
 
-/// An action of a picking transaction. A refusal names the action whose condition failed.
+/// An action of a picking transaction. A refusal names the action whose condition failed. The
+/// variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PickingAction {
     /// The order is neither paid nor being picked.

@@ -19,10 +19,10 @@
 //! # Why the sum is exact
 //!
 //! The record of an addition ([`SalePlace`]) has the number of the shard that counted the order. A
-//! cancellation takes the amount from that shard. Code of an earlier release takes it from
-//! shard 0 instead, so shard 0 may be negative. The other shards are never negative. A reader reads
-//! every shard that may have a part of the total, and adds the parts ([`PlaceSales::add`]). Shard 0
-//! is the partition of earlier releases. It counts the orders whose record has no shard.
+//! cancellation subtracts the amount from that shard. An earlier release subtracts it from shard 0
+//! instead, so shard 0 may be negative. The other shards are never negative. A reader reads every
+//! shard that may have a part of the total, and adds the parts ([`PlaceSales::add`]). Shard 0 is
+//! the partition of earlier releases. It counts the orders whose record has no shard.
 
 mod path;
 
@@ -87,8 +87,8 @@ fn key(id: &StoreId) -> Result<Key, KeyError> {
 }
 
 entity! {
-    /// The place that counts an order, and the record that it was counted. A cancellation or return
-    /// subtracts from the same place, even if the shop has moved since.
+    /// The record that an order was counted, with the place whose total counts it. A cancellation
+    /// or return subtracts from the same place, even if the shop has moved since.
     SalePlace = "SalePlace" {
         fixed {
             /// The id of the order.
@@ -174,8 +174,8 @@ entity! {
             date: String,
             /// The currency of the amount.
             currency: Currency,
-            /// The number of orders. It may be negative in shard 0: a release without shards takes
-            /// a cancelled order from shard 0, whichever shard counted it.
+            /// The number of orders. It may be negative in shard 0: a release without shards
+            /// subtracts a cancelled order from shard 0, whichever shard counted it.
             orders: i64,
             /// The sum of the orders' totals, in minor units.
             #[serde(deserialize_with = "crate::money::saturating")]

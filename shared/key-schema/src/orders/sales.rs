@@ -10,7 +10,7 @@
 //! the row is unchanged since it was read. So a counter always equals the sum of the rows that are
 //! not reversed. That holds even if many writers derive the sales of an order, repeatedly, late or
 //! in any sequence. One more item, `PLACE`, records whether the totals of the order's place contain
-//! the order ([`crate::place`]). It is written in the same way.
+//! the order ([`crate::place`]). The consumer writes `PLACE` in the same way.
 //!
 //! # Leaderboards
 //!

@@ -14,8 +14,8 @@ pub struct Currency([u8; 3]);
 impl Currency {
     /// The United States dollar.
     pub const USD: Self = Self(*b"USD");
-    /// The currency of the shop. [`crate::wallet`] has a separate attribute for the balance in this
-    /// currency. So a change of the shop's currency needs a migration.
+    /// The main currency of the deployment. [`crate::wallet`] has a separate attribute for the
+    /// balance in this currency. So a change of this constant needs a migration.
     pub const SHOP: Self = Self::USD;
 
     /// Returns whether the code is in the list of ISO 4217. A client may send only listed codes, so

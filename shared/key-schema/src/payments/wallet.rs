@@ -1,5 +1,4 @@
-//! Wallets: a customer's balances with the shop, one in each currency, and every movement that
-//! changes them.
+//! Wallets: a customer's balances, one in each currency, and every movement that changes them.
 //!
 //! A wallet is one item with its balances, and each movement is an entry in the same partition. One
 //! transaction writes both. It adds to the stored balance, and never writes a balance that was
@@ -7,7 +6,7 @@
 //! currency always equals its balance in that currency. A transfer gives one wallet the amount that
 //! it takes from another wallet. Its two entries share the id of the transfer.
 //!
-//! The balance in the shop's currency is the attribute `amount`. Each other balance is an attribute
+//! The balance in [`Currency::SHOP`] is the attribute `amount`. Each other balance is an attribute
 //! with the currency's code as its name, because DynamoDB adds only to top-level attributes.
 //! Clients can send only listed currencies ([`Currency::is_listed`]). So transfers from other
 //! customers cannot make the item too large. An item with every currency has less than 4 KB.
@@ -25,10 +24,10 @@
 //! # Wallets of earlier releases
 //!
 //! In earlier releases a wallet had only one currency, the currency of its first movement. If this
-//! was not the shop's currency, `currency` and `amount` still hold that balance. Every reader
+//! was not [`Currency::SHOP`], `currency` and `amount` still hold that balance. Every reader
 //! accepts such a wallet, but DynamoDB refuses every movement of the wallet. [`convert`] then moves
-//! the balance to the attribute of its currency, and the caller repeats the movement.
-//! Code of an earlier release reads every wallet, but knows only the balance in `currency`.
+//! the balance to the attribute of its currency, and the caller repeats the movement. An earlier
+//! release reads every wallet, but knows only the balance in `currency`.
 
 mod patterns;
 mod requests;
@@ -59,7 +58,7 @@ entity! {
         fixed {
             /// The customer who owns the wallet.
             customer_id: CustomerId,
-            /// The currency of `amount`: the shop's currency, or another currency in a wallet that
+            /// The currency of `amount`: [`Currency::SHOP`], or another currency in a wallet that
             /// an earlier release opened.
             currency: Currency,
             /// The balance in `currency`, in minor units, 0 to [`MAX_BALANCE`]. It equals the sum
@@ -129,7 +128,7 @@ fn others<'de, D: Deserializer<'de>>(item: D) -> Result<BTreeMap<Currency, i64>,
     item.deserialize_map(Attributes)
 }
 
-/// The reason of a movement.
+/// The reason for a movement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
@@ -172,7 +171,7 @@ entity! {
             amount: i64,
             /// The currency of the amount.
             currency: Currency,
-            /// The reason of the movement.
+            /// The reason for the movement.
             kind: EntryKind,
             /// The instant of the movement.
             at: Instant,
@@ -252,7 +251,7 @@ pub enum WalletError {
     TooMuch,
 }
 
-/// Returns the balance in the money's currency after the money was given to a wallet. A missing
+/// Returns the balance in the money's currency after the money is added to a wallet. A missing
 /// wallet counts as empty.
 ///
 /// # Errors
@@ -262,7 +261,7 @@ pub fn plus(wallet: Option<&Wallet>, money: Money) -> Result<Money, WalletError>
     before.plus(money).ok().filter(|after| after.amount <= MAX_BALANCE).ok_or(WalletError::TooMuch)
 }
 
-/// Returns the balance in the money's currency after the money was taken from a wallet.
+/// Returns the balance in the money's currency after the money is subtracted from a wallet.
 ///
 /// # Errors
 /// [`WalletError`] when the condition of [`transfer`] or [`debit`] would fail.
@@ -281,7 +280,8 @@ pub enum Side {
     To,
 }
 
-/// An action of a wallet transaction. A refusal names the action whose condition failed.
+/// An action of a wallet transaction. A refusal names the action whose condition failed. The
+/// variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WalletAction {
     /// The wallet does not allow the movement. The caller finds the reason in the stored item,

@@ -315,9 +315,10 @@ fn an_index_key_is_stored_whole_or_not_at_all() {
 }
 
 /// Technique F10 in `docs/patterns.md`: a key `STATUS#paid` without a shard would send the writes
-/// of the whole shop to one partition. The test makes the items of 64 worlds, which differ only in
-/// their ids. So the items of one kind must be in several partitions of each index. The exception
-/// is a category tree. Its nodes share a partition, so that a page of a subtree is one Query.
+/// of all paid orders to one partition. The test makes the golden items of 64 [`World`]s, which
+/// differ only in their ids. So the items of one kind must be in several partitions of each index.
+/// The exception is a category tree. Its nodes share a partition, so that a page of a subtree is
+/// one Query.
 #[test]
 fn no_index_partition_is_named_by_a_low_cardinality_value_alone() {
     let mut partitions: BTreeMap<(&str, &str), BTreeSet<String>> = BTreeMap::new();

@@ -72,7 +72,7 @@ fn an_id_that_an_earlier_release_accepted_is_still_read() {
 }
 
 /// Technique F3 in `docs/patterns.md`: code reads attributes instead of keys, with few exceptions.
-/// Five views read a part of their own index key, because the index does not carry the attribute.
+/// Five views read a part of their own index key, because the index does not project the attribute.
 /// `ops verify` decides by the prefix of a key whether to hide a personal text. A cursor contains
 /// the parts of a sort key. Two cursors continue from the instant in a sort key. CloudWatch names a
 /// throttled partition by its key alone, and `ops hot` explains the partition by the prefix of its

@@ -1,4 +1,4 @@
-//! Tests of the projections: an index carries all attributes that its lists show, and no others.
+//! Tests of the projections: an index projects all attributes that its lists show, and no others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -23,7 +23,7 @@ struct List {
     needed: BTreeSet<&'static str>,
 }
 
-/// Reads a golden item as `V` from the attributes that the pattern's index carries.
+/// Reads a golden item as `V` from the attributes that the pattern's index projects.
 fn list<V: FromItem + Debug + PartialEq>(pattern: &'static Pattern, name: &str) -> List {
     let (golden, index) = (golden(name), pattern.index.unwrap());
     assert!(golden.is_in(index), "{name} is not in {}", index.name());

@@ -43,8 +43,8 @@ pub fn item_json(item: &Item) -> String {
     format!("{{\n{}\n}}", lines.join(",\n"))
 }
 
-/// The attributes of the model come first: the key, the keys of indexes, then the common
-/// attributes.
+/// Returns the rank of an attribute in [`item_json`]: the key, the keys of indexes, the common
+/// attributes, then the entity's own.
 fn rank(name: &str) -> (usize, usize) {
     match RESERVED.iter().position(|reserved| *reserved == name) {
         Some(place) if place < 2 => (0, place),

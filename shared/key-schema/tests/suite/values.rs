@@ -270,7 +270,7 @@ fn a_version_or_rev_above_the_limit_of_the_search_engine_is_malformed() {
     }
 }
 
-/// The expected sizes are calculated by hand from the rules of the Developer Guide.
+/// The expected sizes are calculated by hand from the rules of the DynamoDB Developer Guide.
 #[test]
 fn an_items_size_is_counted_as_dynamodb_counts() {
     let sized = |value: AttributeValue| size(&Item::from(HashMap::from([("n".to_owned(), value)]))) - 1;

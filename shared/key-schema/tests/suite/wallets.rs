@@ -191,7 +191,7 @@ fn the_conversion_of_an_earlier_wallet_in_another_currency_keeps_the_balance() {
 }
 
 /// A customer can receive money in every listed currency from other customers. The wallet must stay
-/// below 4 KB, so that a transaction writes it for at most 8 units.
+/// below 4 KB, so that a transaction writes it for at most 8 write units.
 #[test]
 fn a_wallet_with_every_currency_has_less_than_four_kilobytes() {
     let codes: Vec<&str> = LISTED.split_ascii_whitespace().collect();

@@ -20,8 +20,8 @@ fn the_nosql_workbench_model_is_fresh() {
     keep_fresh("nosql-workbench.json", &(text + "\n"));
 }
 
-/// Workbench has one column per attribute. It could not show an attribute with two types, and an
-/// index could not project it.
+/// NoSQL Workbench has one column per attribute. It could not show an attribute with two types, and
+/// an index of its data model could not project the attribute.
 #[test]
 fn an_attribute_has_one_type_in_all_entities() {
     for (name, kinds) in attribute_types() {

@@ -124,8 +124,8 @@ impl World {
         }
     }
 
-    /// Returns a world in which each id that chooses an index partition occurs in no world with
-    /// another number.
+    /// Returns the `World` with this number. Its ids that choose an index partition occur in no
+    /// `World` with another number.
     pub fn numbered(number: u8) -> Self {
         let spread = u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes();
         let random = std::array::from_fn(|at| spread[at % spread.len()]);

@@ -29,8 +29,8 @@ fn bucket(url: &str, name: &str) -> Bucket {
     bucket_within(url, name, Duration::from_secs(3))
 }
 
-/// Creates a bucket with the deployed limits, but shorter pauses and the given time limit of an
-/// attempt.
+/// Creates the client of a bucket with the deployed limits, but with shorter pauses and the given
+/// time limit of an attempt.
 fn bucket_within(url: &str, name: &str, attempt: Duration) -> Bucket {
     let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
     let bucket = Bucket::new(name, "us-east-1", Some(url), credentials).unwrap();

@@ -89,7 +89,7 @@ async fn a_page_reads_equal_shares_from_all_shards_and_then_more_only_from_those
     let mut even: Vec<u32> = (0..240).map(|position| position % 4).collect();
     random.shuffle(&mut even);
     let runs = (0..4).flat_map(|shard| vec![shard; 60]).collect();
-    // For each case: the expected requests and items of the first page of 100.
+    // Each case has the expected requests and items of the first page of 100.
     for (name, shards, requests, items) in
         [("even", even, 4, 4 * 39), ("runs", runs, 6, 4 * 39 + 2 * 21), ("one", vec![2; 240], 5, 101)]
     {

@@ -1,5 +1,5 @@
 //! Checks the fuzz targets (`fuzz/`): each is listed, has initial inputs, and runs in `.ci/run`.
-//! `.ci/run fuzz` checks the properties themselves.
+//! `.ci/run fuzz` runs the targets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

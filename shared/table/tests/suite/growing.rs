@@ -67,7 +67,7 @@ async fn a_reader_sees_each_item_once_while_items_move_between_the_shards() {
     }
 }
 
-/// Returns the items in the sequence of their moves.
+/// Returns the numbers of the items in the sequence of their moves.
 fn order_of_moves() -> impl DoubleEndedIterator<Item = u8> {
     (0..100_u16).map(|number| u8::try_from(number * 37 % 100).unwrap())
 }

@@ -1,4 +1,4 @@
-//! Tests of the executor against a table, and of the cost of every access pattern.
+//! Tests of the requests that this crate sends to a table, and of the cost of every access pattern.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 

@@ -83,11 +83,11 @@ async fn a_missing_table_is_replaced_by_the_main_table_and_remembered() {
     write(&test, &periods, -1).await;
     write(&test, &periods, 1).await;
     assert_eq!(page(&test, &periods, 100, None).await.unwrap().items.len(), 2);
-    // The function does not look for the table again at once.
+    // These [`Periods`] do not look for the table again at once.
     test.add_table(&february).await;
     write(&test, &periods, 2).await;
     assert_eq!((test.sort_keys(test.name()).await.len(), test.sort_keys(&february).await.len()), (3, 0));
-    // Another process does not know that the table was missing.
+    // Other [`Periods`], as in another process, do not know that the table was missing.
     let other = Periods::new(true);
     write(&test, &other, 3).await;
     assert_eq!((test.sort_keys(test.name()).await.len(), test.sort_keys(&february).await.len()), (3, 1));

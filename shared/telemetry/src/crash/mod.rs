@@ -1,7 +1,7 @@
-//! Crash points: named places in the code where the local system can make a function crash.
+//! Crash points: named points in the code where the local system can make a function crash.
 //!
 //! A function calls [`crash_point`] right after a durable write, while other work is still to be
-//! done. A crash at such a place must lose no work, and must not repeat the effect of a write.
+//! done. A crash at such a point must lose no work, and must not repeat the effect of a write.
 //! Deployed functions are built without the feature `crash-points`, so their calls do nothing. Only
 //! the local system has the feature, and `/_local/faults` arms the points.
 
@@ -87,13 +87,13 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
     ("stream.search.written", "The search index has taken a batch. The function has not answered the batch."),
 ];
 
-/// Aborts the process when the local system has armed the point `name`. In this build it does
-/// nothing.
+/// Does nothing, because this build has no feature `crash-points`.
 #[cfg(not(feature = "crash-points"))]
 #[inline(always)]
 pub fn crash_point(_name: &'static str) {}
 
-/// Aborts the process when the local system has armed the point `name`.
+/// Aborts the process when the local system has armed the point `name` and its plan selects this
+/// pass.
 #[cfg(feature = "crash-points")]
 pub fn crash_point(name: &'static str) {
     if let Some(folder) = std::env::var_os(FOLDER_VARIABLE)

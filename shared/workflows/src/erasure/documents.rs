@@ -32,15 +32,15 @@ pub(super) async fn erase(
             found = true;
         }
         after = page.next;
-        // Every read is strong. The list is read again until no tie is left, because a tie remains
-        // after a conflict.
+        // Every read is strong. The loop reads the list again until it finds no entry from before
+        // `until`, because an entry remains after a conflict.
         if after.is_none() && !std::mem::take(&mut found) {
             return Ok(());
         }
     }
 }
 
-/// Ends the customer's tie (owner or editor) to one document. A refusal means that another request
+/// Ends the customer's role (owner or editor) in one document. A refusal means that another request
 /// changed the item. Then the next read shows the new state.
 async fn settle(
     table: &Table,
@@ -50,8 +50,8 @@ async fn settle(
 ) -> Result<(), RemovalError> {
     let customer = &tie.customer_id;
     let head = table.get(&document::read_for_update(&tie.document_id)?).await?;
-    // A head from after `until` belongs to a new document with the same id. The tie belongs to the
-    // earlier document.
+    // A head from after `until` belongs to a new document with the same id. The
+    // [`CustomerDocument`] belongs to the earlier document.
     let head = head.filter(|head| head.meta.created_at < until);
     match head {
         Some(head) if tie.tie == Tie::Editor || (head.is_owner(customer) && head.organization_id.is_some()) => {

@@ -1,8 +1,9 @@
 //! The erasure of a customer.
 //!
 //! The request first marks the profile. From then on the table refuses transactions that need the
-//! customer, so the customer gets no further items. The profile is deleted after the belongings, so
-//! that another worker can continue an interrupted erasure. Every step can run again.
+//! customer, so the customer gets no further items. The profile is deleted after the customer's
+//! other items, so that another worker can continue an interrupted erasure. Every step can run
+//! again.
 //!
 //! The function `customers` does this work within the budget of its request. If no client repeats
 //! an interrupted request, the janitor finishes the erasure.
@@ -122,7 +123,8 @@ impl Belonging {
 }
 
 /// Ends the sessions that began before `until`, even expired sessions that DynamoDB has not removed
-/// yet. Otherwise their removal would archive them. Passes the sessions of each page to `ended`.
+/// yet. Otherwise the stream's consumer would archive the expired sessions when DynamoDB removes
+/// them. Passes the sessions of each page to `ended`.
 ///
 /// # Errors
 /// [`TableError::OverBudget`] when there are more sessions than one request ends.
@@ -181,8 +183,9 @@ pub async fn erase_belongings(
 }
 
 /// Continues an erasure that has begun, until the profile is deleted. Returns whether this call
-/// deleted it. The transaction that deletes the profile also writes a note. When the janitor finds
-/// the note, it does the rest of the erasure.
+/// deleted it. The transaction that deletes the profile also writes an
+/// [`Erasure`](key_schema::erasure::Erasure). When the janitor finds that item, it does the rest of
+/// the erasure.
 ///
 /// # Errors
 /// As [`erase_belongings`]. [`TableError::Rejected`] when the claim of one of the customer's names

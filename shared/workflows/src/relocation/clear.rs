@@ -68,7 +68,7 @@ impl Mover<'_> {
                     }
                 }
                 // The category is marked as moving but has a description, so the table refuses the
-                // removal. `keep` removes the mark, and the next attempt then copies the
+                // removal. `keep` sets `moving` to false, and the next attempt then copies the
                 // description.
                 None => {
                     self.keep(moving, path).await?;
@@ -81,7 +81,7 @@ impl Mover<'_> {
         }
     }
 
-    /// Removes the mark from a category that is kept. Returns whether the category exists.
+    /// Sets `moving` to false in a category that is kept. Returns whether the category exists.
     async fn keep(&self, moving: &Stored<CategoryMove>, path: &CategoryPath) -> Result<bool, Stop> {
         Ok(self.transact(&relocation::keep(moving, path, Instant::now())?).await?.is_ok())
     }

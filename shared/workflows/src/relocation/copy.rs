@@ -72,7 +72,7 @@ impl Mover<'_> {
         }
     }
 
-    /// Adds the missing ancestors of categories that clients created again at the old place.
+    /// Adds the missing ancestors of categories that clients created again below the old path.
     /// Clients can create such categories only below a category with a successor, so this method
     /// checks the old path of every successor.
     pub(super) async fn check_all(&self, moving: &Stored<CategoryMove>) -> Result<(), Stop> {

@@ -41,8 +41,8 @@ impl Mover<'_> {
         }
     }
 
-    /// Moves the products that are still at the old place. The list that gave the `ids` is an index
-    /// and may be outdated, so this method reads the products.
+    /// Moves the products that are still at or below the old path. The list that gave the `ids` is
+    /// an index and may be outdated, so this method reads the products.
     async fn place_page(&self, moving: &Stored<CategoryMove>, ids: &BTreeSet<ProductId>) -> Result<bool, Stop> {
         let items = self.table.batch_get(&relocation::read(ids)?).await?;
         let (mut places, mut members, mut new) = (Vec::<ProductMove<'_>>::new(), Vec::new(), BTreeSet::new());
@@ -78,8 +78,8 @@ impl Mover<'_> {
         Ok(true)
     }
 
-    /// Moves a product's memberships, and also the product itself if it is at the old place. If the
-    /// product has changed since it was read, the next pass moves it.
+    /// Moves a product's memberships, and also the product itself if it is at or below the old
+    /// path. If the product has changed since it was read, the next pass moves it.
     async fn transfer(
         &self,
         moving: &Stored<CategoryMove>,

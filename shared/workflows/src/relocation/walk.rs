@@ -57,7 +57,8 @@ impl<'a> Walk<'a> {
         Self { table, open: vec![Children::of(root.clone())] }
     }
 
-    /// Resumes a walk below `root`, after `reached`, the last category of an earlier walk.
+    /// Resumes a walk below `root` after `reached`, the last category of an earlier walk. Starts a
+    /// new walk if `reached` is not below `root`.
     #[must_use]
     pub fn resumed(table: &'a Table, root: &CategoryPath, reached: Option<&CategoryPath>) -> Self {
         let Some(reached) = reached.filter(|reached| reached.is_within(root)) else { return Self::below(table, root) };

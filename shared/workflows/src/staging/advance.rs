@@ -34,7 +34,7 @@ pub(crate) async fn return_pieces(
     without_refused(table, transaction, is_lost).await
 }
 
-/// Returns whether the action has nothing to return to. Either the stock belongs to another
+/// Returns whether the refused return has no target any more. Either the stock belongs to another
 /// incarnation of the product, or the count of a promotion's uses is missing or zero. Returns
 /// `false` for a missing stock, so that this refusal stays an error.
 fn is_lost(refusal: &Refusal<OrderAction>) -> bool {

@@ -1,4 +1,4 @@
-//! Cancels an order that has lapsed.
+//! Cancels an order that was not paid in time.
 
 use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
@@ -8,18 +8,19 @@ use table::Table;
 
 use crate::staging::{StagingError, advance, give_back};
 
-/// The result of an attempt to cancel an order that has lapsed.
+/// The result of an attempt to cancel an order that was not paid in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lapsed {
     /// This call has cancelled the order.
     Cancelled,
-    /// The order is not pending, or not yet due.
+    /// The order is not pending, or its time for the payment has not ended.
     NotDue,
 }
 
-/// Cancels an order that has lapsed by `now`, and returns its stock. Does nothing if the order is
-/// already paid or cancelled. If the call is interrupted after it cancelled a large order, the
-/// order stays in the list of unfinished orders. The janitor then returns the rest of the stock.
+/// Cancels a pending order whose time for the payment has ended by `now`, and returns its stock.
+/// Does nothing for any other order. If the call is interrupted after it cancelled a large order,
+/// the order stays in the list of unfinished orders. The janitor then returns the rest of the
+/// stock.
 ///
 /// # Errors
 /// [`StagingError`]. If the order is still pending after the error, the next call cancels it.

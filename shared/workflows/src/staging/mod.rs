@@ -2,7 +2,7 @@
 //!
 //! - placing an order that is too large for one transaction, and undoing it
 //! - returning the stock of a cancelled or returned order
-//! - cancelling an order that has lapsed
+//! - cancelling an order that was not paid in time
 //!
 //! [`key_schema::order::staged`] contains the transactions. Each of them leaves a valid order. So
 //! after any interruption an order is either invisible or in its new status, and the janitor finds
@@ -33,8 +33,7 @@ const ATTEMPTS: usize = 8;
 /// order.
 #[derive(Debug, thiserror::Error)]
 pub enum StagingError {
-    /// A condition on the order itself or on a line does not hold. The refused transaction changed
-    /// nothing.
+    /// Some conditions of a transaction do not hold. The refused transaction changed nothing.
     #[error("refused: {:?}", .0.iter().map(|refusal| refusal.action).collect::<Vec<_>>())]
     Refused(Refusals<OrderAction>),
     /// Other workers kept changing the same order.

@@ -91,8 +91,8 @@ proptest! {
             let model = shop.known.moved(&from, &to);
             let titles = shop.titles(&TOPS).await;
             shop.assert_is(&crate::shop::Known { titles, ..model.clone() }, &TOPS).await;
-            // A category that was created again keeps its new description at the old place. The
-            // earlier description is at the new place. No description is lost.
+            // A category that was created again keeps its new description at the old path. The
+            // earlier description is at the new path. No description is lost.
             let descriptions = shop.titles(&TOPS).await;
             for title in &shop.descriptions {
                 assert!(descriptions.values().any(|known| known == title), "{title}");

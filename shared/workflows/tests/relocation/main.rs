@@ -26,9 +26,9 @@ fn to() -> CategoryPath {
     path(&["Neu / 新", "100 %"])
 }
 
-/// Creates a shop with products in the subtree, outside it and above it, and with names that keys
-/// must escape. Products in the subtree have memberships inside and outside it, and other products
-/// have memberships in it.
+/// Creates a catalogue with products in the moved subtree, outside it and above it. Keys must
+/// escape some of the names. Products in the subtree have memberships inside and outside it, and
+/// other products have memberships in it.
 async fn furnished() -> Shop {
     let mut shop = Shop::open().await;
     let inside = [

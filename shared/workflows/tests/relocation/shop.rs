@@ -36,7 +36,7 @@ impl Deref for Shop {
     }
 }
 
-/// The content that the shop must have, independent of the move's progress.
+/// The content that the catalogue must have, independent of the move's progress.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
     /// The category of each product, and its further categories.
@@ -181,8 +181,8 @@ impl Shop {
         found
     }
 
-    /// Checks that the shop equals the model, that no category is missing, and that none is marked
-    /// as moving.
+    /// Checks that the catalogue equals the model, that no category is missing, and that none is
+    /// marked as moving.
     pub async fn assert_is(&self, model: &Known, tops: &[&str]) {
         let categories = self.categories(tops).await;
         for node in categories.values() {

@@ -1,4 +1,4 @@
-//! Tests of products and categories that arrive at the old place during the move.
+//! Tests of products and categories that arrive at or below the old path during the move.
 
 use key_schema::category::relocation::Phase;
 use workflows::relocation::Mover;
@@ -6,7 +6,7 @@ use workflows::relocation::Mover;
 use crate::shop::{Shop, far, path};
 use crate::{TOPS, from, furnished, to};
 
-/// Returns a shop with a move that has removed the old categories. The move still waits for
+/// Returns a catalogue with a move that has removed the old categories. The move still waits for
 /// requests that may have read these categories.
 async fn settling() -> Shop {
     let shop = furnished().await;

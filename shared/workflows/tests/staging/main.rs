@@ -21,8 +21,8 @@ const LINES: usize = 2 * RESERVED_AT_ONCE + 7;
 /// more lines.
 const FEW: usize = RESERVED_AT_ONCE + 2;
 
-/// Returns the unit in which tests increase the number of waits before an interruption: 1 on the
-/// embedded table, 2 on a slower table.
+/// Returns by how much a test increases the number of waits before the next interruption. The
+/// number is 1 on the embedded table, and 2 on a slower table.
 fn stride() -> usize {
     if std::env::var_os("AWS_ENDPOINT_URL_DYNAMODB").is_some() { 2 } else { 1 }
 }

@@ -61,7 +61,8 @@ async fn a_large_cancelled_order_returns_its_stock_once_despite_interruptions() 
     assert!(waits > 2);
 }
 
-/// Returns the expected stocks: one piece of each revived product, and all pieces of the others.
+/// Returns the expected stocks: one piece of each product that was created again, and all pieces of
+/// the other products.
 fn full_except(revived: &[usize], products: usize) -> Vec<u64> {
     (1..=products).map(|number| if revived.contains(&number) { 1 } else { STOCK }).collect()
 }

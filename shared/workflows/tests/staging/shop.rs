@@ -1,4 +1,4 @@
-//! A shop with products in stock, one customer, and orders that are too large for one transaction.
+//! A table with products in stock, one customer, and orders that are too large for one transaction.
 
 use std::ops::Deref;
 
@@ -70,7 +70,7 @@ impl Shop {
         self.put(&stored(Stock { sellable, ..seed::stock(product(number), available) })).await;
     }
 
-    /// Replaces the stock of a product by the stock of its next incarnation.
+    /// Replaces the stock of a product, as if staff had created the product again.
     pub async fn revive(&self, number: usize, available: u64) {
         let product_born = Some(Born::new("b2").unwrap());
         self.put(&stored(Stock { product_born, ..seed::stock(product(number), available) })).await;

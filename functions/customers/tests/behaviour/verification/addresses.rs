@@ -153,8 +153,8 @@ async fn staff_who_enter_the_address_again_allow_mail_to_it() {
     assert!(!stopped().await);
 }
 
-/// SES cannot send mail to these addresses. A reachable address may have the same folded form, and
-/// its codes must not be used up.
+/// SES cannot send mail to these addresses. A reachable address may have the same folded form.
+/// Requests for an unreachable address must not use up its codes.
 #[tokio::test]
 async fn an_unreachable_address_gets_no_code_and_uses_no_quota() {
     let shop = Shop::open().await;

@@ -59,14 +59,14 @@ impl Engine {
         self.client.search_products(query).await.unwrap()
     }
 
-    /// Sends a request without the client. Returns the status and the response.
+    /// Sends a request without [`SearchClient`]. Returns the status and the response.
     pub async fn send(&self, method: &str, path: &str, body: &Value) -> (u16, Value) {
         let request = reqwest::Client::new().request(method.parse().unwrap(), format!("{}{path}", self.endpoint));
         let answer = request.json(body).send().await.unwrap();
         (answer.status().as_u16(), answer.json().await.unwrap_or_default())
     }
 
-    /// Sends a bulk request without the client.
+    /// Sends a bulk request without [`SearchClient`].
     pub async fn send_lines(&self, lines: String) -> Value {
         let request = reqwest::Client::new().post(format!("{}/_bulk", self.endpoint));
         let answer = request.header("content-type", "application/x-ndjson").body(lines).send().await.unwrap();

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::engine::{Engine, ids, key, product, search_for, write};
 
-/// Returns a variant of the shirt with a size, a colour and a price.
+/// Returns a variant of the product `shirt` with a size, a colour and a price.
 fn variant(id: &str, size: &str, colour: &str, price: i64) -> ProductDocument {
     ProductDocument {
         parent: Some("shirt".to_owned()),

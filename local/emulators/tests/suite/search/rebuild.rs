@@ -129,7 +129,7 @@ async fn a_rebuild_loses_no_write_of_concurrent_writers() {
 async fn a_rebuild_that_was_interrupted_is_found_and_resumed() {
     let engine = Engine::with_products(&shop()).await;
     let begun = engine.client.begin_rebuild(PRODUCTS).await.unwrap();
-    // The client represents another process after a crash.
+    // This client represents another process, which starts after a crash.
     let client = engine.client.clone();
     assert!(matches!(
         client.begin_rebuild(PRODUCTS).await,

@@ -1,4 +1,4 @@
-//! Tests the client with simulated engines: OpenSearch Serverless, and engines that ignore
+//! Tests `SearchClient` with simulated engines: OpenSearch Serverless, and engines that ignore
 //! versions.
 
 use std::time::Duration;
@@ -32,7 +32,8 @@ async fn a_serverless_engine_is_probed_before_it_is_used() {
     assert_eq!(client.documents(Collection::Products, Kind::Tombstones, 10, None).await.unwrap().items, []);
 }
 
-/// Starts an engine that returns these statuses for the operations of a bulk request.
+/// Starts an engine that returns these statuses for the first operations of a bulk request, and 404
+/// for all further operations.
 async fn answering(statuses: &'static [u16]) -> SearchClient {
     let acknowledged = async || Json(json!({"acknowledged": true}));
     let aliases = async |Path(pattern): Path<String>| {

@@ -49,7 +49,7 @@ async fn a_difference_is_named_field_by_field() {
     assert_eq!(ice.differences(&write(&other, 1)).unwrap(), ["in_stock", "price_amount"]);
     assert_eq!(ice.differences(&write(&shop()[0], 2)).unwrap(), ["rev"]);
     assert!(ice.differences(&remove("ice", 1)).unwrap().contains(&"deleted".to_owned()));
-    // This write goes directly to the index, without the client.
+    // This write goes directly to the index, without `SearchClient`.
     let action = json!({"index": {"_index": format!("{}-products-v1", engine.prefix), "_id": key("rice")}});
     engine.send_lines(format!("{action}\n{}\n", json!({"id": "rice"}))).await;
     let rice = stored("rice").await;
@@ -171,7 +171,7 @@ async fn a_probe_without_the_indices_fails() {
     assert!(matches!(engine.client.probe().await, Err(SearchError::Unsupported(_))));
 }
 
-/// Sends deletions to `_bulk` without the client.
+/// Sends deletions to `_bulk` without `SearchClient`.
 #[tokio::test]
 async fn each_deletion_gets_the_status_that_opensearch_documents() {
     let engine = Engine::with_products(&shop()).await;

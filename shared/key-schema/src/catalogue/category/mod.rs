@@ -1,13 +1,14 @@
 //! The category tree. A node is stored under its parent, so one Query reads a category's children
 //! without the rest of the subtree.
 //!
-//! A subtree is one range of the index. There a node's sort key is its whole path, so the
-//! categories below a category directly follow it. The tree of a top category has one partition and
-//! no shards. Categories rarely change, and shared caches answer most readers.
+//! A subtree is one range of the index [`GSI2`]. In this index, a node's sort key is its whole
+//! path, so the categories below a category directly follow it. The tree of a top category has one
+//! partition and no shards. Categories rarely change, and shared caches answer most readers.
 //!
-//! A category has two items. The node only records that the category exists. All writers write the
-//! same node, so an import may write it without a condition. The description ([`CategoryAbout`]) is
-//! a separate item with a separate version.
+//! A category has one or two items. The node ([`CategoryNode`]) records that the category exists.
+//! All requests that create a node write the same path, so an import may write it without a
+//! condition. The optional description ([`CategoryAbout`]) is a separate item with a separate
+//! version.
 //!
 //! The module [`relocation`] moves a category with its subtree.
 
@@ -28,19 +29,21 @@ use crate::pattern::Consistency;
 use crate::product::CategoryPath;
 use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Guarded, Query, Range, Single, Transaction};
 
-/// A category's existence, under its parent.
+/// A category's node, which records that the category exists. It is stored under the parent
+/// category.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CategoryNode {
     /// The category.
     pub path: CategoryPath,
-    /// Whether a move has already created the category's successor and moved the description there.
-    /// The move will remove this node ([`relocation`]).
+    /// Whether a move ([`relocation`]) has already created the category's successor and moved the
+    /// description to the successor. Later, the move removes this node or clears `moving`
+    /// ([`relocation::keep`]).
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub moving: bool,
 }
 
 impl CategoryNode {
-    /// Creates the node of a category. All nodes of one path are equal.
+    /// Creates the node of a category that is not moving.
     #[must_use]
     pub const fn new(path: CategoryPath) -> Self {
         Self { path, moving: false }
@@ -66,7 +69,7 @@ impl Entity for CategoryNode {
 /// A category as the list of a subtree returns it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CategoryBelow {
-    /// The category, read from the index key. The index carries no other attribute of a node.
+    /// The category, read from the index key. The index projects no other field of a node.
     pub path: CategoryPath,
 }
 
@@ -139,8 +142,8 @@ fn about_key(path: &CategoryPath) -> Result<Key, KeyError> {
 /// An action of a category transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CategoryAction {
-    /// The node. The condition fails if the node exists already, or if it must exist but is missing
-    /// or moving.
+    /// The node. When a category is created, the condition fails if the node exists already. When a
+    /// category is described, the condition fails if the node is missing or moving.
     Node,
     /// The description. The condition fails if the description exists already.
     About,

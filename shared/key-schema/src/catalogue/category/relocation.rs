@@ -1,30 +1,31 @@
 //! Moves a category to another path.
 //!
 //! The move includes the whole subtree: its categories, their descriptions, and the products and
-//! memberships in them. The *successor* of a category is its node at the new path.
+//! memberships ([`crate::membership`]) in them. The *successor* of a category is its node at the
+//! new path.
 //!
-//! A subtree has no size limit, so the work takes many transactions, in [`Phase`]s. One item,
-//! [`CategoryMove`], records the move and its progress. The table has only one such item, so only
-//! one move runs at a time. Every transaction of the work also changes that item. Its condition is
-//! that the item still has the same move in the same phase. A worker that is late therefore changes
-//! nothing, and the item counts each step once.
+//! A subtree has no size limit, so a move takes many transactions. They belong to the [`Phase`]s of
+//! the move. One item, [`CategoryMove`], records the move and its progress. The table has only one
+//! such item, so only one move runs at a time. Every transaction also changes that item, on the
+//! condition that it still has the same move in the same phase. So a late worker changes nothing,
+//! and the item counts each step once.
 //!
 //! # Why a move neither loses nor duplicates an item
 //!
 //! - At any time a product has exactly one `category_path`. One attribute and one index key record
 //!   it. One write changes both, on the condition that the product's version is unchanged.
-//! - One transaction changes a membership and the list that names the membership. If the product
-//!   moves too, the same transaction changes the product.
-//! - A category's successor exists before anything moves into it. A category is removed only after
-//!   its successor has its description. The transaction that copies a category also marks the old
-//!   category ([`CategoryNode::moving`]). A marked category accepts no new description, so no
-//!   description is lost.
-//! - A request that creates a product, or adds a product to a category, first reads the tree. So
-//!   it may write to an old category that the work has removed since. After the removal, the work
-//!   waits longer than such a request may take ([`Phase::Settling`]). Then it moves the late
-//!   products and memberships too.
-//! - A request may create an old category again. That category stays, and the work adds its missing
-//!   ancestors ([`Phase::Checking`]). The work removes no category after the wait.
+//! - One transaction changes a membership and the product's list of further categories. If the
+//!   product moves too, the same transaction changes the product.
+//! - A category's successor exists before anything moves into the successor. A category is removed
+//!   only after its description has moved to the successor. The transaction that copies a category
+//!   also marks the old category ([`CategoryNode::moving`]). A marked category accepts no new
+//!   description, so no description is lost.
+//! - A request that creates a product, or adds a product to a category, first reads the tree. So it
+//!   may write to an old category after the move has removed that category. After the removal, the
+//!   move waits longer than such a request may take ([`Phase::Settling`]). Then it also moves the
+//!   products and memberships that were written late.
+//! - A request may create an old category again. That category stays, and the move adds its missing
+//!   ancestors ([`Phase::Checking`]). The move removes no category after the wait.
 //! - A new path can be too deep or too long. Then the category or product stays at its old path,
 //!   together with all categories above it.
 
@@ -46,7 +47,7 @@ pub use requests::*;
 pub const PLACED_AT_ONCE: usize = 25;
 /// The number of categories that one transaction adds at most.
 pub const ADDED_AT_ONCE: usize = 50;
-/// How long the work waits after it has removed the old categories. Within this time, all requests
+/// How long the move waits after it has removed the old categories. Within this time, all requests
 /// that have read the old categories end, and the indexes become up to date.
 pub const SETTLING_SECONDS: i64 = 90;
 
@@ -60,7 +61,7 @@ pub enum Phase {
     Placing,
     /// The old categories are removed, from the bottom.
     Clearing,
-    /// The work waits for requests that have read the old categories. Then it moves the products
+    /// The move waits for requests that have read the old categories. Then it moves the products
     /// and memberships that these requests added to the old categories.
     Settling,
     /// Old categories that exist again get their missing ancestors back.
@@ -93,8 +94,7 @@ entity! {
             phase: Phase,
             /// When the current phase began.
             since: Instant,
-            /// The category that the work of this phase has reached. All categories before it are
-            /// done.
+            /// The category that the current phase has reached. All categories before it are done.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             reached: Option<CategoryPath>,
             /// The number of categories that have a successor.
@@ -157,7 +157,8 @@ pub enum CategoryMoveAction {
     About,
     /// The description of its successor.
     AboutTo,
-    /// The product at this position of the argument `products`.
+    /// The product at this position in the argument of [`place`]. In [`transfer`], the position is
+    /// 0.
     Product(usize),
     /// The list of a product's further categories, or a membership.
     Membership,

@@ -2,11 +2,11 @@
 //!
 //! # Tallies and ranks
 //!
-//! A [`Tally`] counts one product on one board on one day. It is a counter: many writers add to it,
-//! and no condition depends on its value. So its writer does not know the new value, and cannot
-//! write an index key with that value. A second item, the [`Rank`], has the index key. A rank is a
-//! copy of the sum of some tallies, and its index key begins with the sum. The stream's consumer
-//! writes the ranks. It adds up these sources:
+//! A [`Tally`] counts one product on one board, on one day or over all time. It is a counter: many
+//! writers add to it, and no condition depends on its value. So its writer does not know the new
+//! value, and cannot write an index key with that value. A second item, the [`Rank`], has the index
+//! key. A rank stores the sum of some counts, and its key in the index begins with the sum. The
+//! stream's consumer writes the ranks. It adds up these sources:
 //!
 //! | board | for a day | for a week | for all time |
 //! | --- | --- | --- | --- |
@@ -15,12 +15,12 @@
 //!
 //! # Why a rank converges
 //!
-//! When the record of a source arrives, the consumer reads all sources of the rank with strong
-//! consistency. The rank gets the sum of the sources' `rev` as its own `rev`, and replaces only an
-//! older rank. A source's `rev` grows with every write. So the newest state of all sources has a
-//! larger sum than every earlier or mixed state, and it wins, whichever consumer writes last. The
-//! record of a write arrives after the write, so the consumer of the last record reads the newest
-//! state.
+//! When the stream record of a source arrives, the consumer reads all sources of the rank with
+//! strong consistency. The rank gets the sum of the sources' `rev` as its own `rev`, and replaces
+//! only an older rank. A source's `rev` grows with every write. So the newest state of all sources
+//! has a larger sum than every earlier or mixed state. The newest state wins, in any order of the
+//! writes. The stream record of a write arrives after the write, so the consumer of the last record
+//! reads the newest state.
 //!
 //! # Sales
 //!
@@ -65,10 +65,10 @@ pub use period::{DAYS_KEPT, Period, PeriodError, WEEK_KEPT};
 
 /// The shards of one board in one period.
 pub const SHARDS: Shards = Shards(4);
-/// About one in this many reads is counted, and it counts as this many views.
+/// About one read in this many is counted. It counts as this many views.
 pub const VIEW_SAMPLE: Shards = Shards(64);
 
-/// A subject of leaderboards.
+/// The quantity by which a leaderboard sorts products.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Board {
@@ -120,8 +120,8 @@ impl FromStr for Board {
 }
 
 entity! {
-    /// The count of a product on a board on one day, or one part of it. The sales and views of all
-    /// time have a tally, too.
+    /// A count of a product on a board: of one day or, for sales and views, of all time. The likes
+    /// of a day have several counts, one for each shard of [`crate::like::COUNTERS`].
     Tally = "Tally" {
         fixed {
             /// The board.
@@ -130,9 +130,9 @@ entity! {
             product_id: ProductId,
             /// The day, or all time.
             period: Period,
-            /// The number of the part, from 0. Only likes have more than one part.
+            /// The number of the count's shard, from 0. Only likes have more than one shard.
             part: u32,
-            /// The count. It is below 0 if more was taken from the day than added to it.
+            /// The count. It is negative if more was subtracted on the day than added.
             count: i64,
         }
         mutable {}
@@ -160,7 +160,8 @@ fn tally_key(board: Board, product: &ProductId, period: Period, part: u32) -> Re
 }
 
 entity! {
-    /// The place of a product on the board of a period: a copy of the sum of its counts.
+    /// The sum of a product's counts on a board in a period. Its index key puts it on the board's
+    /// list.
     Rank = "Rank" {
         fixed {
             /// The board.
@@ -308,8 +309,8 @@ patterns! {
     }
 }
 
-/// Adds to a tally. The caller puts the action into the transaction of the event that is counted.
-/// Returns `None` if the tally has expired at `at`, the present time.
+/// Returns the action that adds to a tally. The caller puts it into the transaction of the counted
+/// change. Returns `None` if the tally has expired at `at`, the present time.
 pub(crate) fn count(
     (board, product): (Board, &ProductId),
     (period, part): (Period, u32),
@@ -348,8 +349,8 @@ pub fn view(product: &ProductId, request: &str, at: Instant) -> Result<Option<Tr
     Ok(Some(transaction))
 }
 
-/// Returns the standard error of a number of views, rounded up. Each view is in the sample with the
-/// probability 1/N, so the variance of `views` is (N - 1) times their number.
+/// Returns the standard error of an estimated number of views, rounded up. Each read is in the
+/// sample with the probability 1/N, so the variance of the estimate is (N - 1) times the estimate.
 #[must_use]
 pub fn standard_error(views: u64) -> u64 {
     let variance = views.saturating_mul(u64::from(VIEW_SAMPLE.0.saturating_sub(1)));

@@ -10,12 +10,12 @@ use crate::product::segment;
 
 /// The maximum number of names in a category path.
 pub const MAX_CATEGORY_DEPTH: usize = 8;
-/// The maximum number of bytes of a category path as key text. With this limit a path and an id fit
-/// one sort key, and the cursor that holds both fits
+/// The maximum number of bytes of a category path as key text. With this limit, a path and an id
+/// fit into one sort key, and the cursor that holds both fits into
 /// [`MAX_CURSOR_BYTES`](crate::cursor::MAX_CURSOR_BYTES).
 pub const MAX_CATEGORY_BYTES: usize = 580;
 
-/// A category, as the 1 to 8 names on the path to it from the top.
+/// A category's path: the 1 to 8 names from the top category to the category itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Vec<String>", into = "Vec<String>")]
 pub struct CategoryPath(Vec<String>);
@@ -26,13 +26,13 @@ pub enum CategoryError {
     /// There is no name, or more than [`MAX_CATEGORY_DEPTH`].
     #[error("must have 1 to {MAX_CATEGORY_DEPTH} names")]
     Depth,
-    /// A name breaks the rule of names (`check`).
+    /// A name is invalid ([`check`]).
     #[error("each name {0}")]
     Name(#[from] crate::id::IdError),
-    /// With every special byte escaped, the path exceeds [`MAX_CATEGORY_BYTES`].
+    /// The path's key text exceeds [`MAX_CATEGORY_BYTES`].
     #[error("the path is too long")]
     TooLong,
-    /// The text is not a category path as in a URL: see [`CategoryPath::from_segment`].
+    /// The text is not a path in a URL ([`CategoryPath::from_segment`]).
     #[error("must be names joined by `~`, with every byte other than A-Z, a-z, 0-9 and - written as _HH (hexadecimal)")]
     Segment,
 }
@@ -58,8 +58,8 @@ impl CategoryPath {
         Self::new(encoding::split(text)?).ok()
     }
 
-    /// Parses a path as in a URL: names joined by `~`. Inside a name, every byte outside
-    /// `A-Z a-z 0-9 -` is written `_HH`.
+    /// Parses a path from one segment of a URL: names joined by `~`. Inside a name, every byte
+    /// outside `A-Z a-z 0-9 -` is written `_HH`.
     ///
     /// # Errors
     /// [`CategoryError::Segment`] for any other spelling, so that each category has only one URL.
@@ -103,8 +103,8 @@ impl CategoryPath {
         self.0.starts_with(&category.0)
     }
 
-    /// Returns the path after `from` was renamed to `to`. Returns [`None`] for a path outside
-    /// `from`, and for a result that is too deep or too long.
+    /// Returns the path that this category has after a move of `from` to `to`. Returns [`None`] for
+    /// a category outside `from`, and for a result that is too deep or too long.
     #[must_use]
     pub fn rebased(&self, from: &Self, to: &Self) -> Option<Self> {
         let below = self.0.strip_prefix(from.0.as_slice())?;

@@ -3,18 +3,18 @@
 //! # Why the copies converge
 //!
 //! Each copy stores the `rev` of its source item, and overwrites only an older copy. A source's
-//! `rev` grows with every write and never restarts. So even if records arrive twice, late or out of
-//! order, the newest delivered record determines the copy. A copy increases the product's `rev`,
-//! but not its `version`, which If-Match compares. So a copy fails no editor's request.
+//! `rev` grows with every write and never restarts. So even if stream records arrive twice, late or
+//! out of order, the newest delivered record determines the copy. A copy increases the product's
+//! `rev`, but not its `version`, which If-Match compares. So a copy does not make an editor's
+//! request fail.
 //!
 //! # Why not every record is copied
 //!
-//! Each sale changes the stock, but seldom its availability. The stream's consumer copies only the
-//! records in which the availability changes. That loses nothing: between two such records, the
-//! availability stays the same. So the newest state of the stock agrees with the newest copied
-//! record. If no record was copied yet, the newest state agrees with the value at the product's
-//! creation. The consumer treats the ratings in the same way: it copies only the records that
-//! change them.
+//! Each sale changes the stock, but seldom its availability. The stream's consumer copies the
+//! availability only from records that change it. Between two such records, the availability stays
+//! the same. So the newest state of the stock agrees with the newest copied record. If no record
+//! was copied yet, the newest state agrees with the value at the product's creation. Likewise, the
+//! consumer copies the ratings only from records that change them.
 //!
 //! A new product starts with the availability of its first stock ([`Copied::of_new`]), so an import
 //! needs no second write. A revived product gets the availability of its new stock immediately, and
@@ -30,7 +30,7 @@ use crate::expression::{Condition, number};
 use crate::item::{EncodeError, Stored};
 use crate::request::{Guarded, Single};
 
-/// The copies on a product. A new or revived product gets them with its stock. Later only the
+/// The copies on a product. A new or revived product gets them with its stock. Later, only the
 /// stream's consumer updates them, so [`Product`] has no setter for them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -1,15 +1,15 @@
 //! Products: summary, stock, review statistics and content, each in a separate item.
 //!
-//! The items change at different rates. With separate items, a sale or a review fails no editor's
-//! request with If-Match, and a list page never reads content.
+//! The items change at different rates. With separate items, a sale or a review does not make an
+//! editor's request with If-Match fail, and a list page never reads content.
 //!
 //! In the partition `PRODUCT#<id>` the sort keys are `CONTENT`, `IN#<category>`, `LIKES#<shard>`,
 //! `MEDIA`, `OBJECT#<id>`, `PRODUCT`, `PRODUCT#CATEGORIES`, `PRODUCT#SALES`, `PRODUCT#STATS`,
 //! `PRODUCT#STOCK`, `PRODUCT#VARIANT#<options_hash>` and `REVIEW#<customer>`. One Query between
 //! `PRODUCT` and `PRODUCT$` reads the product page: the five items from `PRODUCT` to
-//! `PRODUCT#STOCK`, and one item for each variant ([`crate::variant`]). It reads no content,
-//! pictures ([`crate::picture`]), reviews, entries of further categories ([`crate::membership`]) or
-//! count of likes ([`crate::like`]).
+//! `PRODUCT#STOCK`, and one item for each variant ([`crate::variant`]). This Query reads no
+//! content, pictures ([`crate::picture`]), reviews, memberships ([`crate::membership`]) or count of
+//! likes ([`crate::like`]).
 
 mod category_path;
 pub mod copies;

@@ -23,18 +23,18 @@ use crate::variant::MAX_VARIANTS;
 /// An action of a product transaction. A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProductAction {
-    /// The product. The condition fails if the product exists already, is missing, or is at another
-    /// version.
+    /// The product. The condition fails if the product exists already, is not in the catalogue, is
+    /// at another version, or may not be retired or revived.
     Product,
     /// The product's stock item.
     Stock,
     /// The product's content item.
     Content,
-    /// The note of an object that the content starts or stops referencing.
+    /// The [`UnsettledObject`] of an object that the content starts or stops referencing.
     Object,
-    /// The product of which the product becomes or was a variant.
+    /// The parent of the product that becomes or stops being a variant.
     Parent,
-    /// The stock of that product. Its condition fails if the stock has pieces.
+    /// The stock of the parent. Its condition fails if the stock has pieces.
     ParentStock,
     /// The claim on the options of a variant. Its condition fails if a sibling has the options.
     Options,
@@ -97,9 +97,9 @@ pub fn create_many<'a>(
     Ok(transaction)
 }
 
-/// Revives a retired product as a new incarnation, `product`, with the missing nodes of its
-/// category path. `version` and `rev` continue from the retired item. The stock begins anew: orders
-/// of the earlier incarnation no longer return their pieces to it.
+/// Revives a retired product with the attributes and the `born` of `product`, and adds the missing
+/// nodes of its category path. `version` and `rev` continue from the retired item. The stock starts
+/// again with `available` pieces. Orders from before the revival return no pieces to it.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -138,7 +138,7 @@ pub(crate) fn revived_items(
         .set("options", &product.options)?
         .set("variants", None::<u64>)?
         .set("in_stock", (available > 0).then_some(true))?;
-    // The condition is not on `rev`. After the retirement, the stream's consumer copies the
+    // The condition is not on `rev`: after the retirement, the stream's consumer copies the
     // availability onto the product and so increases `rev`.
     let seen = Condition::Has("retired").and(Condition::version(retired.meta.version));
     let stock = Change::<Stock>::visible(at)
@@ -200,8 +200,8 @@ pub fn update(id: &ProductId, change: Change<Product>, version: u64) -> Result<S
     Ok(Single::new(&UPDATE, Guarded::update(key(id)?, change, condition)))
 }
 
-/// Takes a product out of the catalogue. DynamoDB refuses the write for a variant
-/// ([`crate::variant::retire`]) and for a parent of variants.
+/// Takes a product out of the catalogue. DynamoDB refuses the write for a variant, which
+/// [`crate::variant::retire`] retires, and for a parent that still has variants.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -231,8 +231,8 @@ pub fn content(id: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&GET_CONTENT, vec![key(id)?, content_key(id)?]))
 }
 
-/// Creates a product's content. `note` is the note of the object that the content references, if
-/// any.
+/// Creates a product's content. `note` is the [`UnsettledObject`] of the object that the content
+/// references, if any.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -246,9 +246,10 @@ pub fn create_content(
         .optional(ProductAction::Object, note.map(media::settled).transpose()?))
 }
 
-/// Replaces a product's content if it is at `version`. `note` is the note of the newly referenced
-/// object. `before` is a new note for the previously referenced object. Without `before`, DynamoDB
-/// refuses the write if the stored content references an object.
+/// Replaces a product's content if it is at `version`. `note` is the [`UnsettledObject`] of the
+/// object that the new content references. `before` is a new [`UnsettledObject`] for the object
+/// that the stored content references. Without `before`, DynamoDB refuses the write if the stored
+/// content references an object.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -269,8 +270,8 @@ pub fn replace_content(
     let mut transaction = Transaction::new(&PUT_CONTENT)
         .action(ProductAction::Content, Guarded::update(content_key(id)?, change, seen))
         .action(ProductAction::Product, Guarded::check(key(id)?, in_catalogue()));
-    // If the object stays referenced, the transaction leaves its note unchanged. The janitor
-    // deletes that note later.
+    // If the object stays referenced, the transaction leaves its `UnsettledObject` unchanged. The
+    // janitor deletes that item later.
     if note.map(|note| &note.id) != before.map(|before| &before.id) {
         if let Some(note) = note {
             transaction = transaction.action(ProductAction::Object, media::settled(note)?);

@@ -1,5 +1,5 @@
-//! Names as one segment of a URL, joined by `~`. Inside a name, every byte outside `A-Z a-z 0-9 -`
-//! is written `_HH`.
+//! Encodes names as one segment of a URL. The names are joined by `~`. Inside a name, every byte
+//! outside `A-Z a-z 0-9 -` is written `_HH`.
 
 /// Encodes names as a segment.
 #[must_use]
@@ -42,6 +42,6 @@ fn decode_name(text: &str) -> Option<String> {
         }
     }
     let name = String::from_utf8(out).ok()?;
-    // `_41` for `A`, or lower-case digits, would be a second URL of the same resource.
+    // `_41` for `A`, or lower-case hexadecimal digits, would be a second URL of the same resource.
     (encode_name(&name) == text).then_some(name)
 }

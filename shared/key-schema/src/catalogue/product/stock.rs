@@ -19,8 +19,8 @@ pub const MAX_STOCK: u64 = 1_000_000_000_000;
 pub const STOCK_LOW: u64 = 10;
 
 entity! {
-    /// The number of pieces for sale. The stock stays when its product is retired, so that a
-    /// cancelled order can return its pieces until the product is revived.
+    /// The number of a product's pieces for sale. The item stays when the product is retired, so
+    /// that a cancelled order can return its pieces until the product is revived.
     Stock = "Stock" {
         fixed {
             /// The id of the product.
@@ -28,11 +28,12 @@ entity! {
             /// The number of available pieces. It is never negative, because every write that takes
             /// pieces is conditional. Only functions of [`crate::product`] change it.
             available: u64,
-            /// Whether orders may take pieces from the stock. It is false while the product is
-            /// retired.
+            /// Whether orders may take pieces from the stock. It is false for a retired product and
+            /// for a parent of variants.
             sellable: bool,
-            /// The `born` of the product to which the pieces belong, or of a parent's first
-            /// variant. Absent if the product was never revived and never had a variant.
+            /// The `born` of the product to which the pieces belong. For a parent of variants, it
+            /// is the `born` of the first variant. It is absent if the product was never revived
+            /// and never had a variant.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             product_born: Option<Born>,
         }
@@ -46,21 +47,22 @@ entity! {
 }
 
 impl Stock {
-    /// Returns whether the pieces belong to the incarnation of the product that began with `born`.
-    /// `born` is [`None`] for an order line that an earlier release wrote.
+    /// Returns whether an order line of the product with this `born` took its pieces from this
+    /// stock. A revival gives the product a new `born`. `born` is [`None`] for an order line that
+    /// an earlier release wrote.
     #[must_use]
     pub fn is_of(&self, born: Option<&Born>) -> bool {
         self.product_born.as_ref().is_none_or(|own| Some(own) == born)
     }
 }
 
-/// How many pieces customers can buy, without the exact number.
+/// The level of a stock, without the exact number of pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Availability {
     /// No pieces.
     None,
-    /// Fewer pieces than the shop's threshold.
+    /// At least one piece, but fewer than the threshold.
     Low,
     /// At least the threshold.
     Plenty,
@@ -83,7 +85,7 @@ impl Availability {
 pub struct Adjustment {
     /// The change in pieces, negative for a removal.
     pub by: i64,
-    /// The reason of the adjustment.
+    /// The reason for the adjustment.
     pub reason: String,
     /// The member of staff who made the adjustment.
     pub staff: CustomerId,
@@ -139,9 +141,10 @@ pub fn set_stock(id: &ProductId, available: u64, at: Instant) -> Result<Single<S
     Ok(Single::new(&SET_STOCK, Guarded::update(stock_key(id)?, change, Condition::Is("sellable", value(true)?))))
 }
 
-/// Sets the stock to `available`. DynamoDB refuses the write if the number of pieces is no longer
-/// that of `seen`. So no concurrent change is lost, and the response reports the stock right after
-/// this adjustment. `claim` is the idempotency record ([`crate::idempotency::claim`]).
+/// Sets the stock to `available`. DynamoDB refuses the write if the number of pieces differs from
+/// that of `seen`, or if the stock is not sellable. So no concurrent change is lost, and the
+/// response reports the stock right after this adjustment. `claim` writes the idempotency record
+/// ([`crate::idempotency::claim`]).
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -159,8 +162,9 @@ pub fn adjust_stock(
         .action(ProductAction::Idempotency, claim))
 }
 
-/// Takes pieces for an order line, as an action of the order's transaction. Its condition fails if
-/// the stock is too small, not for sale, or of another incarnation of the product.
+/// Returns the action that takes the pieces of an order line, for the order's transaction. Its
+/// condition fails if the stock is too small, not sellable, or not the stock that the line sells
+/// ([`Stock::is_of`]).
 pub(crate) fn take(line: &OrderLine, at: Instant) -> Result<Guarded, EncodeError> {
     let quantity = pieces(line)?;
     let enough = Condition::Is("sellable", value(true)?).and(Condition::AtLeast("available", number(quantity)));
@@ -172,8 +176,7 @@ fn pieces(line: &OrderLine) -> Result<i64, EncodeError> {
     i64::try_from(line.quantity).map_err(|_| EncodeError::Overflow)
 }
 
-/// Returns the condition that the stock belongs to the incarnation that the line sold
-/// ([`Stock::is_of`]).
+/// Returns the condition that the stock is the one that the line sold ([`Stock::is_of`]).
 fn of_incarnation(line: &OrderLine) -> Result<Condition, EncodeError> {
     let never_revived = Condition::Lacks("product_born");
     Ok(match &line.product_born {
@@ -184,8 +187,8 @@ fn of_incarnation(line: &OrderLine) -> Result<Condition, EncodeError> {
 
 /// Gives the pieces of a cancelled or returned order line back to the stock. The action is part of
 /// the order's transaction. The stock of a retired product takes pieces back too. The condition
-/// fails if the product was revived since the sale, because the new stock does not include these
-/// pieces.
+/// fails if the product was revived or got its first variant since the sale, because the new stock
+/// does not include these pieces.
 pub(crate) fn give_back(line: &OrderLine, at: Instant) -> Result<Guarded, EncodeError> {
     let change = Change::<Stock>::visible(at).add("available", pieces(line)?);
     Ok(Guarded::update(stock_key(&line.product_id)?, change, Condition::Exists.and(of_incarnation(line)?)))

@@ -7,8 +7,8 @@
 //! # Why an entry is a copy
 //!
 //! The review already uses all three indexes, so the list needs a separate item for each review.
-//! This entry copies all attributes that the list shows. Each transaction that writes the review
-//! also writes the whole entry, so the two never differ.
+//! This item, the entry, copies all attributes that the list shows. Each transaction that writes
+//! the review also writes the whole entry, so the two never differ.
 //!
 //! If an entry had only a reference to the review, a change of the review would not write the
 //! entry. But each page would then cost a read of every review on it. The list is public, and reads
@@ -17,11 +17,11 @@
 //!
 //! # Months without reviews
 //!
-//! One item per month notes that the month has reviews, so that a reader skips the other months. A
-//! request writes this note once, before the month's first review. A noted month without reviews
-//! costs one extra read. A missing note would hide the month's reviews, which is why the note is
-//! written first. All notes share a partition. It gets twelve items a year, and a reader needs it
-//! only for a page that continues beyond its first month.
+//! One [`ReviewMonth`] item records that a month has reviews, so that a reader skips the other
+//! months. A request writes this item once, before the month's first review. A recorded month
+//! without reviews costs one extra read. A missing item would hide the month's reviews, which is
+//! why a request writes it first. All these items share a partition. It gets twelve items a year,
+//! and a reader needs it only for a page that continues beyond its first month.
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -138,7 +138,7 @@ impl Month {
 }
 
 entity! {
-    /// A note that a month has reviews.
+    /// The item that records that a month has reviews.
     ReviewMonth = "ReviewMonth" {
         fixed {
             /// The month.
@@ -221,7 +221,7 @@ pub fn of_month(month: &Month) -> Result<Query<Stored<RecentReview>>, KeyError> 
     Ok(Query::sharded(&RECENT, shards, Range::All).descending())
 }
 
-/// Lists the noted months before this one, the latest first.
+/// Lists the recorded months before this month, the latest first.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -229,7 +229,7 @@ pub fn months_before(month: &Month) -> Result<Query<Stored<ReviewMonth>>, KeyErr
     Ok(Query::new(&MONTHS, months_partition()?, Range::All).descending().after(Some(month.0.clone())))
 }
 
-/// Reads the note of a month, if there is one.
+/// Reads the [`ReviewMonth`] of a month, if there is one.
 ///
 /// # Errors
 /// [`KeyError`].
@@ -237,7 +237,7 @@ pub fn month(month: &Month) -> Result<Get<Stored<ReviewMonth>>, KeyError> {
     Ok(Get::new(&MONTH, month_key(month)?))
 }
 
-/// Notes that a month has reviews, if it is not noted yet.
+/// Records that a month has reviews, if it is not recorded yet.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -7,16 +7,16 @@
 //!
 //! # Guarantees of the conditions
 //!
-//! - A customer has a membership or an invitation, never both. The transaction that writes one of
-//!   them removes the other, or checks that it does not exist. So a removed member cannot return by
-//!   an old invitation.
-//! - An invitation can be accepted only once, unchanged and before it expires, and only while its
-//!   inviter is an admin. If the inviter stops being an admin, the invitation is void for ever,
-//!   because the inviter's membership then gets another birth mark.
+//! - A customer never has both a membership and an invitation of one organization. The transaction
+//!   that writes one of them removes the other, or checks that it does not exist. So a removed
+//!   member cannot return by an old invitation.
+//! - A customer can accept an invitation only once, unchanged and before it expires, and only while
+//!   its inviter is an admin. If the inviter stops being an admin, the invitation is void for ever,
+//!   because the inviter's membership then gets another `born`.
 //! - An organization has at most [`MAX_OF_ORGANIZATION`] open invitations. The Lambda function
 //!   counts them with a strong read. Before that read, it reads the head's `invited`, the number of
 //!   invitations ever made. DynamoDB refuses a new invitation if `invited` has changed since. So
-//!   the count is still right when the new invitation is written. An invitation that ends or
+//!   the count is not too low when the new invitation is written. An invitation that ends or
 //!   becomes void only makes room, so it does not change `invited`.
 //! - A customer has at most [`MAX_OF_CUSTOMER`] open invitations, even if an attacker creates many
 //!   organizations. The item [`Invitations`] in the customer's partition lists these invitations.
@@ -34,8 +34,8 @@
 //! strong read. The condition of a new invitation is that the customer has a profile, so the
 //! customer gets no invitation after the erasure.
 //!
-//! An invitation keeps its inviter's id until it ends, also after the inviter's erasure. After that
-//! erasure it cannot be accepted, because the inviter's membership no longer exists.
+//! An invitation keeps its inviter's id until it ends, even after the inviter's erasure. After that
+//! erasure, the invitation cannot be accepted, because the inviter's membership no longer exists.
 
 mod patterns;
 mod requests;
@@ -89,8 +89,8 @@ entity! {
             /// no inviter.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             inviter: Option<CustomerId>,
-            /// The birth mark of the inviter's membership. Invitations of earlier releases have no
-            /// birth mark. They are valid again when the inviter becomes an admin again.
+            /// The `born` of the inviter's membership. Invitations of earlier releases have no
+            /// `inviter_born`. They are valid again when the inviter becomes an admin again.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             inviter_born: Option<Born>,
             /// When the invitation expires, which is also its time to live.
@@ -146,7 +146,7 @@ entity! {
     }
 }
 
-/// An open invitation, as the customer's list names it.
+/// An entry of [`Invitations`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenInvitation {
     /// When the invitation expires.
@@ -168,14 +168,14 @@ impl OpenInvitation {
 }
 
 impl Invitations {
-    /// Returns whether this organization can invite the customer. An earlier invitation by the same
-    /// organization does not count, because the new one replaces it.
+    /// Returns whether the list has room for an invitation by this organization. An earlier
+    /// invitation by the same organization does not count, because the new one replaces it.
     #[must_use]
     pub fn has_room(&self, organization: &OrganizationId, now: Instant) -> bool {
         self.others(organization, now).count() < MAX_OF_CUSTOMER
     }
 
-    /// Returns whether this inviter can invite the customer to this organization.
+    /// Returns whether the list has room for this inviter's invitation to this organization.
     #[must_use]
     pub fn has_room_for(&self, inviter: &CustomerId, organization: &OrganizationId, now: Instant) -> bool {
         let inviter = hash("inviter", inviter.as_str());
@@ -204,7 +204,8 @@ pub(super) fn invitation_key(id: &OrganizationId, customer: &CustomerId) -> Resu
     Ok(Key { pk: partition(id)?, sk: SortKey::of("INVITATION", &[customer])? })
 }
 
-/// The key is outside the ranges of edges, orders and documents in the customer's partition.
+/// Returns the key of [`Invitations`]. It is outside the ranges of follows, likes, orders and
+/// documents in the customer's partition.
 pub(super) fn roster_key(customer: &CustomerId) -> Result<Key, KeyError> {
     Ok(Key { pk: customer::partition(customer)?, sk: SortKey::new("CUSTOMER#INVITATIONS")? })
 }

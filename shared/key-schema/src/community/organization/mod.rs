@@ -1,18 +1,18 @@
 //! Organizations with their teams and members, and the list of a customer's memberships.
 //!
 //! The partition `ORG#<organization>` holds, in this byte order, `INVITATION#<customer>`
-//! ([`invitation`]), `MEMBER#<customer>`, `ORG` and `TEAM#<team>`. The head sorts directly before
-//! its teams, of which there are at most [`MAX_TEAMS`]. So one Query from `ORG` to `TEAM$` reads an
-//! organization with all its teams. An organization may have any number of members, and their items
-//! sort outside that range.
-//! Each membership also has a key in an index by customer, which lists a customer's memberships.
+//! ([`invitation`]), `MEMBER#<customer>`, `ORG` and `TEAM#<team>`. `ORG` is the head, the main item
+//! of the organization. It sorts directly before its teams, and there are at most [`MAX_TEAMS`] of
+//! them. So one Query from `ORG` to `TEAM$` reads an organization with all its teams. An
+//! organization may have any number of members, and their items sort outside that range. Each
+//! membership also has a key in an index by customer, which lists a customer's memberships.
 //!
 //! # Guarantees of the conditions
 //!
-//! - The caller of a change is staff, or is an admin at the moment of the change. Each change's
-//!   transaction checks the caller's own membership. DynamoDB accepts only one action per item in
-//!   a transaction. So if the caller's own membership changes, the check is part of that change's
-//!   condition.
+//! - The caller of a change is staff, or is an admin at the moment of the change. Members in any
+//!   role may end their own membership. Each change's transaction checks the caller's own
+//!   membership. DynamoDB accepts only one action per item in a transaction. So if the caller's own
+//!   membership changes, the check is part of that change's condition.
 //! - The head has the numbers of teams and admins. A transaction that adds or removes a team or an
 //!   admin also changes the number. There are never more than [`MAX_TEAMS`] teams. No request by a
 //!   member or by staff removes the last admin, as long as that admin has a profile.
@@ -28,11 +28,12 @@
 //! admin. An organization without an admin needs staff to appoint one. The erasure finds
 //! memberships through an index, which is eventually consistent. So a membership that is created
 //! during the erasure may remain. Therefore a membership alone permits no change: every change
-//! checks the caller's profile too. A remaining membership is only an id in a list. Staff can
-//! remove it, even if it is the membership of the last admin.
+//! checks the caller's profile too. A remaining membership only shows an id in the list of members.
+//! Staff can remove it, even if it is the membership of the last admin.
 //!
 //! Clients cannot see the counts of teams, admins and members. So a change of a count increases
-//! `rev`, but not `version`, which If-Match compares. It fails no request with If-Match.
+//! `rev`, but not `version`, which If-Match compares. It does not make a request with If-Match
+//! fail.
 
 pub mod invitation;
 mod patterns;
@@ -127,7 +128,7 @@ entity! {
     }
 }
 
-/// Items of earlier releases have no count of invitations.
+/// Returns whether serde leaves out the count, as in the items of earlier releases.
 #[allow(clippy::trivially_copy_pass_by_ref)]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
@@ -241,7 +242,8 @@ pub struct MembershipSummary {
 
 view!(MembershipSummary of Member);
 
-/// An action of an organization transaction. A refusal names the action whose condition failed.
+/// An action of an organization transaction. A refusal names the action whose condition failed. The
+/// variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrganizationAction {
     /// The caller is not an admin, or not a member at all.

@@ -118,7 +118,7 @@ pub fn delete_team(
 }
 
 /// Returns the membership that was read (`old`), changed to `new`. A former admin's membership gets
-/// the birth mark `born`, which makes the invitations by that admin void for ever.
+/// the new `born`, which makes the invitations by that admin void for ever.
 #[must_use]
 pub fn changed(old: &Stored<Member>, new: Member, born: Born, at: Instant) -> Stored<Member> {
     let mut meta = old.meta.clone();
@@ -195,8 +195,8 @@ pub fn remove_member(
     count_members(transaction, id, team.as_ref(), None)
 }
 
-/// Ends a membership of a customer who is being erased, even the membership of the last admin.
-/// Staff then appoint an admin.
+/// Ends a membership of a customer who is being erased, even the membership of the last admin. Then
+/// staff must appoint an admin.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -289,9 +289,9 @@ pub(crate) fn member_check(id: &OrganizationId, customer: &CustomerId) -> Result
 }
 
 impl Authority<'_> {
-    /// Adds the checks that the caller is an admin and has a profile. `target` is the customer
-    /// whose membership the transaction writes. If that customer is the caller, no check is added,
-    /// because DynamoDB takes only one action per item.
+    /// Adds the checks that a customer is an admin and has a profile. Staff need no check. `target`
+    /// is the customer whose membership the transaction writes. If that customer is the caller, no
+    /// check is added, because DynamoDB takes only one action per item.
     pub(super) fn checked(
         self,
         transaction: Transaction<OrganizationAction>,

@@ -52,7 +52,7 @@
 //! that were removed meanwhile.
 //!
 //! A customer needs a profile to become owner or editor. A member of staff may create a document
-//! without having a profile. An erasure removes the customer from all heads, and with that the
+//! without having a profile. An erasure removes the customer from all heads, which also ends the
 //! right to write. So a change by an owner or editor need not check the profile again. A membership
 //! can remain after an erasure ([`crate::organization`]), so a change by an admin checks membership
 //! and profile.
@@ -140,8 +140,8 @@ entity! {
             /// texts are removed, DynamoDB refuses every change of the content.
             #[serde(skip_serializing_if = "BTreeSet::is_empty", default)]
             discarded: BTreeSet<SectionName>,
-            /// When the removal of the document or of the draft's texts began. Absent if no removal
-            /// is in progress. Part of the key in the janitor's list.
+            /// When the removal of the document or of the draft's texts began. It is part of the
+            /// index key in [`removals`]. It is absent if no removal is in progress.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             removing_since: Option<Instant>,
         }
@@ -275,7 +275,8 @@ fn version_key(id: &DocumentId, number: u64) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::of("VERSION", &[&number])? })
 }
 
-/// An action of a document transaction. A refusal names the action whose condition failed.
+/// An action of a document transaction. A refusal names the action whose condition failed. The
+/// variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentAction {
     /// The head is missing, or at another version than the author has read, or the author may not

@@ -24,8 +24,8 @@ use crate::shard::Shards;
 
 /// The shards of the list of unfinished removals.
 pub const REMOVAL_SHARDS: Shards = Shards(4);
-/// The number of texts that one transaction removes. Together they have 1 MB at most. DynamoDB
-/// refuses a transaction of more than 4 MB.
+/// The maximum number of texts or versions that one transaction removes. Ten texts have 1 MB at
+/// most. DynamoDB refuses a transaction of more than 4 MB.
 pub const REMOVED_AT_ONCE: usize = 10;
 
 /// The key of a document in the list of unfinished removals, which begins with the oldest removal.
@@ -63,7 +63,7 @@ fn shard(shard: u32) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("REMOVALS", &[&shard])
 }
 
-/// A document with an unfinished removal, as the janitor's list shows it.
+/// A document with an unfinished removal, as [`removals`] returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Removal {
     /// The document's id.
@@ -106,8 +106,8 @@ pub fn discard_texts(head: &Stored<Document>) -> Result<Transaction<DocumentActi
     Ok(transaction)
 }
 
-/// If a document is at `version`, marks it as being deleted, so that no reader sees it any more.
-/// The caller is staff, or the owner of a document without an organization. Returns the head.
+/// Marks a document as being deleted if it is at `version`, so that no reader sees it any more. The
+/// caller is staff, or the owner of a document without an organization. Returns the head.
 ///
 /// # Errors
 /// [`EncodeError`].

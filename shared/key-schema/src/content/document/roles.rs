@@ -153,8 +153,8 @@ pub fn release(
         .action(DocumentAction::Tie, untied(customer, &head.id, tie)?))
 }
 
-/// Removes an erased customer's role item that leads to no document. DynamoDB refuses the deletion
-/// if the item was created again after the read.
+/// Removes an erased customer's role item whose document does not exist. DynamoDB refuses the
+/// deletion if the item was created again after the read.
 ///
 /// # Errors
 /// [`EncodeError`].

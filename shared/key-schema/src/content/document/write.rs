@@ -75,7 +75,7 @@ impl Right<'_> {
 /// A change of a document that was read.
 #[derive(Debug, Clone, Copy)]
 pub struct Edit<'a> {
-    /// The document that was read, at the version that the client has read.
+    /// The document that was read. It is at the version that the client has read.
     pub old: &'a Stored<Document>,
     /// The author's right.
     pub right: Right<'a>,
@@ -83,7 +83,7 @@ pub struct Edit<'a> {
     pub by: &'a CustomerId,
     /// The time of the change.
     pub at: Instant,
-    /// The birth mark of the items that the change creates.
+    /// The `born` of the items that the change creates.
     pub born: &'a Born,
 }
 

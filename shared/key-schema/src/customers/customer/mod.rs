@@ -4,8 +4,8 @@
 //! `FOLLOWS#…`, `LIKE#…`, `OPEN`, `ORDER#<order id>`, `PROFILE`, `QUESTION#<complement of
 //! time>#<id>`, `SHIPTO#<order id>` and `VERIFICATION`. Order ids grow with time, question keys
 //! shrink with time, and the profile is between them. So one Query backward from `PROFILE` reads
-//! the profile and the newest orders. One Query forward from it reads the profile and the newest
-//! questions. No other item may sort between `ORDER#` and `QUESTION$`.
+//! the profile and the newest orders. One Query forward from `PROFILE` reads the profile and the
+//! newest questions. No other item may sort between `ORDER#` and `QUESTION$`.
 
 mod erasing;
 mod patterns;
@@ -36,8 +36,8 @@ pub use erasing::*;
 pub use patterns::*;
 pub use requests::*;
 
-/// The maximum number of addresses of a customer. It keeps the profile far below DynamoDB's limit
-/// of 400 KB.
+/// The maximum number of addresses of a customer. This limit keeps the profile far below DynamoDB's
+/// limit of 400 KB.
 pub const MAX_ADDRESSES: usize = 50;
 /// The maximum number of orders in an overview.
 pub const OVERVIEW_ORDERS: usize = 20;
@@ -135,10 +135,10 @@ entity! {
             /// The user name, unique in its folded form. It changes only together with its claim
             /// ([`rename`]).
             username: Username,
-            /// The tier, part of the key of the tier's list.
+            /// The tier. It is part of the index key in the tier's list.
             tier: Tier,
-            /// The place in which the customer lives, part of the key of the place's list.
-            /// [`crate::residence::settle`] changes it.
+            /// The place in which the customer lives. It is part of the index key in the place's
+            /// list. [`crate::residence::settle`] changes it.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             place: Option<Place>,
             /// When the erasure of the customer began, if it has begun. From then on no request

@@ -20,7 +20,8 @@ use crate::shard::Layout;
 use crate::text::{Email, Username, fold};
 use crate::verification;
 
-/// An action of a customer transaction. A refusal names the action whose condition failed.
+/// An action of a customer transaction. A refusal names the action whose condition failed. The
+/// variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CustomerAction {
     /// The profile already exists, is not at the version that the caller has read, or is being
@@ -32,7 +33,7 @@ pub enum CustomerAction {
     Username,
     /// An old claim does not belong to this customer, so the profile that was read is out of date.
     OldClaim,
-    /// The note of an erasure. Its write has no condition, so it is never refused.
+    /// The [`Erasure`] item. Its write has no condition, so it is never refused.
     Erasure,
     /// The customer's request to verify the email address. Its removal has no condition, so it is
     /// never refused.
@@ -192,8 +193,8 @@ pub fn begin_erasure(customer: &Stored<Customer>, at: Instant) -> Result<Single<
     Ok(Single::new(&BEGIN_ERASURE, Guarded::update(key(&customer.id)?, change, unchanged)))
 }
 
-/// Removes a customer's profile at the version that was read, frees the claimed names, and writes a
-/// note of the erasure ([`crate::erasure`]).
+/// Removes a customer's profile at the version that was read, frees the claimed names, and writes
+/// an [`Erasure`] item.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -1,8 +1,8 @@
 //! The addresses of an order, as they were when it was placed.
 //!
-//! They are personal data, so they are one item in the customer's partition. The erasure of a
-//! customer reads these items with one Query and deletes them. The order itself keeps only country
-//! and city ([`Destination`]), which appear in lists and in the results of searches.
+//! The addresses are personal data, so they are one item in the customer's partition. The erasure
+//! of a customer reads these items with one Query and deletes them. The order itself keeps only
+//! country and city ([`Destination`]), which appear in lists and in the results of searches.
 
 use std::fmt;
 use std::str::FromStr;
@@ -177,8 +177,8 @@ impl Entity for OrderAddresses {
     }
 }
 
-/// The key sorts after the questions, so the ranges of other items in the customer's partition do
-/// not contain it.
+/// Returns the key. It sorts after the questions, so the ranges of other items in the customer's
+/// partition do not contain it.
 fn addresses_key(customer: &CustomerId, order: &OrderId) -> Result<Key, KeyError> {
     Ok(Key { pk: customer::partition(customer)?, sk: SortKey::of("SHIPTO", &[order])? })
 }

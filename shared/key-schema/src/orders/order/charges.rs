@@ -11,10 +11,10 @@ use crate::promotion::AppliedPromotion;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaxRounding {
-    /// For each line.
+    /// Tax is rounded for each line.
     #[default]
     Line,
-    /// Once for each rate of the order.
+    /// Tax is rounded once for each rate of the order.
     Order,
 }
 
@@ -34,11 +34,11 @@ pub struct Charges {
     pub tax: i64,
     /// The part of the total that is not in the lines: shipping, with its tax.
     pub shipping_total: i64,
-    /// The tax of shipping, whether its price includes it or not. Orders of earlier releases do not
-    /// have it.
+    /// The tax of shipping, whether the price of shipping includes it or not. Orders of earlier
+    /// releases do not have it.
     #[serde(skip_serializing_if = "super::is_zero", default)]
     pub shipping_tax: i64,
-    /// The rate of that tax.
+    /// The rate of the tax of shipping.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shipping_rate: Option<TaxRate>,
     /// The shipping method, if the order has goods that are shipped.

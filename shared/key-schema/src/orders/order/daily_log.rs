@@ -1,7 +1,7 @@
 //! The log lines of all orders by day.
 //!
 //! A day has several partitions in the index. The shard is computed from the id of the order, so
-//! the writes of a busy day are spread over these partitions. The index carries the id of a line,
+//! the writes of a busy day are spread over these partitions. The index projects the id of a line,
 //! but not its author, and DynamoDB cannot change the projection of an existing index. So a reader
 //! reads the lines of a page by key.
 //!

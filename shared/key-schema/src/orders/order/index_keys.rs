@@ -28,7 +28,7 @@ pub struct StatusIndexKey<'a> {
 }
 
 impl<'a> StatusIndexKey<'a> {
-    /// Returns the key of an order that has this status.
+    /// Returns the key that the order has in this status.
     #[must_use]
     pub const fn of(order: &'a Order, status: OrderStatus) -> Self {
         Self { status, placed_at: order.placed_at, id: &order.id, shards: order.list_shards }

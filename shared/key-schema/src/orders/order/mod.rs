@@ -1,10 +1,10 @@
 //! Orders: head, lines and history in one partition, a copy for the customer's list, and the lists
 //! by status.
 //!
-//! The partition `ORDER#<id>` holds `ITEM#<line>`, `ORDER` and `STATUS#<instant>#<status>`. One
-//! Query reads head, lines and history together, or only the lines or only the history. The
-//! customer's partition holds a copy, `ORDER#<order id>`, with the attributes that appear in lists.
-//! The transaction that changes the head also changes the copy.
+//! The partition `ORDER#<id>` holds the lines `ITEM#<line>`, the head `ORDER` and the history
+//! `STATUS#<instant>#<status>`. One Query reads head, lines and history together, or only the lines
+//! or only the history. The customer's partition holds a copy, `ORDER#<order id>`, with the
+//! attributes that appear in lists. The transaction that changes the head also changes the copy.
 
 pub mod addresses;
 mod charges;
@@ -61,7 +61,7 @@ pub const MAX_QUANTITY: u64 = 1_000_000;
 pub const MAX_TOTAL: i64 = 10_000_000_000_000;
 
 entity! {
-    /// The head of an order.
+    /// The head of an order: its main item, without the lines and the history.
     Order = "Order" {
         fixed {
             /// The id of the order. The id contains the time of `placed_at`.
@@ -103,8 +103,7 @@ entity! {
             /// live.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             expires_at: Option<Instant>,
-            /// The unfinished work that takes several transactions. Absent if no work is
-            /// unfinished.
+            /// The unfinished work that takes several transactions, if there is any.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             unfinished: Option<Unfinished>,
             /// The number of shards with which the order's index key in the list by status is
@@ -197,8 +196,8 @@ entity! {
             line: u64,
             /// The product that was sold.
             product_id: ProductId,
-            /// The incarnation of the product that was sold: the product's `born` at the sale. The
-            /// lines of earlier releases do not have it.
+            /// The product's `born` at the sale. A revival of the product changes it. The lines of
+            /// earlier releases do not have it.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             product_born: Option<Born>,
             /// The name of the product at the sale.

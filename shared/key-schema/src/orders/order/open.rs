@@ -72,7 +72,7 @@ pub const MAX_ORDERS: u64 = 1_000;
 /// How long a customer's item stays after its last order was due to lapse.
 const KEPT_SECONDS: i64 = 7 * 24 * 60 * 60;
 
-/// The limits of open orders, and the shop's other settings for new orders.
+/// The limits of open orders, and the other settings for new orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The minutes after which a pending order lapses.
@@ -90,7 +90,7 @@ pub struct Limits {
     pub shipping_address_required: bool,
     /// When tax is rounded.
     pub tax_rounding: TaxRounding,
-    /// Whether a customer may order without a quote although the shop has rules of pricing.
+    /// Whether a customer may order without a quote although there are pricing rules.
     pub quote_optional: bool,
 }
 

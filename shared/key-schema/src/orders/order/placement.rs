@@ -20,17 +20,18 @@ pub struct Placement<'a> {
     pub lines: &'a [Stored<OrderLine>],
     /// The id of the caller who places the order.
     pub by: &'a str,
-    /// The idempotency record ([`crate::idempotency::claim`]), if the request has a key.
+    /// The write of the idempotency record ([`crate::idempotency::claim`]), if the request has a
+    /// key.
     pub claim: Option<Guarded>,
-    /// The order's entry in its customer's open orders ([`super::open::enter`]), if the customer
-    /// places it.
+    /// The write that adds the order to its customer's open orders ([`super::open::enter`]), if the
+    /// customer places it.
     pub open: Option<Guarded>,
     /// The deletion of the cart from which the order is placed ([`crate::cart::check_out`]), if
     /// any.
     pub cart: Option<Guarded>,
     /// The addresses of the order, if it has any.
     pub addresses: Option<&'a Stored<OrderAddresses>>,
-    /// The counts of the promotions that the order uses ([`crate::promotion::take`]).
+    /// The writes that count the uses of the order's promotions ([`crate::promotion::take`]).
     pub uses: Vec<(OrderAction, Guarded)>,
 }
 

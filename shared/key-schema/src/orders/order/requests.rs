@@ -45,7 +45,8 @@ pub fn prepare<'a>(
     Ok(BatchGet::new(&PREPARE, keys))
 }
 
-/// An action of an order transaction. A refusal names the action whose condition failed.
+/// An action of an order transaction. A refusal names the action whose condition failed. Most
+/// variants say why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderAction {
     /// The head already exists, or it is not at the version that the caller has read.
@@ -68,8 +69,8 @@ pub enum OrderAction {
     Addresses,
     /// The item of a line.
     Line(u64),
-    /// The product of a line has too little stock, is not for sale, or has become another
-    /// incarnation.
+    /// The product of a line has too little stock, is not for sale, or was revived since it was
+    /// read.
     Stock(u64),
     /// The uses of a promotion have reached their limit, or staff have changed the limit. The
     /// number is the promotion's position among the promotions of the order.

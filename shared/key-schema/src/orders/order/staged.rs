@@ -80,7 +80,7 @@ pub struct Unfinished {
 pub enum Work {
     /// The order is being placed.
     Placing {
-        /// The idempotency key that the order holds.
+        /// The idempotency key that the order has claimed.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         key: Option<Scope>,
         /// The number of reserved lines. A Query is not isolated from transactions, even with
@@ -157,8 +157,8 @@ pub fn available<'a>(products: impl IntoIterator<Item = &'a ProductId>) -> Resul
 }
 
 /// Begins to place an order. Its head must be in status `placing`. If the customer places it,
-/// `open` is the entry of the order in the customer's open orders ([`open::enter`]). `uses` are the
-/// counts of its promotions ([`promotion::take`]).
+/// `open` adds the order to the customer's open orders ([`open::enter`]). `uses` count the uses of
+/// its promotions ([`promotion::take`]).
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -258,8 +258,8 @@ pub fn commit(
         .optional(OrderAction::Addresses, addresses.map(addresses::add).transpose()?))
 }
 
-/// Gives back some lines of an order that was not committed, at most [`UNDONE_AT_ONCE`].
-/// [`counted`] returns the head as it is afterwards.
+/// Deletes some lines of an order that was not committed, at most [`UNDONE_AT_ONCE`], and returns
+/// their stock. [`counted`] returns the head as it is afterwards.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -272,9 +272,9 @@ pub fn undo(
     undone(Transaction::new(&UNDO).action(OrderAction::Order, head), lines, at)
 }
 
-/// Gives back the last lines of an order that was not committed, at most [`UNDONE_AT_ONCE`].
-/// Deletes the order and the claims that still belong to it, and gives back the uses of its
-/// promotions.
+/// Deletes the last lines of an order that was not committed, at most [`UNDONE_AT_ONCE`], and
+/// returns their stock. Also deletes the order and the claims that still belong to it, and gives
+/// back the uses of its promotions.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -26,7 +26,7 @@ use crate::wallet;
 pub struct Step<'a> {
     /// The head as it was read.
     pub order: &'a Stored<Order>,
-    /// The lines of the order. Their stock returns if [`OrderStatus::returns_stock`] says so for
+    /// The lines of the order. Their stock returns if [`OrderStatus::returns_stock`] is true for
     /// `to`.
     pub lines: &'a [OrderLine],
     /// The new status. The caller has checked it with [`OrderStatus::may_become`].
@@ -35,7 +35,7 @@ pub struct Step<'a> {
     pub at: Instant,
     /// The id of the caller who makes the change.
     pub by: &'a str,
-    /// The reason of the change.
+    /// The reason for the change.
     pub note: Option<String>,
     /// The carrier, for a change to shipped.
     pub carrier: Option<String>,
@@ -74,7 +74,7 @@ pub fn advance(step: Step<'_>) -> Result<Transaction<OrderAction>, EncodeError> 
 
 /// The `by` of a change that the system makes without a caller.
 pub const SYSTEM: &str = "system";
-/// The note of an order that lapsed.
+/// The note in the history of an order that lapsed.
 pub const LAPSED: &str = "lapsed";
 
 /// Cancels a pending order, on the condition that it has lapsed at `at`.
@@ -166,7 +166,7 @@ fn moved(order: &Order, movement: Movement<'_>, at: Instant) -> Result<Vec<(Orde
     Ok(actions.into_iter().map(|(label, guarded)| (action(label), guarded)).collect())
 }
 
-/// Refunds part of the payment for the order that was read. `claim` is the idempotency record.
+/// Refunds part of the payment for the order that was read. `claim` writes the idempotency record.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -27,8 +27,8 @@ pub struct OrderSummary {
     pub placed_at: Instant,
     /// The number of lines.
     pub line_count: u64,
-    /// The country and city to which the order is sent. The indexes do not carry them, so only the
-    /// list of a customer's orders has them.
+    /// The country and city to which the order is sent. The indexes do not project them, so only
+    /// the list of a customer's orders has them.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub destination: Option<Destination>,
 }

@@ -53,7 +53,7 @@ pub enum PlacePathError {
          every byte of a name other than A-Z, a-z, 0-9 and - written as _HH (hexadecimal)"
     )]
     Form,
-    /// A name in the path breaks the rule of names (`check`).
+    /// A name in the path is invalid ([`check`]).
     #[error("each name {0}")]
     Name(#[from] IdError),
     /// The third name is not a day.

@@ -1,10 +1,11 @@
 //! The rules of pricing: shipping zones, tax rules and the promotions without a code.
 //!
 //! All rules are in the partition `PRICING`, so one Query reads them. The sort keys are `PRICING`,
-//! `PROMOTION#<id>` ([`crate::promotion`]), `TAX#<id>` and `ZONE#<id>`. Two zones may not name the
-//! same country or the same region. Two tax rules may not be for the same goods in one place. So
-//! each change reads all rules first. The head's version is the number of changes. A change is a
-//! transaction on condition that this version is unchanged, so no two changes overlook each other.
+//! `PROMOTION#<id>` ([`crate::promotion`]), `TAX#<id>` and `ZONE#<id>`. Two zones may not be for
+//! the same whole country or for the same region. Two tax rules may not be for the same goods in
+//! one place. So each change reads all rules first. The item `PRICING` is the head: its version is
+//! the number of changes. A change is a transaction on condition that this version is unchanged, so
+//! no two changes overlook each other.
 //!
 //! One Query must be enough for all rules. The limits [`MAX_ZONES`], [`MAX_ZONE_BYTES`],
 //! [`MAX_TAX_RULES`], [`MAX_AUTOMATIC`] and [`MAX_PROMOTION_BYTES`] keep them below the 1 MB of a
@@ -44,7 +45,7 @@ pub const MAX_TAX_RULES: usize = 300;
 const MAX_ITEMS: usize = MAX_ZONES + MAX_TAX_RULES + MAX_AUTOMATIC + 1;
 
 entity! {
-    /// The head of the rules. Its version is the number of their changes.
+    /// The head of the rules of pricing. Its version is the number of changes of all rules.
     Pricing = "Pricing" {
         fixed {}
         mutable by PricingChanges {
@@ -101,7 +102,7 @@ patterns! {
     }
 }
 
-/// An action of a change.
+/// An action of the transaction that changes a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PricingAction {
     /// The head.

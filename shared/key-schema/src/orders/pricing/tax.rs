@@ -13,7 +13,7 @@ use crate::order::addresses::Country;
 use crate::request::{Guarded, Transaction};
 use crate::text::fold;
 
-/// The category of every product that names no other.
+/// The category of every product that names no category.
 pub const STANDARD: &str = "standard";
 /// The category of shipping. Without a rule of this category, shipping is taxed as [`STANDARD`].
 pub const SHIPPING: &str = "shipping";

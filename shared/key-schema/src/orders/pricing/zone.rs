@@ -1,4 +1,4 @@
-//! Shipping zones: the places to which the shop sends, and the methods with their prices.
+//! Shipping zones: the places to which orders are sent, and the methods with their prices.
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};

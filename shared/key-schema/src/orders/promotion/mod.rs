@@ -147,7 +147,7 @@ entity! {
             limit_per_customer: Option<u64>,
             /// Whether the promotion excludes all others.
             exclusive: bool,
-            /// The rank. A promotion with a higher priority is applied earlier.
+            /// The priority. A promotion with a higher priority is applied earlier.
             priority: i64,
         }
     }
@@ -169,8 +169,8 @@ impl Promotion {
         from.is_none_or(|from| from <= now) && until.is_none_or(|until| now < until)
     }
 
-    /// Returns the maximum number of uses by one customer. A customer can use a promotion for the
-    /// first order once.
+    /// Returns the maximum number of uses by one customer. For a promotion of first orders, the
+    /// number is 1.
     #[must_use]
     pub const fn uses_per_customer(&self) -> Option<u64> {
         if self.conditions.first_order { Some(1) } else { self.limit_per_customer }

@@ -25,7 +25,7 @@ use crate::text::fold;
 pub enum PromotionAction {
     /// Writes or deletes the promotion.
     Promotion,
-    /// Writes the counts of uses. They exist before a creation if a deleted promotion had the id.
+    /// Writes the counts of uses. DynamoDB refuses a creation if a deleted promotion had the id.
     Uses,
     /// Claims or releases the code. DynamoDB refuses it if another promotion has the code.
     Code,
@@ -94,7 +94,7 @@ pub fn list() -> Result<Query<Stored<Promotion>>, KeyError> {
 
 /// Creates a promotion. For an automatic promotion, the transaction also writes the new number of
 /// rules into the head of pricing. The number comes from `rules`, the present rules of pricing.
-/// `claim` is the idempotency record ([`crate::idempotency::claim`]), if the request has a key.
+/// `claim` writes the idempotency record ([`crate::idempotency::claim`]), if the request has a key.
 ///
 /// # Errors
 /// [`EncodeError`].

@@ -43,7 +43,7 @@ pub fn entries(customer: &CustomerId) -> Result<Query<Stored<WalletEntry>>, KeyE
 }
 
 /// Converts a wallet that an earlier release opened in another currency. Its balance moves to the
-/// attribute of that currency, and `amount` becomes 0 in the shop's currency. Returns [`None`] for
+/// attribute of that currency, and `amount` becomes 0 in [`Currency::SHOP`]. Returns [`None`] for
 /// any other wallet. No balance changes, so the conversion increases `rev` but not `version`.
 /// DynamoDB refuses the write if the wallet has changed since it was read.
 ///
@@ -64,7 +64,7 @@ pub fn convert(wallet: &Wallet) -> Result<Option<Single<()>>, EncodeError> {
 
 /// Pays an entry's money into the wallet. DynamoDB refuses the write if the balance in the entry's
 /// currency has changed since the wallet, `seen`, was read. So the balance in the response
-/// ([`plus`]) is the stored balance right after this deposit. `claim` is the idempotency record
+/// ([`plus`]) is the stored balance right after this deposit. `claim` writes the idempotency record
 /// ([`crate::idempotency::claim`]).
 ///
 /// # Errors
@@ -90,7 +90,7 @@ pub fn deposit(
 }
 
 /// Moves money from one wallet to another, and opens the receiver's wallet if it is missing.
-/// `claim` is the idempotency record ([`crate::idempotency::claim`]). If `counted` is set, the
+/// `claim` writes the idempotency record ([`crate::idempotency::claim`]). If `counted` is set, the
 /// transfer counts toward the payer's quota.
 ///
 /// # Errors
@@ -194,7 +194,7 @@ fn receipt(entry: &WalletEntry) -> Result<Change<Wallet>, EncodeError> {
         .set("customer_id", &entry.customer_id)?
         .set("currency", Currency::SHOP)?
         .add_named(&attribute(entry.currency), entry.amount);
-    // Every wallet has a balance in the shop's currency, so a new wallet begins with 0.
+    // Every wallet has the attribute `amount`, so a new wallet begins with 0 there.
     Ok(if entry.currency == Currency::SHOP { change } else { change.add("amount", 0) })
 }
 

@@ -42,7 +42,7 @@ impl World {
         })
     }
 
-    /// Makes the place of an online order. The total of the online shop has several shards.
+    /// Makes the [`SalePlace`] of an online order. The total of the online shop has several shards.
     pub fn online_sale_place(&self) -> Stored<SalePlace> {
         let order = self.order(OrderStatus::Pending);
         self.stored(SalePlace::of(&order, Some(&self.shop().data), StoreId::online()))
@@ -230,7 +230,7 @@ impl World {
         })
     }
 
-    /// Makes a line that names the incarnation of its product.
+    /// Makes a line with the `born` of its product.
     pub fn born_order_line(&self) -> Stored<OrderLine> {
         let mut line = self.order_line();
         line.data.product_born = Some(self.product().meta.born);

@@ -92,7 +92,7 @@ pub fn about(path: &CategoryPath) -> Result<Get<Stored<CategoryAbout>>, KeyError
     Ok(Get::new(&ABOUT, about_key(path)?))
 }
 
-/// Gives a category its successor, moves the description there, and marks the category.
+/// Creates the successor of a category, moves the description to it, and marks the old category.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -237,7 +237,7 @@ pub fn clear(
         .action(CategoryMoveAction::About, Guarded::check(about_key(path)?, Condition::NotExists)))
 }
 
-/// Removes the mark from a category. Then the category stays, or the work copies it once more.
+/// Removes the mark from a category. Then the category stays, or the move copies it once more.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -263,7 +263,7 @@ pub fn advance(moving: &Stored<CategoryMove>, at: Instant) -> Result<Single<Stor
     Ok(Single::new(&ADVANCE, step(moving, next, at)?))
 }
 
-/// Records the category that the work has reached.
+/// Records the category that the move has reached.
 ///
 /// # Errors
 /// [`EncodeError`].
