@@ -344,7 +344,7 @@ curl -s {url}/v1/customers -H "Authorization: Bearer $ANN" -H 'Content-Type: app
 curl -s {url}/v1/orders -H "Authorization: Bearer $ANN" -H 'Content-Type: application/json' \
   -H 'Idempotency-Key: first' -d '{{"customer_id":"ann","lines":[{{"product_id":"tea","quantity":2}}]}}'
 curl -s {url}/v1/customers/ann/overview -H "Authorization: Bearer $ANN"
-curl -s -X POST {url}/_local/drain   # the search index follows the table
+curl -s -X POST {url}/_local/drain   # waits until the search index has all changes
 curl -s '{url}/v1/search/products?q=gren+tea'
 "#
     ));

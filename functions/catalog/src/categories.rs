@@ -194,7 +194,7 @@ fn path(request: &Request<'_>) -> Result<CategoryPath, Problem> {
 
 /// Returns 409 for a category that a move has already copied to its new path.
 fn moving() -> Problem {
-    Problem::new(Code::CategoryMoving, "The category is being moved. Describe it at its new place.")
+    Problem::new(Code::CategoryMoving, "The category is being moved. Describe it at its new path.")
 }
 
 /// Returns 404 for a category that does not exist.

@@ -141,11 +141,11 @@ fn progress(moving: &Stored<CategoryMove>) -> Response {
 }
 
 fn misplaced(detail: &'static str) -> Problem {
-    Problem::new(Code::InvalidBody, "The category cannot move to this place.").error("/to", detail)
+    Problem::new(Code::InvalidBody, "The category cannot move to this path.").error("/to", detail)
 }
 
 fn taken(to: &CategoryPath) -> Problem {
-    Problem::new(Code::AlreadyExists, "A category exists at the new place.").location(category_location(to))
+    Problem::new(Code::AlreadyExists, "A category exists at the new path.").location(category_location(to))
 }
 
 fn another() -> Problem {

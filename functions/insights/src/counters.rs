@@ -125,7 +125,7 @@ pub async fn split(services: &Services, request: &Request<'_>) -> Result<Respons
 fn name_of(request: &Request<'_>) -> Result<CounterName, Problem> {
     let name: CounterName = request.path("name")?;
     if counter::is_reserved(&name) {
-        return Err(Problem::new(Code::InvalidId, "The shop itself uses the counter with this name."));
+        return Err(Problem::new(Code::InvalidId, "This counter name is reserved."));
     }
     Ok(name)
 }

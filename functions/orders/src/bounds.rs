@@ -30,8 +30,8 @@ pub async fn entry(
         known.iter().flat_map(|known| &known.entries).map(|(id, entry)| (id, *entry)).collect();
     if u64::try_from(open.len()).map_err(Problem::internal)? >= limits.max_pending_orders {
         let detail = format!(
-            "The customer has {} unpaid orders, the largest number allowed. Pay or cancel one, or wait until it \
-             lapses.",
+            "The customer has {} unpaid orders, the largest number allowed. Pay or cancel one, or wait until one \
+             is cancelled.",
             open.len()
         );
         return Err(Problem::new(Code::TooManyPendingOrders, detail));
@@ -43,7 +43,7 @@ pub async fn entry(
     if unpaid.saturating_add(entry.lines) > max {
         let detail = format!(
             "The customer's unpaid orders have {unpaid} lines, and this order has {}. Together they can have at \
-             most {max}. Pay or cancel an order, or wait until it lapses.",
+             most {max}. Pay or cancel an order, or wait until one is cancelled.",
             entry.lines
         );
         return Err(Problem::new(Code::TooManyPendingOrders, detail));

@@ -32,7 +32,7 @@ const _: () = assert!(MAX_PROMOTIONS == MAX_APPLIED);
 const RECENT_ORDERS: usize = 20;
 
 /// The reason for refusing a code after its promotion has reached a limit.
-const USED_UP: &str = "was used as often as the shop allows";
+const USED_UP: &str = "has reached its limit of uses";
 
 /// A promotion that the customer may use.
 #[derive(Debug, Clone)]

@@ -81,7 +81,7 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     // customer's books.
     let is_final = collection.order.store_id.is_some() || collection.order.invoice_number.is_some();
     if !caller.is_staff() && to == OrderStatus::Cancelled && is_final {
-        return Err(Problem::new(Code::Forbidden, "Only staff can cancel a shop's sale or an invoiced order."));
+        return Err(Problem::new(Code::Forbidden, "Only staff can cancel a sale in a store or an invoiced order."));
     }
     // A customer must not confirm an order with a total of 0. The order would hold stock without a
     // payment.

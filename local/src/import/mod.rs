@@ -67,7 +67,7 @@ pub async fn run(args: ImportArgs, base: String, token: String) -> ExitCode {
         }
     };
     if !client.is_up().await {
-        eprintln!("bodega import: nothing listens at {base}; start the system with `cargo run` first");
+        eprintln!("bodega import: nothing listens at {base}; start the system first");
         return ExitCode::from(EXIT_NOTHING_LISTENS);
     }
     let loaded = tokio::select! {

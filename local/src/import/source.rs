@@ -191,11 +191,10 @@ pub fn baskets(
     limit: Option<u64>,
 ) -> Result<impl Iterator<Item = Result<Result<Basket, u64>, SourceError>>, SourceError> {
     let path = path.to_owned();
-    let lines = open(&path)?
-        .lines()
-        .zip(1_u64..)
-        .take(limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX)));
-    Ok(lines.filter(|(line, _)| !matches!(line, Ok(text) if text.trim().is_empty())).map(move |(line, number)| {
+    let limit = limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let lines = open(&path)?.lines().zip(1_u64..);
+    let baskets = lines.filter(|(line, _)| !matches!(line, Ok(text) if text.trim().is_empty())).take(limit);
+    Ok(baskets.map(move |(line, number)| {
         let text = line.map_err(|source| SourceError::Read { path: path.clone(), source })?;
         Ok(serde_json::from_str(&text).map_err(|_| number))
     }))

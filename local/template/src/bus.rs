@@ -83,7 +83,7 @@ pub(crate) fn read_rule(id: &str, properties: &Section) -> Result<Rule, Template
     }
     // EventBridge allows at most five targets.
     if !(1..=5).contains(&targets.len()) {
-        return Err(properties.error("a rule has one to five targets"));
+        return Err(properties.error("a rule must have one to five targets"));
     }
     Ok(Rule { logical_id: id.to_owned(), bus: properties.require("EventBusName")?.text()?, pattern, targets })
 }

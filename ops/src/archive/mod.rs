@@ -6,8 +6,9 @@
 //!
 //! A restore writes an item only if no item has its key. So a second restore changes nothing. The
 //! item's `rev` grows by two, because its removal used the next `rev`. An order is restored
-//! completely and without a time to live. Its head is written last, so that no reader finds an
-//! incomplete order. The stream's consumer then indexes the order again.
+//! without its addresses, because the archive has none, and without a time to live. Its head is
+//! written last, so that no reader finds an incomplete order. The stream's consumer then indexes
+//! the order again.
 //!
 //! A restored session or cart gets a new time to live. A session that its owner ended by signing
 //! out was never archived, so a restore cannot revive it.
@@ -49,7 +50,8 @@ pub enum Command {
         /// The name of the object, as `list` shows it.
         name: String,
     },
-    /// Restore archived sessions and carts, and archived orders with all their items.
+    /// Restore archived sessions and carts, and archived orders with all their items. The archive
+    /// has no addresses.
     Restore(RestoreArgs),
 }
 
@@ -128,7 +130,7 @@ impl fmt::Display for ExpirationList {
 /// [`OpsError::Usage`] when `day` is no date.
 pub async fn list(table: &Table, day: &str) -> Result<ExpirationList, OpsError> {
     if format!("{day}T00:00:00.000Z").parse::<Instant>().is_err() {
-        return Err(OpsError::Usage(format!("--day {day} is no day such as 2017-01-01")));
+        return Err(OpsError::Usage(format!("--day must be a date such as 2017-01-01, not {day}")));
     }
     let mut expirations = Vec::new();
     let mut after = None;

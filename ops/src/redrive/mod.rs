@@ -101,7 +101,7 @@ pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
 /// Requests a confirmation at the terminal.
 fn confirmed(objects: usize) -> Result<bool, OpsError> {
     if !stdin().is_terminal() {
-        return Err(OpsError::Usage("there is no terminal to confirm at: give --yes".to_owned()));
+        return Err(OpsError::Usage("there is no terminal to confirm at: use --yes".to_owned()));
     }
     eprint!("Delete {objects} objects for ever, without replaying their records? Type yes: ");
     let mut answer = String::new();

@@ -40,7 +40,7 @@ const EXAMPLES: &str = "Examples:
   METRICS_TABLES=monthly ops rotate --json
   METRICS_TABLES=one ops rotate      # after a return to one table: only removes tables
 
-Run it once a day. Exit status 1 means that a table is missing or is not one of this command, or that a dry run found \
+Run it once a day. Exit status 1 means that a table is missing or has another definition, or that a dry run found \
 steps.";
 
 /// Create the metrics tables of the next two months, and delete tables whose points have expired.

@@ -133,13 +133,13 @@ impl fmt::Display for Rebuilt {
             } else {
                 writeln!(
                     f,
-                    "  NOT SWAPPED, searches still read {old}; fix the differences, then give --resume or --abandon"
+                    "  NOT SWAPPED, searches still read {old}; fix the differences, then use --resume or --abandon"
                 )?;
             }
             if drift.ahead > 0 {
                 writeln!(
                     f,
-                    "  the index has newer versions than the table: give --abandon, then rebuild with --restored"
+                    "  the index has newer versions than the table: use --abandon, then rebuild with --restored"
                 )?;
             }
         }
@@ -222,7 +222,7 @@ async fn begin(client: &SearchClient, options: &RebuildOptions) -> Result<Vec<Re
         Start::New => match running.keys().next() {
             Some(collection) => {
                 let name = collection.name();
-                Err(OpsError::Usage(format!("a rebuild of {name} is in progress: give --resume or --abandon")))
+                Err(OpsError::Usage(format!("a rebuild of {name} is in progress: use --resume or --abandon")))
             }
             None => {
                 let mut rebuilds = Vec::new();

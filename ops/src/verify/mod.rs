@@ -77,7 +77,7 @@ pub struct VerifyArgs {
     /// The maximum number of differences in the summary. Further differences are only counted.
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: usize,
-    /// The seconds between two reads of a copy that the stream refreshes.
+    /// The seconds between two reads of a copy that the stream's consumer refreshes.
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     settle: u32,
     /// How fast the command reads the table.

@@ -303,7 +303,7 @@ impl Pass<'_> {
             let problem = if field == HEAD {
                 Problem::new(Kind::Orphan, format!("is missing, but {} items belong to it", sum.parts))
             } else if field == "texts" {
-                Problem::new(Kind::Total, "the texts are not those that the versions name")
+                Problem::new(Kind::Total, "the stored texts differ from the texts that the versions name")
             } else {
                 let problem =
                     Problem::new(Kind::Total, format!("{field} is {}, but its parts give {}", sum.is, sum.parts));

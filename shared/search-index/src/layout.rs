@@ -79,7 +79,7 @@ impl SearchClient {
     /// Returns the collection and the write alias of one of Bodega's indices.
     pub(crate) fn write_alias(&self, index: &str) -> Result<(Collection, String), SearchError> {
         let (collection, number) = index::parse(&self.prefix, index)
-            .ok_or_else(|| SearchError::Request(format!("{index} is not the name of an index of this shop")))?;
+            .ok_or_else(|| SearchError::Request(format!("{index} is not the name of an index with this prefix")))?;
         Ok((collection, index::write_alias(&self.prefix, collection, number)))
     }
 }

@@ -262,7 +262,9 @@ fn parse_collapse(collapse: &Value, mapping: &Mapping) -> Result<usize, Problem>
 fn keyword(name: &str, mapping: &Mapping) -> Result<usize, Problem> {
     match mapping.field(name) {
         Some((field, definition)) if matches!(definition.kind, Kind::Keyword { .. }) => Ok(field),
-        _ => Err(Problem::illegal(format!("[{name}] is not a keyword field, so its values cannot be counted"))),
+        _ => Err(Problem::illegal(format!(
+            "[{name}] is not a keyword field, so its values cannot be counted or grouped"
+        ))),
     }
 }
 

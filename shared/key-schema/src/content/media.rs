@@ -209,7 +209,7 @@ patterns! {
         purpose: "Find the objects that may be unreferenced",
         request: ShardedQuery on GSI1,
         key: "GSI1PK = UNSETTLED#<shard>, GSI1SK up to <since>",
-        returns: "notes, oldest first",
+        returns: "items, oldest first",
         consistency: Consistency::Eventual,
         callers: "system",
     }
@@ -218,7 +218,7 @@ patterns! {
         purpose: "Prevent new references to an object",
         request: UpdateItem,
         key: "PK = PRODUCT#<product>, SK = OBJECT#<id>",
-        requires: "the note is from <since> or earlier",
+        requires: "the `UnsettledObject` is from <since> or earlier",
         callers: "system",
     }
     REFERENCES {
@@ -232,10 +232,10 @@ patterns! {
     }
     FORGET {
         id: "media.forget",
-        purpose: "Remove the doomed note after its object was deleted or found to be referenced",
+        purpose: "Remove the doomed `UnsettledObject` after its object was deleted or found to be referenced",
         request: DeleteItem,
         key: "PK = PRODUCT#<product>, SK = OBJECT#<id>",
-        requires: "the note is doomed and unchanged",
+        requires: "the `UnsettledObject` is doomed and unchanged",
         callers: "system",
     }
 }

@@ -103,7 +103,7 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = PRODUCT#<product>, SK = MEDIA and OBJECT#<id>; SK = PRODUCT (check, or update with \
             the first picture)",
-        requires: "the list is unchanged; the object is noted; the product is in the catalogue",
+        requires: "the list is unchanged; the object has an `UnsettledObject`; the product is in the catalogue",
         callers: "staff",
     }
     DESCRIBE {
@@ -116,7 +116,7 @@ patterns! {
     }
     REMOVE {
         id: "pictures.remove",
-        purpose: "Remove a picture, and note its object",
+        purpose: "Remove a picture, and write an `UnsettledObject`",
         request: TransactWriteItems,
         key: "PK = PRODUCT#<product>, SK = MEDIA and OBJECT#<id>; SK = PRODUCT if the first picture \
             changes",

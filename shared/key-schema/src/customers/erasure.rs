@@ -88,16 +88,16 @@ patterns! {
         purpose: "Find the erased customers whose items the archive may hold",
         request: ShardedQuery on GSI1,
         key: "GSI1PK = ERASURES#<shard>, GSI1SK up to <instant>",
-        returns: "notes, oldest first",
+        returns: "items, oldest first",
         consistency: Consistency::Eventual,
         callers: "system",
     }
     DONE {
         id: "erasures.done",
-        purpose: "Remove the note of an erasure after the customer's archive is empty",
+        purpose: "Remove the `Erasure` after the customer's archive is empty",
         request: DeleteItem,
         key: "PK = ERASURE#<customer>, SK = ERASURE",
-        requires: "the note is unchanged",
+        requires: "the `Erasure` is unchanged",
         callers: "system",
     }
 }

@@ -63,7 +63,7 @@ fn a_code_is_valid_for_ten_minutes_and_a_response_is_replayed_for_a_day() {
 }
 
 #[test]
-fn a_revived_stock_belongs_only_to_the_incarnation_whose_birth_mark_it_stores() {
+fn a_revived_stock_belongs_only_to_the_product_with_the_born_that_it_stores() {
     let world = World::plain();
     let (own, other) = (world.product().meta.born, Born::generate(at("2017-02-01T09:00:00.000Z"), [3; 10]));
     assert_ne!(own, other);

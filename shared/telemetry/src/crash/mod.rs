@@ -21,7 +21,10 @@ pub use plan::{FOLDER_VARIABLE, Plan, PlanError, arm, armed, disarm};
 pub const CRASH_POINTS: &[(&str, &str)] = &[
     ("catalog.move.advanced", "A phase of a category move has ended. The next phase has not begun."),
     ("catalog.move.begun", "A category move has begun. Nothing has moved yet, and the client has no response."),
-    ("catalog.move.cleared", "A category that has moved is removed from its old path. Other moved categories are not."),
+    (
+        "catalog.move.cleared",
+        "A category that has moved is removed from its old path. Other moved categories still exist at their old paths.",
+    ),
     (
         "catalog.move.copied",
         "A category has its successor and is marked. The categories below it have no successors yet.",
@@ -40,7 +43,7 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
     ),
     (
         "customers.profile.erased",
-        "The profile is erased and the erasure is noted. Archived items and items that were added during \
+        "The profile is erased, and an `Erasure` is written. Archived items and items that were added during \
          the erasure still exist.",
     ),
     (
@@ -58,13 +61,13 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
         "fulfilment.waiting",
         "An order is in the waiting list for a station. The function has not admitted any order yet.",
     ),
-    (
-        "janitor.archive.emptied",
-        "The archive no longer has items of an erased customer. The note of the erasure still exists.",
-    ),
+    ("janitor.archive.emptied", "The archive no longer has items of an erased customer. The `Erasure` still exists."),
     ("notifier.claimed", "The right to send a message is claimed. The message is not sent."),
     ("notifier.sent", "A message is sent, and the table does not record it yet. The next attempt may send it again."),
-    ("orders.lapsed", "An order that has lapsed is cancelled. The rest of a large order's stock is not returned."),
+    (
+        "orders.lapsed",
+        "An order that was not paid in time is cancelled. The rest of a large order's stock is not returned.",
+    ),
     (
         "orders.moved",
         "An order has its new status. The client has no response, and the rest of a large order's stock is not \

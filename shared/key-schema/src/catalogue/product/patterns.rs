@@ -117,7 +117,7 @@ patterns! {
         key: "PK = PRODUCT#<id>, SK = CONTENT; SK = PRODUCT (check); SK = OBJECT#<id> of the \
             previous and the new object",
         requires: "the content does not exist, or version = the If-Match; the product is in the \
-            catalogue; the note of a new object exists",
+            catalogue; the `UnsettledObject` of a new object exists",
         callers: "staff",
     }
     IN_CATEGORY {

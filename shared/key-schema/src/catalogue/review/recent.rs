@@ -185,10 +185,10 @@ patterns! {
     }
     MONTH {
         id: "reviews.month",
-        purpose: "Check whether a review's month is noted",
+        purpose: "Check whether a review's month has a `ReviewMonth`",
         request: GetItem,
         key: "PK = REVIEWMONTHS, SK = <month>",
-        returns: "the note, if the month has one",
+        returns: "the `ReviewMonth`, if there is one",
         consistency: Consistency::Eventual,
         callers: "owner",
     }

@@ -64,8 +64,7 @@ patterns! {
     }
     DELETE {
         id: "customers.delete",
-        purpose: "Erase a customer, free the names, and write a note of the erasure for the \
-            archive",
+        purpose: "Erase a customer, free the names, and write an `Erasure`",
         request: TransactWriteItems,
         key: "PK = CUSTOMER#<id>, SK = PROFILE, VERIFICATION; EMAIL#… of a verified address; \
             USERNAME#…; ERASURE#<id>",

@@ -20,8 +20,8 @@ patterns! {
         request: GetItem,
         key: "PK = WALLET#<id>, SK = WALLET",
         returns: "the wallet",
-        consistency: Consistency::Strong("the deposit computes the new balance from the one that \
-            was read, on condition that it is unchanged"),
+        consistency: Consistency::Strong("the response reports the balance computed from the one \
+            that was read, on condition that it is unchanged"),
         callers: "staff",
     }
     ENTRIES {
