@@ -53,7 +53,7 @@ static OWN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"{id}|\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")).unwrap()
 });
 
-/// Operations that write again on each retry, as `openapi.yaml` documents.
+/// Operations that write again on each retry. They take neither an Idempotency-Key nor If-Match.
 const EACH_TIME: [&str; 6] =
     ["addLogLine", "createGuestCart", "createSession", "splitCounter", "uploadContent", "uploadPicture"];
 

@@ -76,7 +76,8 @@ async fn filled(list: &List, items: u64) -> Box<dyn Function> {
     function
 }
 
-/// Returns all entries of a list and the bytes of each page, with this limit of bytes per page.
+/// Returns all entries of a list, and the size of each page in bytes. A page has at most `limit`
+/// entries and `bytes` bytes.
 async fn pages(list: &List, function: &dyn Function, limit: usize, bytes: usize) -> (Vec<String>, Vec<usize>) {
     let (mut entries, mut sizes, mut cursor) = (Vec::new(), Vec::new(), None::<String>);
     loop {
@@ -93,7 +94,8 @@ async fn pages(list: &List, function: &dyn Function, limit: usize, bytes: usize)
     }
 }
 
-/// [`super::tests`] checks that [`all`] returns all lists of `openapi.yaml`.
+/// Reads the pages of every list that [`all`] returns. [`super::tests`] checks that only searches
+/// and leaderboards are missing there.
 #[tokio::test]
 async fn pages_of_the_largest_entries_fit_into_a_response_and_lose_no_entry() {
     const ENTRIES: usize = 120;
@@ -111,8 +113,8 @@ async fn pages_of_the_largest_entries_fit_into_a_response_and_lose_no_entry() {
         // With a small limit, too, each page ends before it exceeds the limit.
         let longest = whole.iter().map(String::len).max().unwrap_or_default();
         let most = 4_000 + 2 * longest;
-        // `few` is more than a small page can hold. The function reads all requested entries, so
-        // the test requests fewer entries if they are long.
+        // The test requests `few` entries, which are still more than a small page can hold. The
+        // function reads all of them from the table, so `few` is smaller if the entries are long.
         let few = if longest < 1_000 { 60 } else { 12 };
         let (found, sizes) = pages(&list, &*function, few, most).await;
         assert!(found == whole, "{name}: on small pages an entry is missing, duplicate or out of order");

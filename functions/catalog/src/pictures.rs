@@ -1,6 +1,6 @@
 //! The list of a product's pictures. A client first uploads a picture ([`crate::uploads`]) and
-//! then adds it to the list. A picture is either in the list or not in the list. So a write needs
-//! no If-Match, and a client can repeat each request.
+//! then adds it to the list. A repeated PUT or DELETE of a picture changes nothing. So a write
+//! needs no If-Match, and a client can repeat each request.
 //!
 //! A change reads the list with strong consistency. Its write has the condition that the list is
 //! unchanged. If the write is refused, the function reads again.

@@ -99,7 +99,7 @@ impl Price {
         Ok(Self { pico: whole * PICO + decimals, per })
     }
 
-    /// Returns the amount for a quantity in parts of a unit. One unit has `parts` parts.
+    /// Returns the cost of `quantity` parts of a unit, where one unit has `parts` parts.
     pub(crate) fn of(self, quantity: u128, parts: u64) -> Nano {
         let divisor = u128::from(self.per) * u128::from(parts.max(1)) * 1_000;
         let pico = quantity.saturating_mul(u128::from(self.pico));

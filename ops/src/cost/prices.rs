@@ -96,7 +96,7 @@ impl Prices {
         Ok(self.prices.get(item).ok_or_else(missing)?.price)
     }
 
-    /// Returns the amount for a quantity in parts of a unit. One unit has `parts` parts. A quantity
+    /// Returns the cost of `quantity` parts of a unit, where one unit has `parts` parts. A quantity
     /// of 0 costs nothing, even if the file lacks the price.
     ///
     /// # Errors

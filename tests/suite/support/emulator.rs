@@ -97,7 +97,8 @@ impl Emulator {
         if let (Some(kind), Some(message)) = (json["errorType"].as_str(), json["errorMessage"].as_str()) {
             return Err(FunctionError { error_type: kind.to_owned(), message: message.to_owned() });
         }
-        // The emulator sends such a response if the function ran out of time, for example.
+        // If the function runs out of time, for example, the body is not JSON or the status is an
+        // error.
         if json.is_null() && &body[..] != b"null" || !status.is_success() {
             let message = format!("{status}: {}", String::from_utf8_lossy(&body));
             return Err(FunctionError { error_type: "Emulator".to_owned(), message });

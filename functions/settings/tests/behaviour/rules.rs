@@ -239,7 +239,8 @@ async fn one_rule_taxes_the_same_goods_in_the_same_place() {
     assert_eq!((moved.status, moved.code()), (409, Some("rule_overlaps")));
 }
 
-/// Without the condition on the head, several of these requests could pass the check.
+/// Each change also writes the head of the rules, if its version is still the same. Without this
+/// condition, several requests could pass the check for overlaps.
 #[tokio::test]
 async fn of_concurrent_rules_for_one_place_one_is_created() {
     let shop = Shop::open().await;

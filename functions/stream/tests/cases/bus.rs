@@ -216,7 +216,8 @@ async fn case_30_an_event_that_is_too_large_is_quarantined_and_the_shard_continu
     let (shop, server) = (Shop::open().await, EventBusServer::start(&["shop".to_owned()]).await.unwrap());
     let mut large = pending("b");
     large.data.reference = Some("r".repeat(128).parse().unwrap());
-    // An entry must be smaller than the limit. This entry equals the limit.
+    // The limit is the size of the larger one of the order's two events. An entry must be smaller
+    // than the limit, so the publisher refuses this event.
     let events = events_of(insert("2", &large)).unwrap();
     let size = |event: &Event| 14 + "bodega".len() + event.kind().as_str().len() + event.to_detail().unwrap().len();
     let limit = events.iter().map(size).max().unwrap();

@@ -15,7 +15,7 @@ use super::problem::Problem;
 use super::store::{Kind, MAX_NAME_BYTES, is_name};
 use crate::access::Need;
 
-/// S3's storage classes that Bodega's template may use.
+/// The storage classes that the emulator accepts. S3 has further classes.
 const CLASSES: [&str; 7] =
     ["STANDARD", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING", "GLACIER_IR", "GLACIER", "DEEP_ARCHIVE"];
 /// Maximum number of entries in a list.
@@ -107,8 +107,8 @@ pub(super) fn signer(request: &Request<Bytes>) -> Option<String> {
     presigned.token().map(str::to_owned)
 }
 
-/// Returns the permissions that a request needs. An unsupported request needs `s3:Unknown`, a
-/// permission that no function has.
+/// Returns the permissions that a request needs. A request with an unsupported method needs
+/// `s3:Unknown`, a permission that no function has.
 pub(super) fn needs(request: &Request<Bytes>) -> Vec<Need> {
     let mut needs = vec![need(request)];
     if let Ok(Some(source)) = source(request.headers()) {
@@ -165,7 +165,7 @@ fn list(mut parameters: BTreeMap<String, String>) -> Result<List, Problem> {
     if !parameters.is_empty() {
         return Err(Problem::unknown("this parameter of a list is not supported"));
     }
-    // A token is the last name of the previous page. It takes precedence over `start-after`.
+    // A token encodes the last name of the previous page. It takes precedence over `start-after`.
     let after = match &token {
         Some(token) => untokened(token).ok_or(Problem::argument("The continuation token provided is incorrect"))?,
         None => start_after.clone(),

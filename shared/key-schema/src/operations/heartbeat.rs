@@ -2,8 +2,8 @@
 //! readers.
 //!
 //! A disabled event source mapping invokes no function, and causes no error and no metric. In an
-//! hour without writes, that looks normal. So the janitor writes this item in each round. Both
-//! mappings of the stream deliver the item's record, and each consumer then emits a metric. An
+//! hour without writes, that looks normal. So the janitor writes this item in each round. Every
+//! mapping of the stream delivers the item's record, and each consumer then emits a metric. An
 //! alarm fires when the metric is missing.
 
 use item_model::prelude::*;
