@@ -69,7 +69,7 @@ pub struct Wanted {
 }
 
 /// Returns the first response again, if the record belongs to this request and has not expired. The
-/// function rebuilds this response from data of the order that never changes.
+/// function rebuilds this response from data of the order that only an invoice or an erasure changes.
 pub async fn replay(
     services: &Services,
     once: &Once,

@@ -34,9 +34,9 @@ pub struct Scope {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StoredResponse {
-    /// The response to a created order. It can be built again from the order's items, because the
-    /// response shows only fields that never change. So the record stays small for an order of any
-    /// size.
+    /// The response to a created order. It can be built again from the order's items, because only
+    /// an invoice or an erasure changes the fields that it shows. So the record stays small for an
+    /// order of any size.
     Order(OrderId),
     /// The response itself.
     Body {
