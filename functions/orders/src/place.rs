@@ -69,7 +69,8 @@ pub struct Wanted {
 }
 
 /// Returns the first response again, if the record belongs to this request and has not expired. The
-/// function rebuilds this response from data of the order that only an invoice or an erasure changes.
+/// function rebuilds this response from data of the order. Only an invoice or an erasure changes
+/// this data.
 pub async fn replay(
     services: &Services,
     once: &Once,
