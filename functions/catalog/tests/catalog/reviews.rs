@@ -156,7 +156,7 @@ async fn twenty_concurrent_reviews_are_all_counted() {
                     one("DELETE /v1/products/{id}/reviews/{customer}", name).customer(name).header("if-match", "\"1\"")
                 }
             };
-            let (a, b) = futures::future::join(shop.send(call()), shop.send(call())).await;
+            let (a, b) = join(shop.send(call()), shop.send(call())).await;
             let mut statuses = [a.status, b.status];
             statuses.sort_unstable();
             assert!(matches!(statuses, [200, 412] | [204, 404] | [204, 412]), "{statuses:?}");
