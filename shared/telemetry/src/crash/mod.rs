@@ -23,7 +23,8 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
     ("catalog.move.begun", "A category move has begun. Nothing has moved yet, and the client has no response."),
     (
         "catalog.move.cleared",
-        "A category that has moved is removed from its old path. Other moved categories still exist at their old paths.",
+        "A category that has moved is removed from its old path. Other moved categories still exist at their old \
+         paths.",
     ),
     (
         "catalog.move.copied",
