@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::problem::{Cause, Problem};
 use crate::request::Request;
 
+/// Maximum length of a Link header in bytes.
+const MAX_LINK_BYTES: usize = 4096;
+
 /// A handler's response.
 ///
 /// By default no cache may store it. [`Response::public`] lets caches store it.
@@ -181,7 +184,12 @@ impl Response {
             reply.header("content-type", "application/json".to_owned());
         }
         if let Some(cursor) = &self.next_cursor {
-            reply.header("link", format!("<{}>; rel=\"next\"", request.url_with_cursor(cursor)));
+            let link = format!("<{}>; rel=\"next\"", request.url_with_cursor(cursor));
+            // Encoding can triple a query. Proxies refuse responses with long headers, and clients
+            // find the cursor in the body as well.
+            if link.len() <= MAX_LINK_BYTES {
+                reply.header("link", link);
+            }
         }
         for (name, value) in self.headers {
             reply.header(name, value);

@@ -6,8 +6,7 @@
 //!
 //! 1. **Items.** The caller gives the price of each line, which is quantity times unit price.
 //! 2. **Discounts** ([`Discounted`]). Each promotion reduces the prices that its lines have after
-//!    the earlier promotions. Its discount is spread over these lines to the minor unit, so that
-//!    the refund for a returned line is known.
+//!    the earlier promotions. Its discount is spread over these lines to the minor unit.
 //! 3. **Shipping** ([`Rates`]). The price depends on the weight, or on the amount after discounts.
 //! 4. **Tax** ([`Taxes`]). The tax of a line is computed from its amount after discounts. Prices
 //!    may include the tax. The tax is rounded half up, either for each line or once for each rate

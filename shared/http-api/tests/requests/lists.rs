@@ -29,6 +29,17 @@ async fn the_link_to_the_next_page_has_all_parameters_of_the_page() {
 }
 
 #[tokio::test]
+async fn a_long_link_to_the_next_page_is_left_out() {
+    // Each `!` is three bytes in the link.
+    let list =
+        |length| Call::new("GET /v1/customers/{id}/things").path("id", "c1").customer("c1").query("note", length);
+    let [short, long] = [send(list(&"!".repeat(1200))).await, send(list(&"!".repeat(1366))).await];
+    let link = short.header("link").unwrap();
+    assert!(link.len() <= 4096 && link.contains(&"%21".repeat(1200)), "{link}");
+    assert!(long.header("link").is_none() && long.body["next_cursor"].is_string());
+}
+
+#[tokio::test]
 async fn a_cursor_is_valid_only_for_the_list_and_the_caller_of_its_page() {
     let list = |id: &str| Call::new("GET /v1/customers/{id}/things").path("id", id);
     let first = send(list("c1").customer("c1")).await;
