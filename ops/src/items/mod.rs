@@ -120,12 +120,18 @@ impl Items {
         Ok(answer.await?.contributor_insights_rule_list.unwrap_or_default())
     }
 
-    /// Returns the approximate number of items. DynamoDB updates this number every six hours.
+    /// Returns the approximate number of items, or `None` if the response takes too long. DynamoDB
+    /// updates this number every six hours.
     ///
     /// # Errors
     /// [`OpsError`], including when the table does not exist.
     pub async fn estimate(&self) -> Result<Option<u64>, OpsError> {
         let answer = self.client.describe_table().table_name(&self.table).send().await;
+        // Only the progress bar needs the number. The local system counts the items for each
+        // request, which takes seconds for a large table.
+        if matches!(answer, Err(SdkError::TimeoutError(_))) {
+            return Ok(None);
+        }
         let table = answer.map_err(|error| failure(&error))?.table;
         Ok(table.and_then(|table| table.item_count).and_then(|count| u64::try_from(count).ok()))
     }

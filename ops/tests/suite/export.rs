@@ -2,10 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::types::AttributeValue;
 use fixture::TestTable;
 use flate2::read::GzDecoder;
@@ -55,6 +58,18 @@ async fn content(table: &TestTable) -> BTreeSet<String> {
     };
     let items = table.items("").await.into_iter();
     items.map(|item| without_cause(serde_json::to_value(item).unwrap())).collect()
+}
+
+#[tokio::test]
+async fn a_count_of_the_items_that_takes_too_long_is_unknown() {
+    // Clients can connect to a listener that nobody serves.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let table = TestTable::create().await;
+    let soon = TimeoutConfig::builder().operation_timeout(Duration::from_millis(100)).build();
+    let config = table.client().config().to_builder().timeout_config(soon);
+    let config = config.endpoint_url(format!("http://{}", silent.local_addr().unwrap())).build();
+    let items = Items::new(Client::from_conf(config), table.name().to_owned());
+    assert_eq!(items.estimate().await.unwrap(), None);
 }
 
 #[tokio::test]
