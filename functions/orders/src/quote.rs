@@ -63,7 +63,9 @@ impl Digests {
         let discounts = price.priced.lines.iter().map(|line| line.discount).enumerate();
         let discounts: Vec<_> = discounts.filter(|(_, discount)| *discount > 0).collect();
         let Charges { shipping, method, promotions, tax, tax_lines, tax_rounding, .. } = &price.charges();
-        let items: Vec<_> = sold.iter().map(|sold| (&sold.product.id, sold.quantity)).collect();
+        // A product that was retired and created again is another product.
+        let items = sold.iter().map(|sold| (&sold.product.id, &sold.product.meta.born, sold.quantity));
+        let items: Vec<_> = items.collect();
         let prices: Vec<_> = sold.iter().map(|sold| sold.product.price).collect();
         Ok(Self {
             items: digest(&items)?,

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// The number of characters of a hash that replaces a part of a key.
 const HASH: usize = 16;
 /// The partitions whose keys hold a text that a customer wrote.
-const PERSONAL: [&str; 3] = ["EMAIL", "REFERENCE", "USERNAME"];
+const PERSONAL: [&str; 4] = ["EMAIL", "IDEMPOTENCY", "REFERENCE", "USERNAME"];
 
 /// A kind of damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -58,7 +58,7 @@ impl Kind {
 pub struct Finding {
     /// The kind of damage.
     pub kind: Kind,
-    /// The key of the item. A hash replaces a name, an address or a reference.
+    /// The key of the item. A hash replaces a text that a customer wrote.
     pub key: String,
     /// The difference, without values that a customer wrote.
     pub what: String,

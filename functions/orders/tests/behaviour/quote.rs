@@ -279,6 +279,19 @@ async fn a_quote_names_each_part_that_has_changed_since() {
 }
 
 #[tokio::test]
+async fn a_quote_does_not_hold_for_another_product_with_the_same_id_and_price() {
+    let shop = Shop::open().await;
+    shop.priced_product("tea", money(200)).await;
+    shop.fill_cart(&[("tea", 2)]).await;
+    let quote = shop.quoted(&json!({})).await.body;
+    shop.revive("tea", 10).await;
+    let refused = shop.check_out(&json!({ "quote_id": quote["id"] })).await;
+    assert_eq!((refused.code(), refused.pointers()), (Some("quote_changed"), vec!["/items"]), "{}", refused.body);
+    let quote = shop.quoted(&json!({})).await.body;
+    assert_eq!(shop.check_out(&json!({ "quote_id": quote["id"] })).await.status, 201);
+}
+
+#[tokio::test]
 async fn a_quote_is_valid_for_its_customer_unaltered_and_for_a_time() {
     let shop = shop().await;
     let quote = shop.quoted(&json!({ "shipping_address": address("CH") })).await.body;
