@@ -66,15 +66,16 @@ pub struct Finding {
     pub repaired: bool,
 }
 
-/// Returns a key as a report shows it. A hash replaces a text that a customer wrote.
+/// Returns a key as a report shows it. A hash replaces texts that a customer wrote, but not ids and
+/// names of sections.
 #[must_use]
 pub fn shown(key: &Key) -> String {
     let (pk, sk) = (key.pk.as_str(), key.sk.as_str());
+    let hash = || hash(pk, sk).chars().take(HASH).collect::<String>();
     match pk.split_once('#') {
-        Some((prefix, _)) if PERSONAL.contains(&prefix) => {
-            let hash: String = hash(pk, sk).chars().take(HASH).collect();
-            format!("{prefix}#<{hash}> {sk}")
-        }
+        // The sort key has the customer's city.
+        Some((prefix @ "PLACE", _)) => format!("{prefix}#<{}>", hash()),
+        Some((prefix, _)) if PERSONAL.contains(&prefix) => format!("{prefix}#<{}> {sk}", hash()),
         _ => format!("{pk} {sk}"),
     }
 }

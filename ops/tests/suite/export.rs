@@ -62,7 +62,7 @@ async fn content(table: &TestTable) -> BTreeSet<String> {
 
 #[tokio::test]
 async fn a_count_of_the_items_that_takes_too_long_is_unknown() {
-    // Clients can connect to a listener that nobody serves.
+    // The listener accepts connections and never responds.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let table = TestTable::create().await;
     let soon = TimeoutConfig::builder().operation_timeout(Duration::from_millis(100)).build();
