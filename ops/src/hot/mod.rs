@@ -138,7 +138,7 @@ pub struct HotKey {
     pub throttled: u64,
     /// The table or the index.
     pub place: String,
-    /// The partition key, or the whole key. A hash replaces a text that a customer wrote.
+    /// The partition key, or the whole key, as [`shown`] returns it.
     pub key: String,
     /// The access patterns that use such a key.
     pub patterns: Vec<&'static str>,

@@ -58,7 +58,7 @@ impl Kind {
 pub struct Finding {
     /// The kind of damage.
     pub kind: Kind,
-    /// The key of the item. A hash replaces a text that a customer wrote.
+    /// The key of the item, as [`shown`] returns it.
     pub key: String,
     /// The difference, without values that a customer wrote.
     pub what: String,
