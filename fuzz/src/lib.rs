@@ -1,11 +1,20 @@
-//! Code that the fuzz targets share.
+//! The fuzz targets: each module has a function `check` that reads an arbitrary input and asserts
+//! properties of the result.
 //!
-//! A target is one file of `targets/`. It reads an arbitrary input and asserts properties of the
-//! result. `targets.txt` has the number of generated inputs of each target, and `README.md` says
-//! how to run them.
+//! `tests/suite/fuzzing.rs` includes this file and runs the targets in the tests. The programs of
+//! `targets/` run them under libFuzzer (`README.md`).
 
 pub mod answer;
+pub mod body;
+pub mod cursor;
+pub mod event;
 pub mod file;
+pub mod import;
+pub mod items;
+pub mod keys;
+pub mod records;
+pub mod search;
+pub mod template;
 
 /// The key that seals cursors in the targets.
 pub const CURSOR_KEYS: &str = "k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";

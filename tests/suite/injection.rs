@@ -4,7 +4,6 @@
 //!
 //! The module `bad_input` tests values that are refused. It also tests ids and cursors.
 
-use fixture::reliability;
 use key_schema::text::visible_name;
 use local::System;
 use serde_json::{Value as Json, json};
@@ -184,7 +183,7 @@ fn product(n: usize, name: &str, value: impl Into<Json>) -> Call {
 
 #[test]
 fn a_text_with_foreign_syntax_is_stored_and_shown_unchanged_and_can_be_found() {
-    let (stored, searches) = with_own_system(async |system| {
+    let stored = with_own_system(async |system| {
         shop::customer(system, "ann").await;
         shop::products(system, &["tea"], 1_000).await;
         let plain: Vec<String> = (0..TEXTS.len() + LINES.len()).map(plain).collect();
@@ -210,17 +209,10 @@ fn a_text_with_foreign_syntax_is_stored_and_shown_unchanged_and_can_be_found() {
         }
         drain(system).await;
         assert_eq!(stored + refused, FIELDS.len() * (TEXTS.len() + LINES.len()));
-        (stored, search(system).await)
+        search(system).await;
+        stored
     });
     assert!(stored > FIELDS.len() * TEXTS.len(), "no field accepts several lines: {stored}");
-    let text = format!(
-        "{stored} texts that are syntax elsewhere, each in one of {} fields, come back unchanged. Only \
-        {} lose their invisible characters. {searches} searches for the \
-        texts find the records with these texts, and no unrelated one.",
-        FIELDS.len(),
-        CLEANED.join(", "),
-    );
-    reliability::section("injection", &text);
 }
 
 /// Checks that no text became a header, and that no browser treats the response as a page.
@@ -245,8 +237,7 @@ fn has_plain_headers(answer: &Answer) {
 /// Searches for each text. If the text has a word, the search finds the product whose name is the
 /// text. Punctuation alone does not find it. For any text, the search finds the order whose
 /// reference is the text, and the product whose brand is the text.
-async fn search(system: &System) -> usize {
-    let mut searches = 0;
+async fn search(system: &System) {
     for (n, text) in TEXTS.iter().enumerate() {
         let has_words = text.chars().any(char::is_alphanumeric);
         for (list, id) in [("products", format!("name-{n}")), ("orders", String::new())] {
@@ -259,13 +250,10 @@ async fn search(system: &System) -> usize {
                 _ => assert!(items.iter().any(|order| order["reference"] == *text), "{text:?}: {}", found.body),
             }
             assert!(!is_there("tea"), "{text:?} finds tea");
-            searches += 1;
         }
         let filtered = format!("/v1/search/products?limit=100&brand={}", segment(text));
         let found = Call::new("GET", &filtered).send(system).await.expect(200);
         let brands = found.body["items"].as_array().unwrap().iter().map(|item| &item["brand"]);
         assert!(brands.clone().count() == 1 && brands.clone().all(|brand| brand == text), "{text:?}: {}", found.body);
-        searches += 1;
     }
-    searches
 }

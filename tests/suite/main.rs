@@ -28,6 +28,7 @@ mod deployment;
 mod events;
 mod folded;
 mod fulfilment;
+mod fuzzing;
 mod gateway;
 mod grants;
 mod guest_carts;

@@ -1,10 +1,7 @@
-//! Generates `docs/authorization.md` and a section of `docs/reliability.md` from the tested matrix.
+//! Generates `docs/authorization.md` from the tested matrix.
 
 use std::fmt::Write as _;
 
-use fixture::reliability;
-
-use super::Cases;
 use super::access::{Access, Bearer, Outcome, Person};
 use super::tokens::Forger;
 use crate::support::openapi::api;
@@ -79,17 +76,4 @@ fn the_page_of_the_matrix_is_up_to_date() {
         std::fs::write(&path, &page).unwrap();
     }
     assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), page, "{} is stale", path.display());
-
-    let cases = Cases::count(&access, &tokens);
-    let section = format!(
-        "{} routes, {} kinds of callers and {} forged or odd tokens: {} requests. {} of them must be refused and write \
-         nothing, and {} must succeed ([the matrix](authorization.md)).",
-        api().operations().count(),
-        Person::ALL.len(),
-        tokens.len(),
-        cases.refused + cases.taken + cases.tokens_refused + cases.tokens_taken,
-        cases.refused + cases.tokens_refused,
-        cases.taken + cases.tokens_taken,
-    );
-    reliability::section("authorization", &section);
 }

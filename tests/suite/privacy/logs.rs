@@ -84,11 +84,6 @@ fn bad(operation: Operation<'_>) -> Vec<Call> {
     ]
 }
 
-/// Returns the number of requests that the test sends.
-pub fn requests() -> usize {
-    api().operations().map(|operation| bad(operation).len() + FAULTS.len()).sum()
-}
-
 /// Sets a fault. Returns `false` for an external search engine, which has no faults to set.
 async fn fault(system: &System, target: &str, kind: &str) -> bool {
     let fault = json!({ "target": target, "kind": kind, "rate": 1.0 });

@@ -8,7 +8,6 @@ mod trail;
 
 use std::collections::BTreeSet;
 
-use fixture::reliability;
 use local::System;
 use serde_json::json;
 
@@ -141,23 +140,4 @@ fn an_erasure_leaves_only_the_documented_data_of_a_customer() {
         assert_eq!(all(system, "/_local/mail").await.len(), mails, "an erased customer gets no mail");
         logs::tell_nothing(system, 40).await;
     });
-}
-
-#[test]
-fn the_counts_of_the_privacy_tests_are_up_to_date() {
-    let (ids, texts) = documented();
-    let section = format!(
-        "One customer has {} marked fields, and the erasure is interrupted at {} points. Afterwards the test searches \
-         table, index, archive, events, quarantine and logs. {} kinds of records keep the customer's id, and {} a text \
-         by or about the customer ([list](operations.md#what-is-left-of-an-erased-customer)). {} failing requests \
-         leave no log line with the caller or the caller's texts. {} routes let staff write, and the log records the \
-         actor, the request and the time of each write.",
-        FIELDS.len(),
-        POINTS.len(),
-        ids.len(),
-        texts.len(),
-        logs::requests(),
-        trail::written_by_staff().count(),
-    );
-    reliability::section("privacy", &section);
 }

@@ -10,7 +10,6 @@ mod work;
 
 use bench::replay::Shop;
 use fastrand::Rng;
-use fixture::reliability;
 use futures::StreamExt as _;
 use local::System;
 use serde_json::{Value, json};
@@ -207,19 +206,6 @@ fn the_system_recovers_from_each_trouble_alone_without_loss_or_repetition() {
             scope.spawn(move || run(&troubles));
         }
     });
-    let count = |is: fn(&Trouble) -> bool| TROUBLES.iter().filter(|trouble| is(trouble)).count();
-    let text = format!(
-        "{} troubles: {} faults of backends, {} faults of whole functions, {} crashes at named points, \
-         {} wrong clocks.",
-        TROUBLES.len(),
-        count(|trouble| matches!(trouble, Backend(..))),
-        count(|trouble| matches!(trouble, Process(..))),
-        count(|trouble| matches!(trouble, Point(..))),
-        count(|trouble| matches!(trouble, Clock(..))),
-    );
-    if only.is_empty() {
-        reliability::section("faults", &text);
-    }
 }
 
 /// Runs troubles one after the other, in a separate system.

@@ -6,7 +6,6 @@ mod causes;
 mod cost;
 mod data;
 mod executor;
-mod fuzzing;
 mod growing;
 mod periods;
 mod reach;

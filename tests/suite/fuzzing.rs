@@ -1,0 +1,174 @@
+//! Runs the fuzz targets (`fuzz/`) over their stored inputs, and over inputs that are generated from
+//! these. libFuzzer runs the same targets for hours, by `.ci/fuzz` and every night.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use fastrand::Rng;
+use flate2::read::GzDecoder;
+
+use crate::support::{read, root};
+
+#[path = "../../fuzz/src/lib.rs"]
+mod fuzz;
+
+/// The number of generated inputs of each target. `BODEGA_FUZZ_INPUTS` takes precedence.
+const GENERATED: usize = 2_000;
+/// The maximum length of a generated input, in bytes.
+const MAX_BYTES: usize = 4_096;
+/// The packages that are only in `fuzz/Cargo.lock`.
+const FUZZER: [&str; 4] = ["arbitrary", "fuzz", "jobserver", "libfuzzer-sys"];
+
+/// Declares a test for each target.
+macro_rules! targets {
+    ($($name:ident)*) => {
+        const TARGETS: &[&str] = &[$(stringify!($name)),*];
+        $(
+            #[test]
+            fn $name() {
+                holds_for_every_input(stringify!($name), fuzz::$name::check);
+            }
+        )*
+    };
+}
+
+targets! { body cursor event import items keys records search template }
+
+fn holds_for_every_input(target: &str, check: fn(&[u8])) {
+    let stored = stored(target);
+    assert!(stored.len() >= 10, "{target} has {} stored inputs", stored.len());
+    for input in &stored {
+        holds(target, check, input);
+    }
+    let words = words(target);
+    let number = |name, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+    let mut rng = Rng::with_seed(number("BODEGA_SEED", 1));
+    for _ in 0..number("BODEGA_FUZZ_INPUTS", GENERATED as u64) {
+        holds(target, check, &generated(&mut rng, &stored, &words));
+    }
+}
+
+/// Checks one input. If it breaks the target, the test prints it in the form of a Rust byte string.
+fn holds(target: &str, check: fn(&[u8]), input: &[u8]) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| check(input))) {
+        eprintln!("this input breaks {target}: b\"{}\"", input.escape_ascii());
+        resume_unwind(panic);
+    }
+}
+
+/// Makes a few random changes to a stored input.
+fn generated(rng: &mut Rng, stored: &[Vec<u8>], words: &[Vec<u8>]) -> Vec<u8> {
+    let mut input = stored[rng.usize(..stored.len())].clone();
+    for _ in 0..rng.usize(1..5) {
+        let at = rng.usize(..=input.len());
+        let end = (at + rng.usize(..16)).min(input.len());
+        match rng.u8(..7) {
+            0 if at < input.len() => input[at] ^= 1 << rng.u8(..8),
+            1 if at < input.len() => input[at] = *rng.choice(b"\0 \"#%,-0123456789:[\\]\n{}\x7f\xc3\xff").unwrap(),
+            2 => input.insert(at, rng.u8(..)),
+            3 => _ = input.drain(at..end),
+            4 => {
+                let copied = input[at..end].to_vec();
+                let to = rng.usize(..=input.len());
+                input.splice(to..to, copied);
+            }
+            5 if !words.is_empty() => {
+                let word = &words[rng.usize(..words.len())];
+                input.splice(at..end, word.iter().copied());
+            }
+            _ => {
+                let other = &stored[rng.usize(..stored.len())];
+                input.truncate(at);
+                input.extend_from_slice(&other[rng.usize(..=other.len())..]);
+            }
+        }
+        input.truncate(MAX_BYTES);
+    }
+    input
+}
+
+/// Returns the inputs of a target's archive, and those that once broke the target.
+fn stored(target: &str) -> Vec<Vec<u8>> {
+    let archive = std::fs::File::open(root().join(format!("fuzz/corpus/{target}.tar.gz"))).unwrap();
+    let mut tar = Vec::new();
+    GzDecoder::new(archive).read_to_end(&mut tar).unwrap();
+    let mut inputs = unpacked(&tar);
+    if let Ok(broken) = std::fs::read_dir(root().join("fuzz/regressions").join(target)) {
+        inputs.extend(broken.map(|entry| std::fs::read(entry.unwrap().path()).unwrap()));
+    }
+    inputs
+}
+
+/// Returns the files of a tar archive. Each file has a header block with its size in octal digits,
+/// and then its content. An empty block ends the archive.
+fn unpacked(tar: &[u8]) -> Vec<Vec<u8>> {
+    const BLOCK: usize = 512;
+    let (mut files, mut at) = (Vec::new(), 0);
+    while tar[at] != 0 {
+        let size = usize::from_str_radix(std::str::from_utf8(&tar[at + 124..at + 135]).unwrap(), 8).unwrap();
+        files.push(tar[at + BLOCK..at + BLOCK + size].to_vec());
+        at += BLOCK + size.next_multiple_of(BLOCK);
+    }
+    files
+}
+
+/// Returns the words of a target's dictionary, if it has one. A line has a word in quotes.
+fn words(target: &str) -> Vec<Vec<u8>> {
+    let text = std::fs::read_to_string(root().join(format!("fuzz/dictionaries/{target}.txt"))).unwrap_or_default();
+    let words = text.lines().filter_map(|line| line.trim().strip_prefix('"')?.strip_suffix('"'));
+    words.map(|word| word.replace("\\\"", "\"").replace("\\\\", "\\").into_bytes()).collect()
+}
+
+/// Returns the names of the entries of a folder of `fuzz`, without their extensions.
+fn names(folder: &str) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(root().join("fuzz").join(folder)).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.map(|name| name.split('.').next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_target_has_a_program_and_stored_inputs() {
+    let targets: BTreeSet<String> = TARGETS.iter().map(|&name| name.to_owned()).collect();
+    assert_eq!(names("targets"), targets);
+    assert_eq!(names("corpus"), targets);
+    for folder in ["seeds", "dictionaries", "regressions"] {
+        assert!(names(folder).is_subset(&targets), "{folder}: {:?}", names(folder));
+    }
+    let manifest = read(&root().join("fuzz/Cargo.toml"));
+    for name in targets {
+        assert!(manifest.contains(&format!("name = \"{name}\"\npath = \"targets/{name}.rs\"\n")), "{name}");
+    }
+}
+
+/// Returns version, source and checksum of every package of a lock file, by name. A package may
+/// have several versions.
+fn locked(path: &str) -> BTreeMap<String, BTreeSet<[String; 3]>> {
+    let lock = read(&root().join(path));
+    let mut packages: BTreeMap<String, BTreeSet<[String; 3]>> = BTreeMap::new();
+    for package in lock.split("[[package]]\n").skip(1) {
+        let field = |name: &str| {
+            let line = package.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(" = "));
+            line.unwrap_or_default().trim_matches('"').to_owned()
+        };
+        packages.entry(field("name")).or_default().insert([field("version"), field("source"), field("checksum")]);
+    }
+    packages
+}
+
+#[test]
+fn fuzz_targets_are_built_with_the_deployed_dependencies() {
+    let (ours, fuzzed) = (locked("Cargo.lock"), locked("fuzz/Cargo.lock"));
+    assert!(fuzzed.len() > 100, "{}", fuzzed.len());
+    for (name, versions) in &fuzzed {
+        if FUZZER.contains(&name.as_str()) {
+            assert!(!ours.contains_key(name), "{name} is deployed");
+        } else {
+            assert!(
+                ours.get(name).is_some_and(|known| known.is_superset(versions)),
+                "{name}: fuzz/Cargo.lock has {versions:?}, Cargo.lock has {:?}",
+                ours.get(name)
+            );
+        }
+    }
+}
