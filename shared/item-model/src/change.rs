@@ -4,7 +4,7 @@
 //! has no method of its own. It changes only together with the index entry ([`IndexEntry`], a
 //! struct with every part of the key). [`Change::enter`] writes the entry's fields and its key
 //! together. Code that forgets a part of the key, or that sets a field of the key alone, does not
-//! compile (`tests/compile_fail`).
+//! compile. The documentation of `key_schema` has an example of each.
 
 use std::marker::PhantomData;
 

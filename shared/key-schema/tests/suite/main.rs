@@ -7,7 +7,6 @@
 
 mod categories;
 mod codes;
-mod compile_fail;
 mod decoding;
 mod dependencies;
 mod diagram;
