@@ -46,7 +46,7 @@ async fn swept(system: &System) {
 /// Reads the table "What is left of an erased customer". Returns the kinds of places that keep the
 /// customer's id, and the kinds that keep a text by or about the customer.
 fn documented() -> (BTreeSet<String>, BTreeSet<String>) {
-    let page = read(&root().join("docs/operations.md"));
+    let page = read(&root().join("docs/operations/privacy.md"));
     let (_, table) = page.split_once("| where | id | text |").unwrap_or_else(|| panic!("the table is not there"));
     let (mut ids, mut texts) = (BTreeSet::new(), BTreeSet::new());
     for row in table.lines().skip(2).take_while(|line| line.starts_with('|')) {
@@ -149,7 +149,7 @@ fn the_counts_of_the_privacy_tests_are_up_to_date() {
     let section = format!(
         "One customer has {} marked fields, and the erasure is interrupted at {} points. Afterwards the test searches \
          table, index, archive, events, quarantine and logs. {} kinds of records keep the customer's id, and {} a text \
-         by or about the customer ([list](operations.md#what-is-left-of-an-erased-customer)). {} failing requests \
+         by or about the customer ([list](operations/privacy.md#what-is-left-of-an-erased-customer)). {} failing requests \
          leave no log line with the caller or the caller's texts. {} routes let staff write, and the log records the \
          actor, the request and the time of each write.",
         FIELDS.len(),
