@@ -68,8 +68,8 @@ const STEPS: [Step; 7] = [
     ),
 ];
 
-/// The steps of a deployment. The second is the faster build that docs/operations.md offers for
-/// development.
+/// The steps of a deployment. The second is the faster build for development of
+/// docs/operations/deploy.md.
 const SAM_STEPS: [Step; 2] = [
     ("`sam build`, clean", "", Until::Sam(&[])),
     (

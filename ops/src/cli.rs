@@ -17,7 +17,7 @@ use crate::{
 /// expired items.
 ///
 /// Reads the same environment variables as the functions. Exit status: 0 done, 1 something is wrong
-/// or unfinished, 2 usage error, 3 a service cannot be reached.
+/// or unfinished, 2 usage error, 3 a service cannot be reached, 130 stopped with Ctrl-C.
 #[derive(Debug, Parser)]
 #[command(name = "ops", version)]
 struct Cli {

@@ -44,6 +44,10 @@ const SHOWN: usize = 20;
 pub enum Command {
     /// Give a time to live to closed orders (delivered, cancelled, returned) that have not changed
     /// for long.
+    #[command(
+        after_help = "Examples:\n  ops orders retire --older-than 730 --dry-run\n  ops orders retire --older-than \
+                            730 --rate 20\n\nThe command may be stopped at any time and run again."
+    )]
     Retire {
         /// Retire orders that were placed and last changed more than this many days ago. The
         /// minimum is 31, because the stream record of a change can arrive that late.

@@ -236,8 +236,8 @@ fn the_description_of_each_limit_of_the_table_has_the_maximum_cost_of_a_day() {
 /// them.
 #[test]
 fn the_idle_bill_counts_the_resources_of_the_template() {
-    let path = root().join("docs/operations.md");
-    let operations = read(&path);
+    let path = root().join("docs/operations/cost.md");
+    let page = read(&path);
     let alarms = resources("AWS::CloudWatch::Alarm");
     let needs_search = |lines: &str| {
         ["SeparateConsumers", "OwnSearch"].iter().any(|name| lines.contains(&format!("Condition: {name}\n")))
@@ -248,7 +248,7 @@ fn the_idle_bill_counts_the_resources_of_the_template() {
     let rules = 2 * (template().table.indexes.len() + 1);
     let beats: Vec<&String> = alarms.values().filter(|lines| lines.contains("MetricName: Heartbeat\n")).collect();
     let beats_without = beats.iter().filter(|lines| !needs_search(lines)).count();
-    let mut expected = operations.clone();
+    let mut expected = page.clone();
     for (what, cents, with, without) in [
         ("metrics in alarms, 0.10 each", 10, all, without),
         ("rules of Contributor Insights, 0.50 each", 50, rules, rules),
@@ -256,13 +256,13 @@ fn the_idle_bill_counts_the_resources_of_the_template() {
     ] {
         let dollars = |number: usize| format!("{}.{:02}", number * cents / 100, number * cents % 100);
         let row = format!("| {what} | {with} | {} | {without} | {} |", dollars(with), dollars(without));
-        let old = operations.lines().find(|line| line.starts_with(&format!("| {what} |"))).expect(what);
+        let old = page.lines().find(|line| line.starts_with(&format!("| {what} |"))).expect(what);
         expected = expected.replace(old, &row);
     }
     if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(&path, &expected).unwrap();
     } else {
-        assert!(operations == expected, "docs/operations.md is out of date: UPDATE_DOCS=1 writes it\n{expected}");
+        assert!(page == expected, "docs/operations/cost.md is out of date: UPDATE_DOCS=1 writes it\n{expected}");
     }
 }
 
@@ -347,13 +347,13 @@ fn samconfig_has_a_deployment_for_trials_and_one_for_customers() {
 
 #[test]
 fn the_tools_that_a_deployment_needs_are_named_with_their_versions() {
-    let operations = read(&root().join("docs/operations.md"));
-    assert!(operations.contains("pip install -r .ci/deploy-tools.txt"));
+    let page = read(&root().join("docs/operations/deploy.md"));
+    assert!(page.contains("pip install -r .ci/deploy-tools.txt"));
     let tools = read(&root().join(".ci/deploy-tools.txt"));
     for (name, tool) in [("SAM CLI", "aws-sam-cli"), ("aws-lambda-builders", "aws-lambda-builders")] {
         let minimum = tools.lines().find_map(|line| line.strip_prefix(&format!("{tool}>=")));
         let minimum = minimum.unwrap_or_else(|| panic!("{tool} has no minimum"));
-        assert!(operations.contains(&format!("{name} {minimum}")), "docs/operations.md: {name} {minimum}");
+        assert!(page.contains(&format!("{name} {minimum}")), "docs/operations/deploy.md: {name} {minimum}");
     }
 }
 
@@ -366,7 +366,7 @@ fn the_docs_say_how_to_put_a_firewall_in_front_of_the_api() {
         assert!(edge.contains(needed), "{needed}");
     }
     let linked = |page: &str| read(&root().join(page)).contains("cloudfront-and-waf.md");
-    assert!(linked("docs/operations.md") && linked("README.md"));
+    assert!(linked("docs/operations/deploy.md") && linked("README.md"));
     let domain = resources("AWS::ApiGatewayV2::DomainName").remove("ApiDomain").unwrap();
     assert!(domain.contains("    Condition: WithDomainName\n") && domain.contains("SecurityPolicy: TLS_1_2"));
 }

@@ -57,6 +57,10 @@ pub enum Command {
 
 /// The items to restore.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ops archive restore --order <ID>\n  ops archive restore --days 7 <NAME>\n\nA restore \
+                        never overwrites an item. The head of an order is written last, and only if all lines exist."
+)]
 pub struct RestoreArgs {
     /// Names of objects, as `list` prints them. The name of an order's head restores the whole
     /// order.

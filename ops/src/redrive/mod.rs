@@ -36,7 +36,11 @@ const CONCURRENCY: usize = 8;
 /// The commands of `ops redrive`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// List everything that was set aside.
+    /// List everything that was set aside, with the kind and the reason.
+    ///
+    /// `malformed_item`: the item in the record is invalid. Repair the item in the table, which
+    /// causes a new record, and discard the old one. For the search index you can also replay it.
+    /// `index_rejects`: the engine refuses a document.
     List,
     /// Show a complete object: the record or batch, and the reason.
     Show {
@@ -44,6 +48,11 @@ pub enum Command {
         name: String,
     },
     /// Process records again. Delete each object whose records were all processed.
+    ///
+    /// A record is replayed to the sinks that have not processed it, and a batch that Lambda gave
+    /// up to all sinks. The search index gets the present state of the item.
+    #[command(after_help = "Examples:\n  ops redrive replay --all\n  ops redrive replay \
+                            quarantine/2026-11-21/0f3c-search.json")]
     Replay(Chosen),
     /// Delete objects without processing their records.
     Discard {

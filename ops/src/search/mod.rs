@@ -70,11 +70,16 @@ impl Which {
 
 /// The options of a rebuild.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ops search rebuild\n  ops search rebuild --collection products --rate 500\n  ops search \
+                        rebuild --resume\n  ops search rebuild --restored\n\nWhile a rebuild is unfinished, a second \
+                        one ends with status 2: resume or abandon the first."
+)]
 pub struct RebuildArgs {
     /// The collections to rebuild.
     #[arg(long, value_enum, default_value_t = Which::All)]
     collection: Which,
-    /// The maximum number of table items to read per second.
+    /// The maximum number of table items to read per second, of every kind.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
     /// Resume a rebuild that was stopped. Documents that its index already has are not written
@@ -92,11 +97,15 @@ pub struct RebuildArgs {
 
 /// The options of a reconciliation.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ops search reconcile --dry-run\n  ops search reconcile --collection orders --rate \
+                        500\n\nRun it again after a minute if a document that somebody deleted is NOT repaired."
+)]
 pub struct ReconcileArgs {
     /// The collections to compare.
     #[arg(long, value_enum, default_value_t = Which::All)]
     collection: Which,
-    /// The maximum number of table items to read per second.
+    /// The maximum number of table items to read per second, of every kind.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rate: Option<u32>,
     /// Repair nothing. The exit status is 1 if there is any difference.

@@ -60,12 +60,28 @@ pub const MAX_TOTALS: usize = 200_000;
 /// The maximum number of passes over the table.
 pub const MAX_PASSES: usize = 4;
 
+const EXAMPLES: &str = "Examples:
+  ops verify
+  ops verify --entity Order --entity CustomerOrder
+  ops verify --fix --segments 16 --max-read-units 2000
+
+The kinds of differences, and the repairs of --fix:
+  unreadable  No reader can decode the item, or its key does not match its attributes. No repair.
+  index       An index key or the time to live does not match the attributes. Written.
+  bounds      An item is near 400 KB, or a value is beyond its bounds. No repair.
+  copy        A copy differs from its source. Written, except a missing copy of a shipped order.
+  behind      A derived item is behind its source. Written, except an order that no picking station has.
+  claim       A unique name has no claim, or a claim has no owner. Written or deleted.
+  link        One side of a relation is missing. Some sides are written, and entries of closed orders are removed.
+  orphan      The item to which an item belongs is missing. Ranks, entries of newest reviews and claims are deleted.
+  total       A count or a sum differs from its parts. Set, except balances, and the totals of orders, invoices, \
+  prices and documents.
+
+Exit status 1 means that differences are left.";
+
 /// The arguments of `ops verify`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  ops verify\n  ops verify --entity Order --entity CustomerOrder\n  ops verify --fix \
-                        --segments 16 --max-read-units 2000\n\nExit status 1 means that differences are left."
-)]
+#[command(after_help = EXAMPLES)]
 pub struct VerifyArgs {
     /// Repair the differences that have a source of truth.
     #[arg(long)]

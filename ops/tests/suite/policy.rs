@@ -1,4 +1,4 @@
-//! Tests the policies of docs/operations.md: `ops` runs under them and needs all their permissions.
+//! Tests the policies of `ops/policies`: `ops` runs under them and needs all their permissions.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -38,14 +38,22 @@ const BUS: &str = "shop";
 const FAILED: &str = "failed-records";
 const ARCHIVE: &str = "archive";
 
-/// Returns the policy of a group of commands. In docs/operations.md, the policy follows the line
-/// that starts with the group's name.
+/// Returns the policy of a group of commands.
 fn policy(group: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/operations.md");
-    let text = std::fs::read_to_string(path).unwrap();
-    let section = text.split_once("### What it may do").unwrap().1.split_once("\n## ").unwrap().0;
-    let after = section.split_once(&format!("\n`ops {group}`")).unwrap().1;
-    after.split_once("```json\n").unwrap().1.split_once("```").unwrap().0.to_owned()
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("policies/{group}.json"));
+    std::fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn the_page_of_deployments_lists_every_policy() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(folder.join("../docs/operations/deploy.md")).unwrap();
+    for entry in std::fs::read_dir(folder.join("policies")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let group = name.strip_suffix(".json").unwrap();
+        let row = format!("| `ops {group}` | [{name}](../../ops/policies/{name}) |");
+        assert!(page.contains(&row), "{row}");
+    }
 }
 
 /// A shop, and an operator with the policy of one group of commands.

@@ -45,7 +45,7 @@ async fn swept(system: &System) {
 /// Reads the table "What is left of an erased customer". Returns the kinds of places that keep the
 /// customer's id, and the kinds that keep a text by or about the customer.
 fn documented() -> (BTreeSet<String>, BTreeSet<String>) {
-    let page = read(&root().join("docs/operations.md"));
+    let page = read(&root().join("docs/operations/privacy.md"));
     let (_, table) = page.split_once("| where | id | text |").unwrap_or_else(|| panic!("the table is not there"));
     let (mut ids, mut texts) = (BTreeSet::new(), BTreeSet::new());
     for row in table.lines().skip(2).take_while(|line| line.starts_with('|')) {

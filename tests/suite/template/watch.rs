@@ -9,15 +9,15 @@ use crate::support::{read, root, template};
 
 #[test]
 fn every_alarm_has_a_line_of_instructions_and_notifies_the_operators() {
-    let operations = read(&root().join("docs/operations.md"));
-    let (_, section) = operations.split_once("\n## Alarms\n").unwrap();
+    let runbook = read(&root().join("docs/operations/runbook.md"));
+    let (_, section) = runbook.split_once("\n## Alarms\n").unwrap();
     let described: BTreeSet<String> = section
         .lines()
         .take_while(|line| !line.starts_with("## "))
         .filter_map(|line| Some(line.strip_prefix("| `")?.split_once("` | ")?.0.to_owned()))
         .collect();
     let alarms = resources("AWS::CloudWatch::Alarm");
-    assert_eq!(alarms.keys().cloned().collect::<BTreeSet<_>>(), described, "the table of alarms in docs/operations.md");
+    assert_eq!(alarms.keys().cloned().collect::<BTreeSet<_>>(), described, "the alarms of docs/operations/runbook.md");
     for (name, lines) in alarms {
         assert!(lines.contains("AlarmActions: [!Ref Alarms]") && lines.contains("TreatMissingData: "), "{name}");
         assert!(lines.contains(&format!("AlarmName: !Sub bodega-${{Stage}}-{name}\n")), "{name}");

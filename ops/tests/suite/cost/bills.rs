@@ -98,10 +98,10 @@ fn a_read_of_a_product_costs_a_64th_of_the_writes_of_a_view_and_its_ranks() {
     assert_eq!((view, writes), (13, 13 * 625_000_000));
 }
 
-/// The idle bill of docs/operations.md counts the same resources as the bill of `ops cost`.
+/// The idle bill of docs/operations/cost.md counts the same resources as the bill of `ops cost`.
 #[test]
-fn the_idle_bill_agrees_with_the_page_of_operations() {
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operations.md")).unwrap();
+fn the_idle_bill_agrees_with_the_page_of_costs() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/operations/cost.md")).unwrap();
     let (with, without) = (bill_of(""), bill_of("[parameters]\nSearchService = \"none\"\n"));
     for (row, item) in [
         ("metrics in alarms,", "metrics in alarms"),
