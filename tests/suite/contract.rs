@@ -318,8 +318,8 @@ fn the_constants_in_the_code_equal_the_described_bounds() {
 }
 
 #[test]
-fn every_write_that_a_customer_may_send_has_a_row_with_its_bound_in_security_md() {
-    let page = std::fs::read_to_string(root().join("SECURITY.md")).unwrap();
+fn every_write_that_a_customer_may_send_has_a_row_with_its_bound_in_limits_md() {
+    let page = std::fs::read_to_string(root().join("docs/design/limits.md")).unwrap();
     let section = page.split_once("## What a customer can write\n").unwrap().1.split("\n## ").next().unwrap();
     let mut listed = Vec::new();
     for row in section.lines().filter(|line| line.starts_with('|')).skip(2) {
