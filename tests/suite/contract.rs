@@ -176,6 +176,14 @@ fn every_operation_is_described_in_full() {
             has_link(operation),
             "{key}: a list has a Link"
         );
+        let replays = operation.responses().any(|(status, response)| {
+            status < "300" && api().follow(response)["headers"].get("Idempotency-Replayed").is_some()
+        });
+        assert_eq!(
+            operation.parameters().any(|parameter| parameter["name"] == "Idempotency-Key"),
+            replays,
+            "{key}: a repeated response has Idempotency-Replayed"
+        );
         let created = operation.response(201);
         let located = api().follow(created)["headers"].get("Location").is_some();
         assert!(!statuses.contains("201") || located, "{key}: the response 201 has no Location");

@@ -1,9 +1,9 @@
 //! Measures the access patterns that each route uses, and the consequences of a request. Compares
 //! both with `docs/routes.json`, which `ops cost` and `ops explain` read.
 //!
-//! The typical request of a route is the sample with the shortest name whose response is a success.
-//! The measurement covers every access pattern that functions log with the request's id, also in
-//! the stream's consumers and in the subscribers.
+//! The typical request of a route is its sample with a successful response. The measurement covers
+//! every access pattern that functions log with the request's id, also in the stream's consumers
+//! and in the subscribers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -159,18 +159,9 @@ async fn measure(system: &System) -> Vec<Route> {
 
 /// Returns the typical request of each route, by the route's key.
 fn typical() -> BTreeMap<String, Case> {
-    let mut typical = BTreeMap::<String, Case>::new();
-    for case in cases() {
-        let Some(key) = route_key(&case.event).map(str::to_owned) else { continue };
-        if case.expected.status.is_none_or(|status| status >= 300) {
-            continue;
-        }
-        let shorter = typical.get(&key).is_none_or(|known| case.name.len() < known.name.len());
-        if shorter {
-            typical.insert(key, case);
-        }
-    }
-    typical
+    let good = |case: &Case| case.expected.status.is_some_and(|status| status < 300);
+    let of_route = |case: Case| Some((route_key(&case.event)?.to_owned(), case));
+    cases().into_iter().filter(good).filter_map(of_route).collect()
 }
 
 async fn use_once(system: &System, sample: &Case, route: &mut Route) {

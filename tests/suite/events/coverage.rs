@@ -1,91 +1,62 @@
-//! Tests that the samples cover each route and each family of routes.
+//! Tests that the samples cover each route and each kind of event.
 
 use std::collections::BTreeSet;
 
-use super::{Case, cases, route_key};
+use serde_json::Value as Json;
+
+use super::{cases, route_key};
 use crate::support::template;
 
-/// The route families by path prefix. A route belongs to the longest matching prefix.
-const FAMILIES: &[&str] = &[
-    "/v1/audit",
-    "/v1/carts",
-    "/v1/categories",
-    "/v1/counters",
-    "/v1/customers",
-    "/v1/customers/{id}/addresses",
-    "/v1/customers/{id}/cart",
-    "/v1/customers/{id}/cart/checkout",
-    "/v1/customers/{id}/followers",
-    "/v1/customers/{id}/following",
-    "/v1/customers/{id}/likes",
-    "/v1/customers/{id}/orders",
-    "/v1/customers/{id}/organizations",
-    "/v1/customers/{id}/overview",
-    "/v1/customers/{id}/questions",
-    "/v1/customers/{id}/reviews",
-    "/v1/customers/{id}/sessions",
-    "/v1/customers/{id}/shipments",
-    "/v1/customers/{id}/support",
-    "/v1/customers/{id}/wallet",
-    "/v1/graph",
-    "/v1/documents",
-    "/v1/invoices",
-    "/v1/leaderboards",
-    "/v1/log",
-    "/v1/metrics",
-    "/v1/orders",
-    "/v1/orders/{id}/log",
-    "/v1/orders/{id}/refunds",
-    "/v1/orders/{id}/status",
-    "/v1/organizations",
-    "/v1/picking",
-    "/v1/places",
-    "/v1/promotions",
-    "/v1/products",
-    "/v1/products/import",
-    "/v1/products/{id}/content",
-    "/v1/products/{id}/reviews",
-    "/v1/products/{id}/categories",
-    "/v1/products/{id}/likers",
-    "/v1/products/{id}/likes",
-    "/v1/products/{id}/sales",
-    "/v1/products/{id}/stock",
-    "/v1/questions",
-    "/v1/reviews",
-    "/v1/sales",
-    "/v1/search/orders",
-    "/v1/search/products",
-    "/v1/sessions",
-    "/v1/settings",
-    "/v1/shipping",
-    "/v1/stores",
-    "/v1/tax",
-    "/v1/transfers",
-];
-
-/// This route needs an upload to a URL that is valid only for minutes, so no sample can call it.
-/// `pictures.rs` tests it.
+/// This route needs an upload to a URL that is valid only for minutes, so its sample is a refusal.
+/// `pictures.rs` tests a success.
 const OF_AN_UPLOAD: &str = "PUT /v1/products/{id}/content/uploads/{upload}";
 
 #[test]
-fn every_route_has_a_good_sample_and_every_family_of_routes_a_bad_one() {
+fn every_route_has_one_sample_with_a_successful_response() {
     let cases = cases();
-    let of = |good: bool| -> BTreeSet<&str> {
-        let fits = |case: &&Case| case.expected.status.is_some_and(|status| (status < 400) == good);
-        cases.iter().filter(fits).filter_map(|case| route_key(&case.event)).collect()
-    };
+    let good = cases.iter().filter(|case| case.expected.status.is_some_and(|status| status < 400));
+    let mut of: Vec<&str> = good.filter_map(|case| route_key(&case.event)).collect();
+    of.sort_unstable();
     let mut routes: BTreeSet<String> = template().routes.iter().map(ToString::to_string).collect();
     assert!(routes.remove(OF_AN_UPLOAD));
-    assert_eq!(of(true), routes.iter().map(String::as_str).collect());
-    let families: BTreeSet<&str> = of(false).into_iter().map(family).collect();
-    assert_eq!(families, FAMILIES.iter().copied().collect());
+    assert_eq!(of, Vec::from_iter(&routes));
 }
 
-fn family(key: &str) -> &'static str {
-    let (_, path) = key.split_once(' ').unwrap();
-    let all = FAMILIES
-        .iter()
-        .copied()
-        .filter(|family| path.strip_prefix(family).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')));
-    all.max_by_key(|family| family.len()).unwrap_or_else(|| panic!("{key} is in no family"))
+#[test]
+fn every_kind_of_event_that_a_function_without_routes_gets_has_a_sample() {
+    let template = template();
+    let mut kinds = BTreeSet::new();
+    for schedule in &template.schedules {
+        kinds.insert((schedule.function.as_str(), "Scheduled Event".to_owned()));
+    }
+    for stream in &template.streams {
+        kinds.extend(["INSERT", "MODIFY", "REMOVE"].map(|kind| (stream.function.as_str(), kind.to_owned())));
+    }
+    for rule in &template.rules {
+        for target in &rule.targets {
+            let queue = template.queue_mappings.iter().find(|mapping| mapping.queue == target.arn);
+            let function = template.functions.iter().find(|function| function.arn == target.arn);
+            let function = queue.map(|mapping| &mapping.function).or(function.map(|function| &function.logical_id));
+            let types = rule.pattern["detail-type"].as_array().unwrap();
+            kinds.extend(types.iter().map(|kind| (function.unwrap().as_str(), kind.as_str().unwrap().to_owned())));
+        }
+    }
+    let cases = cases();
+    let own = cases.iter().filter(|case| !case.name.contains("-generated-"));
+    let samples: BTreeSet<(&str, String)> = own
+        .flat_map(|case| kinds_in(&case.event).into_iter().map(|kind| (case.expected.function.as_str(), kind)))
+        .collect();
+    assert_eq!(kinds.difference(&samples).collect::<Vec<_>>(), Vec::<&(&str, String)>::new());
+}
+
+/// Returns the detail types of an event from a bus, directly or in messages of a queue. For records
+/// of the stream, returns the kinds of change.
+fn kinds_in(event: &Json) -> Vec<String> {
+    let text = |value: &Json| value.as_str().map(str::to_owned);
+    let in_record = |record: &Json| match record["body"].as_str() {
+        Some(body) => text(&serde_json::from_str::<Json>(body).ok()?["detail-type"]),
+        None => text(&record["eventName"]),
+    };
+    let records = event["Records"].as_array().into_iter().flatten();
+    text(&event["detail-type"]).into_iter().chain(records.filter_map(in_record)).collect()
 }

@@ -71,6 +71,9 @@ impl Trial {
         if !operation.responses().any(|(status, _)| status == self.status.to_string()) {
             return Some(format!("the description of the route has no status {}", self.status));
         }
+        if !operation.codes(operation.response(self.status)).contains(&code) {
+            return Some(format!("the description of the route has no code {code} for {}", self.status));
+        }
         let pointers = answer.pointers();
         match &self.pointer {
             Some(place)

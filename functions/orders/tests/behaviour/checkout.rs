@@ -92,6 +92,12 @@ async fn a_refused_checkout_names_the_product_and_the_line_of_the_cart() {
 }
 
 #[tokio::test]
+async fn a_checkout_without_a_cart_is_refused() {
+    let refused = Shop::open().await.check_out(&json!({})).await;
+    assert_eq!((refused.status, refused.code()), (422, Some("cart_empty")), "{}", refused.body);
+}
+
+#[tokio::test]
 async fn the_refusal_of_a_too_large_total_names_the_lines_of_the_cart() {
     let shop = Shop::open().await;
     for product in ["tea", "rice"] {

@@ -34,6 +34,14 @@ async fn a_refused_order_names_the_product_of_each_line() {
 }
 
 #[tokio::test]
+async fn the_refusal_of_a_too_large_total_names_the_lines_of_the_order() {
+    let shop = Shop::open().await;
+    shop.priced_product("tea", money(6_000_000_000_000)).await;
+    let refused = shop.send(order(&[("tea", 2)], "large")).await;
+    assert_eq!((refused.status, refused.code(), refused.pointers()), (422, Some("invalid_body"), vec!["/lines"]));
+}
+
+#[tokio::test]
 async fn staff_record_the_discounts_of_a_line_beside_the_amount_paid() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
