@@ -13,7 +13,7 @@ use crate::support::shop::{
 use crate::support::{drain, with_own_system, with_system};
 
 /// The number of entries of a list before the test reads it.
-const COUNT: usize = 1000;
+const COUNT: usize = 300;
 /// The number of pages that are read between two insertions.
 const DISTURBED: usize = 3;
 
