@@ -14,7 +14,9 @@ use crate::support::{read, root};
 mod fuzz;
 
 /// The number of generated inputs of each target. `BODEGA_FUZZ_INPUTS` takes precedence.
-const GENERATED: usize = 2_000;
+const GENERATED: u64 = 4_000;
+/// For each input, the target `search` builds and reads a dozen large queries.
+const GENERATED_SEARCHES: u64 = 400;
 /// The maximum length of a generated input, in bytes.
 const MAX_BYTES: usize = 4_096;
 /// The packages that are only in `fuzz/Cargo.lock`.
@@ -44,7 +46,8 @@ fn holds_for_every_input(target: &str, check: fn(&[u8])) {
     let words = words(target);
     let number = |name, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     let mut rng = Rng::with_seed(number("BODEGA_SEED", 1));
-    for _ in 0..number("BODEGA_FUZZ_INPUTS", GENERATED as u64) {
+    let inputs = if target == "search" { GENERATED_SEARCHES } else { GENERATED };
+    for _ in 0..number("BODEGA_FUZZ_INPUTS", inputs) {
         holds(target, check, &generated(&mut rng, &stored, &words));
     }
 }

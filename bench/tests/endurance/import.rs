@@ -1,4 +1,4 @@
-//! Imports 300 baskets, some of them large. Meanwhile the function that places the orders crashes
+//! Imports 120 baskets, some of them large. Meanwhile the function that places the orders crashes
 //! at random at its crash points. The totals must equal those of the files.
 //!
 //! To import files of the "Complete Journey" data set (docs/local-system.md):
@@ -9,12 +9,12 @@ use bench::import::import;
 use crate::history::History;
 use crate::support::{start_embedded, stop};
 
-const BASKETS: usize = 300;
+const BASKETS: usize = 120;
 /// One basket in thirty has more lines than fit into a transaction, as in the "Complete Journey"
 /// data set. The largest has 161 lines.
-const LARGE: usize = 10;
+const LARGE: usize = 4;
 const LARGEST: usize = 161;
-const PRODUCTS: usize = 300;
+const PRODUCTS: usize = 200;
 const SEED: u64 = 31;
 
 #[tokio::test(flavor = "multi_thread")]

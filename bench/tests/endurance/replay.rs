@@ -1,4 +1,4 @@
-//! Imports 300 baskets. The consumer then processes the recorded stream twice more, with the
+//! Imports 120 baskets. The consumer then processes the recorded stream twice more, with the
 //! batches in random order.
 //!
 //! To replay files of the "Complete Journey" data set (docs/local-system.md):
@@ -11,14 +11,14 @@ use serde_json::json;
 use crate::history::History;
 use crate::support::{Clients, ended_session, start, stop, template};
 
-const BASKETS: usize = 300;
-const PRODUCTS: usize = 150;
+const BASKETS: usize = 120;
+const PRODUCTS: usize = 80;
 /// Records in a batch.
 const BATCH: usize = 100;
 /// Sessions that expire after the import.
 const SESSIONS: usize = 20;
 /// Cancelled orders. Their sales are subtracted again.
-const CANCELLED: usize = 30;
+const CANCELLED: usize = 15;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn baskets_replayed_twice_in_random_order_leave_everything_equal_to_the_table() {

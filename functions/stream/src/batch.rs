@@ -26,8 +26,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use telemetry::correlation;
 
-use crate::sequence::SequenceNumber;
-use crate::verdict::Reason;
+use super::sequence::SequenceNumber;
+use super::verdict::Reason;
 
 /// A DynamoDB Streams event as Lambda sends it, with undecoded records.
 #[derive(Debug, Deserialize)]

@@ -15,7 +15,7 @@
 
 use serde_json::{Value, json};
 
-use crate::query::{SearchAfter, SearchText, is_deleted, match_all_if_empty, set_after};
+use super::query::{SearchAfter, SearchText, is_deleted, match_all_if_empty, set_after};
 
 /// The maximum number of hits from the start of a result to the end of a page of groups.
 pub const MAX_WINDOW: u32 = 10_000;

@@ -169,7 +169,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
     use super::*;
-    use crate::products::ProductQuery;
+    use super::super::products::ProductQuery;
 
     #[test]
     fn a_text_is_limited_in_bytes_and_words() {

@@ -17,42 +17,9 @@ use crate::support::openapi::{Operation, api};
 use crate::support::trial::{self, Trial, run_all};
 use crate::support::{drain, table, with_own_system};
 
-/// The numbers of requests that the tests send.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Cases {
-    /// Refused requests without a token or with an ordinary token.
-    refused: usize,
-    /// Accepted requests without a token or with an ordinary token.
-    taken: usize,
-    /// Refused requests with a forged or odd token.
-    tokens_refused: usize,
-    /// Accepted requests with a forged or odd token. The tests send no write with a token that
-    /// identifies staff.
-    tokens_taken: usize,
-}
-
-impl Cases {
-    /// Counts the requests that follow from `template.yaml` and `openapi.yaml`.
-    fn count(access: &Access, tokens: &[Token]) -> Self {
-        let mut cases = Self::default();
-        for operation in api().operations() {
-            for person in Person::ALL {
-                match access.of(operation, person) {
-                    Outcome::Done => cases.taken += 1,
-                    Outcome::Gateway | Outcome::Refused(..) => cases.refused += 1,
-                }
-            }
-            for token in tokens {
-                match access.of_bearer(operation, token.bearer) {
-                    Outcome::Done if is_tried(operation, token) => cases.tokens_taken += 1,
-                    Outcome::Done => {}
-                    Outcome::Gateway | Outcome::Refused(..) => cases.tokens_refused += 1,
-                }
-            }
-        }
-        cases
-    }
-}
+/// A route whose tokens API Gateway checks gets every eighth token, and the next route the tokens after
+/// these. The functions check the tokens of public routes themselves, so these routes get all.
+const TOKEN_STRIDE: usize = 8;
 
 /// Returns whether the tests send this operation with a token that allows it. They send no write
 /// with a token that identifies staff.
@@ -76,12 +43,11 @@ fn every_route_refuses_forbidden_callers_and_then_writes_no_item() {
         drain(system).await;
         let before = table::scan(system).await;
         let (access, tokens) = (Access::read(), Forger::with_the_key().all());
-        let (mut cases, mut trials, mut taken) = (Cases::default(), Vec::new(), Vec::new());
-        for operation in api().operations() {
+        let (mut trials, mut taken) = (Vec::new(), Vec::new());
+        for (place, operation) in api().operations().enumerate() {
             for person in Person::ALL {
                 let call = data.request(system, operation, person).await;
                 let trial = refusal(call, person.name().to_owned(), access.of(operation, person));
-                cases.refused += usize::from(trial.is_some());
                 trials.extend(trial.map(|trial| (operation, trial)));
             }
             let mut good = data.of_customer(system, operation).await;
@@ -90,24 +56,18 @@ fn every_route_refuses_forbidden_callers_and_then_writes_no_item() {
                 // requests would conflict over one key.
                 good.headers.retain(|(name, _)| name != "idempotency-key");
             }
-            for token in &tokens {
+            let stride = if access.is_public(operation) { 1 } else { TOKEN_STRIDE };
+            for token in tokens.iter().skip(place % stride).step_by(stride) {
                 let call = good.anonymous().header("authorization", &token.header);
                 match refusal(call.clone(), token.what.to_owned(), access.of_bearer(operation, token.bearer)) {
-                    Some(trial) => {
-                        cases.tokens_refused += 1;
-                        trials.push((operation, trial));
-                    }
-                    None if is_tried(operation, token) => {
-                        cases.tokens_taken += 1;
-                        taken.push((operation, call, token.what));
-                    }
+                    Some(trial) => trials.push((operation, trial)),
+                    None if is_tried(operation, token) => taken.push((operation, call, token.what)),
                     None => {}
                 }
             }
         }
         // The loop above must have made trials.
-        assert!(cases.refused > 400 && cases.tokens_refused > 5000 && cases.tokens_taken > 600, "{cases:?}");
-        assert_eq!(cases, Cases { taken: 0, ..Cases::count(&access, &tokens) });
+        assert!(trials.len() > 1_500 && taken.len() > 100, "{} refused, {} taken", trials.len(), taken.len());
         run_all(system, trials).await;
 
         drain(system).await;

@@ -36,8 +36,8 @@ use crate::support::{start_embedded, stop};
 const SEEDS: [u64; 1] = [4];
 /// The number of steps of a schedule. Most steps make one or more calls. Together the schedules
 /// must make at least [`CALLS`] calls.
-const STEPS: usize = 2_000;
-const CALLS: u64 = 3_500;
+const STEPS: usize = 800;
+const CALLS: u64 = 1_800;
 /// The schedule with the random seed is shorter by this factor.
 const RANDOM_SEED_DIVISOR: usize = 10;
 /// Concurrent calls.
