@@ -16,7 +16,7 @@ mod fuzz;
 /// The number of generated inputs of each target. `BODEGA_FUZZ_INPUTS` takes precedence.
 const GENERATED: u64 = 4_000;
 /// For each input, the target `search` builds and reads a dozen large queries.
-const GENERATED_SEARCHES: u64 = 400;
+const GENERATED_SEARCHES: u64 = 150;
 /// The maximum length of a generated input, in bytes.
 const MAX_BYTES: usize = 4_096;
 /// The packages that are only in `fuzz/Cargo.lock`.
