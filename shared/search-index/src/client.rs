@@ -109,7 +109,8 @@ impl SearchClient {
         let body = json!({"aliases": aliases.iter().map(|alias| (alias.clone(), json!({}))).collect::<Map<_, _>>()});
         match self.json(Method::PUT, &format!("/{first}"), Some(&body)).await?.accepted() {
             Ok(_) => Ok(Vec::new()),
-            // Either another caller has just created the index, or somebody has removed its aliases.
+            // Either another caller has just created the index, or somebody has removed its
+            // aliases.
             Err(SearchError::Rejected { kind, .. }) if kind == INDEX_EXISTS => {
                 Ok(aliases.iter().map(|alias| add(&first, alias)).collect())
             }
