@@ -32,8 +32,6 @@ pub const AUDIENCE: &str = "bodega-local";
 
 const LIFETIME_SECONDS: i64 = 12 * 60 * 60;
 const FILE: &str = "bodega-signing-key.p8";
-/// The file of the secret with which earlier releases signed and verified tokens.
-const FORMER_FILE: &str = "bodega-signing-key";
 /// The folder for the key of a downloaded program. It is in the user's home folder.
 const HOME_FOLDER: &str = ".bodega";
 /// Bytes of one coordinate of a point on P-256.
@@ -100,8 +98,7 @@ impl SigningKey {
     ///
     /// Without a data folder, the key of a program that Cargo built is in Cargo's target folder.
     /// The key of a downloaded program is in `.bodega` in the user's home folder. Several processes
-    /// that create the key at the same time get the same key. When this function creates a key, it
-    /// removes the secret of an earlier release.
+    /// that create the key at the same time get the same key.
     ///
     /// # Errors
     /// [`KeyError`].
@@ -114,9 +111,6 @@ impl SigningKey {
                 let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new());
                 let made = made.map_err(|_| KeyError::NoRandomness)?;
                 create(&folder, &path, made.as_ref()).map_err(failed)?;
-                // If the secret cannot be removed, it does no harm, because no process uses it any
-                // more.
-                let _ = fs::remove_file(folder.join(FORMER_FILE));
                 fs::read(&path).map_err(failed)?
             }
             Err(error) => return Err(failed(error)),

@@ -47,7 +47,7 @@ enum Command {
     Orders(orders::Command),
     /// Check every invariant of the table, and repair differences.
     Verify(verify::VerifyArgs),
-    /// Bring items of earlier releases to their present form.
+    /// Bring stored items to the present form of their entities.
     #[command(subcommand)]
     Migrate(migrate::Command),
     /// Write the items of the table to files.

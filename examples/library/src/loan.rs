@@ -75,7 +75,7 @@ fn key(member: &MemberId, id: &LoanId) -> Result<Key, KeyError> {
 }
 
 /// A loan's key in one of the two lists by due date.
-struct DueEntry {
+pub(crate) struct DueEntry {
     key: IndexKey,
     due_at: Instant,
 }
@@ -94,7 +94,7 @@ impl IndexEntry for DueEntry {
 
 /// Returns a loan's keys in both lists. No other function builds these keys, so the two keys
 /// always have the same due date.
-fn due_entries(member: &MemberId, id: &LoanId, due_at: Instant) -> Result<[DueEntry; 2], KeyError> {
+pub(crate) fn due_entries(member: &MemberId, id: &LoanId, due_at: Instant) -> Result<[DueEntry; 2], KeyError> {
     let sort = SortKey::of(DUE, &[&due_at, id])?;
     let entry = |index, partition| DueEntry { key: IndexKey { index, partition, sort: sort.clone() }, due_at };
     Ok([entry(GSI1, loans_partition(member)?), entry(GSI2, due_partition(DUE_SHARDS.of(id.as_str()))?)])
@@ -203,7 +203,7 @@ pub(crate) fn get(member: &MemberId, id: &LoanId) -> Result<Get<Stored<Loan>>, K
 }
 
 /// Returns the condition that a loan is out.
-fn is_out() -> Condition {
+pub(crate) fn is_out() -> Condition {
     Condition::Exists.and(Condition::Lacks("returned_at"))
 }
 

@@ -49,7 +49,7 @@ pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Proble
     let (mut found, mut ends) = read(app, &page, &mut query).await?;
     // Searches that find no variant are read without groups, so that their results have no limit.
     let is_first = query.start == PageStart::After(None);
-    if is_first && found.has_variants() && app.client.is_grouped().await.map_err(list::failed)? {
+    if is_first && found.has_variants() {
         query.start = PageStart::Group(0);
         (found, ends) = read(app, &page, &mut query).await?;
     }

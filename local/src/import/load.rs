@@ -252,8 +252,7 @@ async fn place(client: &Client, basket: Basket) -> Placed {
         }
     }
     // There are at most two attempts. The second attempt omits products that the system does not
-    // have. The keys contain `discounts`, because earlier releases used other keys for the same
-    // baskets without discounts.
+    // have.
     for attempt in ["a", "b"] {
         if lines.is_empty() {
             return Placed { name, outcome: Outcome::Refused("no line left".into()), left_out };
@@ -265,8 +264,7 @@ async fn place(client: &Client, basket: Basket) -> Placed {
             "store_id": basket.store_id.to_string(),
             "lines": lines,
         });
-        let answer =
-            client.post("/v1/orders", JSON, body.to_string(), Some(&format!("{name}-discounts-{attempt}"))).await;
+        let answer = client.post("/v1/orders", JSON, body.to_string(), Some(&format!("{name}-{attempt}"))).await;
         let unknown = match &answer {
             Ok(answer) if answer.code.as_deref() == Some("unknown_product") => unknown_lines(&answer.body),
             _ => Vec::new(),
@@ -306,8 +304,7 @@ async fn found(client: &Client, answer: &Answer, basket: &Value) -> Outcome {
     }
 }
 
-/// Returns whether an order has the customer, the lines and the total of a basket. The import of an
-/// earlier release recorded no discounts, so they are not compared.
+/// Returns whether an order has the customer, the lines and the total of a basket.
 fn is_same(order: &Value, basket: &Value) -> bool {
     let lines = |of: &Value| -> Vec<Value> {
         let shown = |line: &Value| json!([line["product_id"], line["quantity"], line["total"]]);

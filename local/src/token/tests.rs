@@ -174,18 +174,6 @@ fn processes_that_create_the_key_concurrently_get_the_same_key() {
 }
 
 #[test]
-fn a_new_key_replaces_the_secret_of_an_earlier_release() {
-    let folder = scratch("former");
-    fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join(FORMER_FILE), [7; 32]).unwrap();
-    let first = SigningKey::open(Some(&folder)).unwrap();
-    assert_eq!(first.key_set(), SigningKey::open(Some(&folder)).unwrap().key_set());
-    let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left, [FILE]);
-    fs::remove_dir_all(&folder).unwrap();
-}
-
-#[test]
 fn a_file_that_is_no_key_is_refused() {
     let folder = scratch("damaged");
     fs::create_dir_all(&folder).unwrap();

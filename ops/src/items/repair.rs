@@ -1,5 +1,5 @@
-//! Conditional writes of operators. A write creates an item, changes some attributes, or deletes an
-//! item.
+//! Conditional writes of operators. A write creates an item, changes some attributes, moves an item
+//! to another key, or deletes an item.
 //!
 //! Each write, except that of [`Items::put_new`], is a transaction with a token. If the SDK sends
 //! the transaction again after a lost response, DynamoDB recognizes the token and does not execute
@@ -73,6 +73,14 @@ pub enum Change {
         /// The item after the write.
         new: Item,
     },
+    /// Writes an item under another key, which must be free, and deletes it under its old key, if
+    /// it is unchanged since it was read.
+    Move {
+        /// The item as it was read.
+        old: Item,
+        /// The item after the write.
+        new: Item,
+    },
     /// Deletes an item if it is unchanged since it was read.
     Delete(Item),
 }
@@ -120,7 +128,7 @@ impl Items {
     /// # Errors
     /// [`OpsError`].
     pub async fn repair(&self, repair: &Repair, units: &Pace) -> Result<Repaired, OpsError> {
-        let mut actions = vec![self.change(&repair.change)?];
+        let mut actions = self.actions(&repair.change)?;
         for check in &repair.checks {
             let Condition { text, names, values } =
                 check.state.as_ref().map_or_else(Condition::missing, Condition::same);
@@ -185,13 +193,17 @@ impl Items {
         .await
     }
 
-    fn change(&self, change: &Change) -> Result<TransactWriteItem, OpsError> {
+    fn actions(&self, change: &Change) -> Result<Vec<TransactWriteItem>, OpsError> {
         let action = TransactWriteItem::builder();
         match change {
             Change::Put(item) => {
                 let put = Put::builder().table_name(&self.table).set_item(Some(item.clone().into()));
                 let put = put.condition_expression("attribute_not_exists(PK)").build();
-                Ok(action.put(put.map_err(OpsError::failed)?).build())
+                Ok(vec![action.put(put.map_err(OpsError::failed)?).build()])
+            }
+            Change::Move { old, new } => {
+                let [put, delete] = [Change::Put(new.clone()), Change::Delete(old.clone())];
+                Ok([self.actions(&put)?, self.actions(&delete)?].concat())
             }
             Change::Rewrite { old, new } => {
                 let (update, mut names, mut values) = difference(old, new);
@@ -202,14 +214,14 @@ impl Items {
                 let build = build.update_expression(update).condition_expression(condition.text);
                 let build = build.set_expression_attribute_names(some(names));
                 let build = build.set_expression_attribute_values(some(values)).build();
-                Ok(action.update(build.map_err(OpsError::failed)?).build())
+                Ok(vec![action.update(build.map_err(OpsError::failed)?).build()])
             }
             Change::Delete(old) => {
                 let Condition { text, names, values } = Condition::same(old);
                 let build = Delete::builder().table_name(&self.table).set_key(Some(attributes(&keyed(old)?)));
                 let build = build.condition_expression(text).set_expression_attribute_names(some(names));
                 let build = build.set_expression_attribute_values(some(values)).build();
-                Ok(action.delete(build.map_err(OpsError::failed)?).build())
+                Ok(vec![action.delete(build.map_err(OpsError::failed)?).build()])
             }
         }
     }

@@ -1,15 +1,10 @@
-//! `ops migrate`: converts items of earlier releases to their current form.
+//! `ops migrate`: brings stored items to the present form of their entities.
 //!
 //! Readers accept both forms, and each write of an old item upgrades it. A migration reaches the
-//! items that no request writes. A new release can then rely on the new form.
+//! items that no request writes. A later release can then rely on the new form.
 //!
-//! The stream's consumer also does the work of one migration, `sale-customers`. It upgrades the
-//! sales rows of each order whose record it receives ([`key_schema::sales::apply`]). The command
-//! upgrades the rows of the other orders. If the consumer and the command reach the same order,
-//! they write the same rows.
-//!
-//! A migration is code ([`Migration`]): a name, a number, the entities that it reads, and a pure
-//! function. The function returns the writes that bring an old item to the new form.
+//! A migration is code ([`Migration`]): a name, the entities that it reads, and a pure function.
+//! The function returns the writes that bring an old item to the new form.
 //!
 //! - **Resumable.** The command skips items in their new form. So the table itself holds the
 //!   progress, and a second run reads all items but writes nothing.
@@ -25,15 +20,15 @@ mod run;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-pub use catalogue::{
-    ALL, DOCUMENT_ROLES, LIST_ENTRIES, Migration, NEWEST_REVIEWS, Plan, SALE_CUSTOMERS, Seen, WALLET_BALANCES, Work,
-    find,
-};
+pub use catalogue::{ALL, Migration, Plan, Seen, find};
 pub use run::{MigrateOptions, Migrated, Statuses, run as run_migration, status};
 
 use crate::error::OpsError;
 use crate::items::Items;
 use crate::outcome::Outcome;
+
+/// The line that stands for a list without migrations.
+const NONE: &str = "this release has no migrations";
 
 /// The commands of `ops migrate`.
 #[derive(Debug, Subcommand)]
@@ -44,11 +39,11 @@ pub enum Command {
     #[command(after_help = "Examples:\n  ops migrate status\n  ops migrate status --segments 16 --max-read-units 2000")]
     Status(Speed),
     /// Run a migration.
-    #[command(after_help = "Examples:\n  ops migrate run newest-reviews --dry-run\n  ops migrate run newest-reviews \
-                            --max-write-units 200\n  ops migrate run 3 --segments 16\n\nThe command may be stopped at \
-                            any time and run again.")]
+    #[command(after_help = "Examples:\n  ops migrate run NAME --dry-run\n  ops migrate run NAME --max-write-units \
+                            200\n  ops migrate run NAME --segments 16\n\nThe command may be stopped at any time and \
+                            run again.")]
     Run {
-        /// The name or the number of the migration, as `list` prints it.
+        /// The name of the migration, as `list` prints it.
         name: String,
         /// Write nothing. Count the items, and show how they would change.
         #[arg(long)]
@@ -76,15 +71,11 @@ pub struct Speed {
 pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
     match command {
         Command::List => {
-            let migrations = ALL.iter().map(|migration| Listed {
-                number: migration.number,
-                name: migration.name,
-                about: migration.about,
-            });
+            let migrations = ALL.iter().map(|migration| Listed { name: migration.name(), about: migration.about() });
             Ok(Outcome::new(&List { migrations: migrations.collect() }, true))
         }
         Command::Status(speed) => {
-            let statuses = status(&Items::from_env().await?, &MigrateOptions::new(speed)).await?;
+            let statuses = status(&Items::from_env().await?, &ALL, &MigrateOptions::new(speed)).await?;
             Ok(Outcome::new(&statuses, statuses.is_readable()))
         }
         Command::Run { name, dry_run, max_write_units, speed } => {
@@ -106,15 +97,17 @@ struct List {
 
 #[derive(Debug, Serialize)]
 struct Listed {
-    number: u32,
     name: &'static str,
     about: &'static str,
 }
 
 impl std::fmt::Display for List {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for Listed { number, name, about } in &self.migrations {
-            writeln!(f, "{number}  {name:<16}  {about}")?;
+        if self.migrations.is_empty() {
+            writeln!(f, "{NONE}")?;
+        }
+        for Listed { name, about } in &self.migrations {
+            writeln!(f, "{name:<16}  {about}")?;
         }
         Ok(())
     }

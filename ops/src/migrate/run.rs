@@ -1,6 +1,6 @@
 //! Runs migrations.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde_dynamo::AttributeValue;
 use table::Backoff;
 
-use super::Speed;
-use super::catalogue::{ALL, Plan, Seen, Work};
+use super::catalogue::{Migration, Plan, Seen};
+use super::{NONE, Speed};
 use crate::error::OpsError;
 use crate::items::{Change, Items, Repair, Repaired, Walk};
 use crate::pace::Pace;
@@ -107,6 +107,9 @@ impl Statuses {
 
 impl fmt::Display for Statuses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.migrations.is_empty() {
+            writeln!(f, "{NONE}")?;
+        }
         for Migrated { name, done, migrated, kept, unreadable, .. } in &self.migrations {
             let kept: u64 = kept.values().sum();
             write!(f, "{name:<16}  {migrated} to migrate, {done} in the new form, {kept} keep the old form")?;
@@ -116,33 +119,43 @@ impl fmt::Display for Statuses {
     }
 }
 
-/// Runs a migration, or other work on single items.
+/// Runs a migration.
 ///
 /// # Errors
 /// [`OpsError`], for example when the table cannot be reached. Items that were written before the
 /// error keep their new form.
-pub async fn run(items: &Items, migration: &dyn Work, options: &MigrateOptions) -> Result<Migrated, OpsError> {
+pub async fn run(items: &Items, migration: &dyn Migration, options: &MigrateOptions) -> Result<Migrated, OpsError> {
     let mut runs = walk(items, &[migration], options).await?;
     Ok(runs.pop().unwrap_or_default())
 }
 
-/// Counts the items that each migration still has to write, in one scan.
+/// Counts the items that each migration still has to write, in one scan. Without a migration there
+/// is no scan.
 ///
 /// # Errors
 /// [`OpsError`].
-pub async fn status(items: &Items, options: &MigrateOptions) -> Result<Statuses, OpsError> {
-    let mut migrations =
-        walk(items, &ALL.map(|migration| migration as &dyn Work), &MigrateOptions { dry_run: true, ..*options })
-            .await?;
+pub async fn status(
+    items: &Items,
+    migrations: &[&dyn Migration],
+    options: &MigrateOptions,
+) -> Result<Statuses, OpsError> {
+    if migrations.is_empty() {
+        return Ok(Statuses { migrations: Vec::new() });
+    }
+    let mut migrations = walk(items, migrations, &MigrateOptions { dry_run: true, ..*options }).await?;
     migrations.iter_mut().for_each(|migration| migration.sample.clear());
     Ok(Statuses { migrations })
 }
 
-async fn walk(items: &Items, migrations: &[&dyn Work], options: &MigrateOptions) -> Result<Vec<Migrated>, OpsError> {
+async fn walk(
+    items: &Items,
+    migrations: &[&dyn Migration],
+    options: &MigrateOptions,
+) -> Result<Vec<Migrated>, OpsError> {
     let (reads, writes) = (Pace::new(options.max_read_units), Pace::new(options.max_write_units));
     let progress = Progress::new("migrate", items.estimate().await?);
     let entities: Vec<&str> = migrations.iter().flat_map(|migration| migration.entities()).copied().collect();
-    let started = |migration: &&dyn Work| {
+    let started = |migration: &&dyn Migration| {
         let run = Migrated { name: migration.name(), dry_run: options.dry_run, ..Migrated::default() };
         Mutex::new(run)
     };
@@ -169,7 +182,7 @@ async fn walk(items: &Items, migrations: &[&dyn Work], options: &MigrateOptions)
 
 struct Run<'a> {
     items: &'a Items,
-    migration: &'a dyn Work,
+    migration: &'a dyn Migration,
     reads: &'a Pace,
     writes: &'a Pace,
     dry_run: bool,
@@ -250,7 +263,7 @@ impl Run<'_> {
             if self.items.repair(write, self.writes).await? == Repaired::Refused {
                 return Ok(None);
             }
-            if let Change::Put(item) = &write.change {
+            if let Change::Put(item) | Change::Move { new: item, .. } = &write.change {
                 new.push(item.clone());
             }
         }
@@ -278,14 +291,12 @@ fn described(repair: &Repair) -> String {
             format!("new {}: {}", entity(item), parts.join(", "))
         }
         Change::Rewrite { old, new } => {
-            let mut parts: Vec<String> = new
-                .iter()
-                .filter(|(name, value)| old.get(*name) != Some(*value))
-                .map(|(name, value)| format!("{name} {} -> {}", kind(old.get(name)), kind(Some(value))))
-                .collect();
-            parts.sort();
-            format!("{}: {}", entity(new), parts.join(", "))
+            let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+            let names = names.into_iter().filter(|name| old.get(*name) != new.get(*name));
+            let parts = names.map(|name| format!("{name} {} -> {}", kind(old.get(name)), kind(new.get(name))));
+            format!("{}: {}", entity(new), parts.collect::<Vec<_>>().join(", "))
         }
+        Change::Move { new, .. } => format!("{} under another key", entity(new)),
         Change::Delete(item) => format!("no {} any more", entity(item)),
     }
 }

@@ -11,7 +11,7 @@ use key_schema::shard::{Layout, Shards};
 
 use crate::error::OpsError;
 use crate::items::{Change, Repair, sets};
-use crate::migrate::{Plan, Seen, Work};
+use crate::migrate::{Migration, Plan, Seen};
 
 /// The reason why an order keeps its old number of shards for now.
 const PLACING: &str = "the order is being placed";
@@ -50,9 +50,13 @@ impl Move {
     }
 }
 
-impl Work for Move {
+impl Migration for Move {
     fn name(&self) -> &'static str {
         self.list.id
+    }
+
+    fn about(&self) -> &'static str {
+        "items of the list with another number of shards"
     }
 
     /// Returns only the entity of the list, so that an unreadable item of another entity does not

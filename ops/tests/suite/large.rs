@@ -8,23 +8,22 @@ use std::time::{Duration, Instant};
 use fixture::{TestTable, seed};
 use futures::future::join_all;
 use key_schema::customer::{self, UsernameClaim};
-use key_schema::id::{CustomerId, EntryId};
+use key_schema::id::EntryId;
 use key_schema::instant::Instant as Timestamp;
-use key_schema::item::{Entity as _, FromItem as _, Item, Stored};
+use key_schema::item::{Entity as _, Item, Stored};
 use key_schema::key::Key;
-use key_schema::money::Currency;
-use key_schema::wallet::{EntryKind, Wallet, WalletEntry};
+use key_schema::wallet::{EntryKind, WalletEntry};
 use ops::Items;
-use ops::migrate::{MigrateOptions, WALLET_BALANCES, run_migration};
+use ops::migrate::{MigrateOptions, run_migration};
 use ops::verify::verify;
 
-use crate::migrate::foreign;
+use crate::migrate::{BALANCE, Euros, OLD_EUROS, id, old_wallet, wallet};
 use crate::verify::options;
 
 /// After the repairs, each customer has five items: the profile, two claims, a wallet and its
 /// entry.
 const CUSTOMERS: usize = 20_000;
-/// One in this many customers has a wallet of an earlier version, and no claim of the user name.
+/// One in this many customers has a wallet in the old form, and no claim of the user name.
 const DAMAGED: usize = 5;
 /// The number of customers by which the test measures the progress of a run. All of them are
 /// damaged.
@@ -33,49 +32,36 @@ const OPTIONS: MigrateOptions =
     MigrateOptions { dry_run: false, segments: 4, max_read_units: None, max_write_units: None };
 
 fn claim(number: usize) -> Stored<UsernameClaim> {
-    let id = customer_id(number);
+    let id = id(number);
     let username = seed::customer(id.as_str()).username.folded();
     seed::stored(UsernameClaim { username, customer_id: id })
-}
-
-fn customer_id(number: usize) -> CustomerId {
-    foreign(number).data.customer_id
-}
-
-fn wallet(number: usize) -> Stored<Wallet> {
-    let mut wallet = foreign(number);
-    if !number.is_multiple_of(DAMAGED) {
-        wallet.data.currency = Currency::SHOP;
-    }
-    wallet
 }
 
 async fn fill(test: &TestTable) {
     for first in (0..CUSTOMERS).step_by(1_000) {
         let numbers = || first..first + 1_000;
-        let profile = |number: usize| seed::customer(customer_id(number).as_str());
-        let email = |number: usize| customer::EmailClaim {
-            email: profile(number).email.folded(),
-            customer_id: customer_id(number),
-        };
-        let entry = |number: usize| {
-            let wallet = wallet(number).data;
-            WalletEntry {
-                customer_id: wallet.customer_id,
-                id: EntryId::generate(Timestamp::EPOCH, [1; 10]),
-                amount: wallet.amount,
-                currency: wallet.currency,
-                kind: EntryKind::Deposit,
-                at: Timestamp::EPOCH,
-                counterparty: None,
-                order_id: None,
-                note: None,
-            }
+        let is_sound = |number: &usize| !number.is_multiple_of(DAMAGED);
+        let profile = |number: usize| seed::customer(id(number).as_str());
+        let email =
+            |number: usize| customer::EmailClaim { email: profile(number).email.folded(), customer_id: id(number) };
+        let entry = |number: usize| WalletEntry {
+            customer_id: id(number),
+            id: EntryId::generate(Timestamp::EPOCH, [1; 10]),
+            amount: BALANCE,
+            currency: "EUR".parse().unwrap(),
+            kind: EntryKind::Deposit,
+            at: Timestamp::EPOCH,
+            counterparty: None,
+            order_id: None,
+            note: None,
         };
         test.put_all(numbers().map(|number| seed::stored(profile(number)))).await;
         test.put_all(numbers().map(|number| seed::stored(email(number)))).await;
-        test.put_all(numbers().filter(|number| !number.is_multiple_of(DAMAGED)).map(claim)).await;
-        test.put_all(numbers().map(wallet)).await;
+        test.put_all(numbers().filter(is_sound).map(claim)).await;
+        test.put_all(numbers().filter(is_sound).map(wallet)).await;
+        for number in numbers().filter(|number| !is_sound(number)) {
+            test.put_item(old_wallet(number)).await;
+        }
         test.put_all(numbers().map(|number| seed::stored(entry(number)))).await;
     }
 }
@@ -115,21 +101,21 @@ async fn runs_that_are_killed_half_way_through_100_000_items_are_resumed() {
     let items = Items::new(test.client(), test.name().to_owned());
     let sample = || (0..CUSTOMERS).step_by(CUSTOMERS / SAMPLE);
 
-    let wallets: Vec<Key> = sample().map(|number| foreign(number).key().unwrap()).collect();
-    let is_converted = |item: &Item| Stored::<Wallet>::from_item(item.clone()).unwrap().currency == Currency::SHOP;
-    let migration = run_migration(&items, &WALLET_BALANCES, &OPTIONS);
+    let wallets: Vec<Key> = sample().map(|number| wallet(number).key().unwrap()).collect();
+    let is_converted = |item: &Item| !item.contains_key(OLD_EUROS);
+    let migration = run_migration(&items, &Euros, &OPTIONS);
     let killed = kill_half_way(migration, async || share(&items, &wallets, is_converted).await).await;
     let (done, time) = killed.expect("the run is killed before its end");
     println!("migrate: killed after {time:?} with {:.0}% done", done * 100.0);
     let start = Instant::now();
-    let resumed = run_migration(&items, &WALLET_BALANCES, &OPTIONS).await.unwrap();
+    let resumed = run_migration(&items, &Euros, &OPTIONS).await.unwrap();
     println!("migrate: resumed, {:?}: {resumed}", start.elapsed());
     assert!(resumed.is_complete());
     let (all, damaged) = (u64::try_from(CUSTOMERS).unwrap(), u64::try_from(CUSTOMERS / DAMAGED).unwrap());
     let half = damaged * 3 / 10..damaged * 6 / 10;
     assert_eq!(resumed.migrated + resumed.done, all);
     assert!(half.contains(&resumed.migrated), "{resumed}");
-    let again = run_migration(&items, &WALLET_BALANCES, &OPTIONS).await.unwrap();
+    let again = run_migration(&items, &Euros, &OPTIONS).await.unwrap();
     assert_eq!((again.migrated, again.done), (0, all));
 
     let claims: Vec<Key> = sample().map(|number| claim(number).key().unwrap()).collect();

@@ -133,7 +133,7 @@ async fn case_26_readers_never_see_an_empty_or_half_index_after_a_change_of_the_
     let today = today();
     let mut yesterday = today.clone();
     yesterday["mappings"]["properties"]["package_size"] = json!({"type": "text", "analyzer": "words"});
-    let shop = Shop::of_an_earlier_version(&yesterday).await;
+    let shop = Shop::with_index(&yesterday).await;
     let whole = stable(&shop).await;
     assert_eq!(package_size(&shop, "v1").await, yesterday["mappings"]["properties"]["package_size"]);
 

@@ -41,8 +41,8 @@ impl Shop {
         Self::over(None).await
     }
 
-    /// Opens an empty shop whose product index has this definition of an earlier release.
-    pub async fn of_an_earlier_version(products: &Value) -> Self {
+    /// Opens an empty shop whose product index has this definition.
+    pub async fn with_index(products: &Value) -> Self {
         Self::over(Some(products)).await
     }
 

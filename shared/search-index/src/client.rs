@@ -1,7 +1,6 @@
 //! The client's search calls, and the helpers of all calls.
 
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use http::{Method, StatusCode};
 use serde::Deserialize;
@@ -15,16 +14,13 @@ use crate::document::{Collection, OrderDocument, ProductDocument, SearchDocument
 use crate::error::SearchError;
 use crate::index;
 use crate::probe::EngineSupport;
-use crate::products::{ProductQuery, without_group};
+use crate::products::ProductQuery;
 use crate::query::{OrderQuery, SearchAfter, set_after};
 use crate::results::{LivePage, SearchAnswer, SearchPage, StoredDocument};
 use crate::stored::{Kind, Stored, StoredSource};
 use crate::transport::{Answer, Call, Transport};
 
 const JSON: &str = "application/json";
-
-/// How long the client relies on the finding that every product document has a group.
-const GROUPED_LIFETIME: Duration = Duration::from_secs(60);
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
 /// The engine's error type for an index that already exists.
@@ -39,8 +35,6 @@ pub struct SearchClient {
     pub(crate) prefix: Arc<str>,
     /// Whether the engine is OpenSearch Serverless.
     pub(crate) serverless: bool,
-    /// The time until which the client assumes that every product document has a group.
-    grouped_until: Arc<Mutex<Option<Instant>>>,
     /// The result of the probe, which runs once for each client.
     probed: Arc<OnceCell<EngineSupport>>,
 }
@@ -52,7 +46,6 @@ impl SearchClient {
             transport: Arc::new(Transport::new(config)),
             prefix: config.index_prefix.as_str().into(),
             serverless: config.is_serverless(),
-            grouped_until: Arc::default(),
             probed: Arc::default(),
         }
     }
@@ -89,8 +82,7 @@ impl SearchClient {
         let mut missing = Vec::new();
         for read in indices.iter().filter(|index| index.read) {
             if !read.written {
-                // An earlier release of Bodega wrote through the alias for readers, so this index
-                // lacks a write alias.
+                // Somebody has removed the write alias.
                 missing.push(add(&read.name, &index::write_alias(&self.prefix, collection, read.number)));
             }
         }
@@ -117,8 +109,8 @@ impl SearchClient {
         let body = json!({"aliases": aliases.iter().map(|alias| (alias.clone(), json!({}))).collect::<Map<_, _>>()});
         match self.json(Method::PUT, &format!("/{first}"), Some(&body)).await?.accepted() {
             Ok(_) => Ok(Vec::new()),
-            // Either another caller has just created the index, or an earlier release of Bodega
-            // created it without a write alias.
+            // Either another caller has just created the index, or somebody has removed its
+            // aliases.
             Err(SearchError::Rejected { kind, .. }) if kind == INDEX_EXISTS => {
                 Ok(aliases.iter().map(|alias| add(&first, alias)).collect())
             }
@@ -143,25 +135,6 @@ impl SearchClient {
     /// and `summary`.
     pub async fn search_products(&self, query: &ProductQuery) -> Result<SearchPage<ProductDocument>, SearchError> {
         self.search(&query.body()).await
-    }
-
-    /// Returns whether every product's document has the field `group`, so that a search can group
-    /// variants. Documents of an earlier release lack it until operators rebuild the index.
-    ///
-    /// The client relies on a `true` for only a minute, because an earlier release writes documents
-    /// without the field again after a rollback.
-    pub async fn is_grouped(&self) -> Result<bool, SearchError> {
-        let until = *self.grouped_until.lock().unwrap_or_else(PoisonError::into_inner);
-        if until.is_some_and(|until| Instant::now() < until) {
-            return Ok(true);
-        }
-        let path = format!("/{}/_count", self.alias(Collection::Products));
-        let body = json!({"query": without_group()});
-        let answer = self.json_by(Method::POST, &path, Some(&body), self.transport.attempt_deadline()).await?;
-        let is_grouped = answer.accepted()?.parse::<CountAnswer>()?.count == 0;
-        let until = is_grouped.then(|| Instant::now() + GROUPED_LIFETIME);
-        *self.grouped_until.lock().unwrap_or_else(PoisonError::into_inner) = until;
-        Ok(is_grouped)
     }
 
     /// Searches orders, without facets and highlights.

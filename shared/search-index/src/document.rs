@@ -33,14 +33,11 @@ pub struct ProductDocument {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub thumbnail: Option<String>,
     /// Whether the product can be bought now.
-    #[serde(default)]
     pub in_stock: bool,
     /// The sum of all ratings, 1 to 5 each. With `rating_count` it gives the exact average, which a
     /// float cannot hold.
-    #[serde(default)]
     pub rating_sum: u64,
     /// The number of ratings.
-    #[serde(default)]
     pub rating_count: u64,
     /// The time of creation: RFC 3339 UTC with milliseconds.
     pub created_at: String,
@@ -53,8 +50,7 @@ pub struct ProductDocument {
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub options: Vec<String>,
     /// The parent's id, or the product's own id if it is no variant. A result has one hit for each
-    /// group. Documents of earlier releases lack the field.
-    #[serde(default)]
+    /// group.
     pub group: String,
     /// Whether the product is sold only as variants. Then searches find only the variants.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]

@@ -82,8 +82,7 @@ pub enum PageStart {
     /// After the previous page, if there is one. Each product is a hit.
     After(Option<SearchAfter>),
     /// After this number of hits. Each group of variants has at most one hit. The engine accepts at
-    /// most [`MAX_WINDOW`] hits in this page and before it. All documents must have the field
-    /// `group` ([`SearchClient::is_grouped`](crate::SearchClient::is_grouped)).
+    /// most [`MAX_WINDOW`] hits in this page and before it.
     Group(u32),
 }
 
@@ -186,11 +185,6 @@ impl ProductQuery {
         }
         body
     }
-}
-
-/// Returns the filter of documents without a group, which an earlier release wrote.
-pub(crate) fn without_group() -> Value {
-    json!({"bool": {"must_not": [is_deleted(), {"exists": {"field": "group"}}]}})
 }
 
 /// Returns the filter of parents. Their variants are the hits.

@@ -146,10 +146,6 @@ impl SearchClient {
     /// Returns a page of the documents or tombstones that are visible to searches. It has at most
     /// `size` entries (the engine's limit is 10,000) and starts after the page that ended at
     /// `after`. Live documents are ordered by `_id`, and tombstones by the time of the removal.
-    ///
-    /// Returns [`SearchError::Answer`] when a full page ends with a live document that lacks the
-    /// field `document_id`, a copy of the `_id` for sorting. The index of such a document is older
-    /// than the field and must be rebuilt.
     pub async fn documents(
         &self,
         collection: Collection,
@@ -185,9 +181,6 @@ impl SearchClient {
         let hits = answer.hits.hits;
         let full = hits.len() as u64 >= u64::from(size);
         let end = hits.last().filter(|_| full).map(|hit| hit.sort.clone());
-        if end.as_ref().is_some_and(|sort| sort.iter().all(Value::is_null)) {
-            return Err(SearchError::Answer(format!("{index} cannot be read page by page: rebuild the index")));
-        }
         let items = hits.into_iter().map(|hit| IndexedDocument { document_id: hit.id, stored: hit.stored.into() });
         Ok(DocumentPage { items: items.collect(), next: end.map(SearchAfter) })
     }

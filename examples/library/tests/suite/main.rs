@@ -5,6 +5,7 @@
 mod books;
 mod loans;
 mod members;
+mod migration;
 mod readme;
 #[path = "../../examples/session.rs"]
 #[allow(dead_code)]

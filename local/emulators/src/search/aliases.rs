@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::problem::Problem;
 
 /// The indices of each alias: one or more.
-#[derive(Debug, Default, Clone, PartialEq, Serialize)]
+#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct Aliases(BTreeMap<String, BTreeSet<String>>);
 
@@ -56,25 +56,6 @@ impl Aliases {
     }
 }
 
-/// Also reads files of an earlier release, which stored the name of an alias's only index, not
-/// a list.
-impl<'de> Deserialize<'de> for Aliases {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Indices {
-            One(String),
-            Many(BTreeSet<String>),
-        }
-        let aliases = BTreeMap::<String, Indices>::deserialize(deserializer)?;
-        let aliases = aliases.into_iter().map(|(alias, indices)| match indices {
-            Indices::One(index) => (alias, BTreeSet::from([index])),
-            Indices::Many(indices) => (alias, indices),
-        });
-        Ok(Self(aliases.collect()))
-    }
-}
-
 /// Names, and patterns that end in `*`, separated by commas.
 #[derive(Debug)]
 pub(super) struct Patterns<'a>(Vec<&'a str>);
@@ -117,15 +98,6 @@ mod tests {
         assert!(aliases.contains("a"));
         aliases.remove_index("a-v2");
         assert_eq!(aliases, Aliases::default());
-    }
-
-    #[test]
-    fn the_earlier_form_of_aliases_can_still_be_read() {
-        let aliases: Aliases = serde_json::from_str(r#"{"a":"a-v1","b":["b-v1","b-v2"]}"#).unwrap();
-        assert_eq!(aliases.indices("a").collect::<Vec<_>>(), ["a-v1"]);
-        assert_eq!(aliases.indices("b").count(), 2);
-        let written = serde_json::to_string(&aliases).unwrap();
-        assert_eq!(serde_json::from_str::<Aliases>(&written).unwrap(), aliases);
     }
 
     #[test]

@@ -21,8 +21,6 @@ pub(super) struct Mapping {
     pub id: Handle,
     /// The document's slot in the table of documents.
     pub slot: Handle,
-    /// The names of the fields in which the document has a value, for the query `exists`.
-    pub present: Handle,
     pub tokenizers: TokenizerManager,
 }
 
@@ -106,9 +104,6 @@ impl Mapping {
         for field in &self.fields {
             let values = source.get(&field.property).map(one_or_many).unwrap_or_default();
             let values: Vec<_> = values.iter().filter(|value| !value.is_null()).collect();
-            if !values.is_empty() {
-                document.add_text(self.present, &field.name);
-            }
             row.push(field.index(&values, &mut document)?);
         }
         Ok((row.into_boxed_slice(), document))
@@ -199,7 +194,6 @@ struct Builder {
     fields: Vec<Field>,
     id: Handle,
     slot: Handle,
-    present: Handle,
 }
 
 impl Builder {
@@ -208,7 +202,6 @@ impl Builder {
         Self {
             id: schema.add_text_field("_id", STRING),
             slot: schema.add_u64_field("_slot", FAST),
-            present: schema.add_text_field("_present", STRING),
             schema,
             tokenizers: TokenizerManager::default(),
             fields: Vec::new(),
@@ -268,7 +261,6 @@ impl Builder {
             schema: self.schema.build(),
             id: self.id,
             slot: self.slot,
-            present: self.present,
             tokenizers: self.tokenizers,
         }
     }

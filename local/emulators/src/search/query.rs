@@ -59,7 +59,6 @@ impl Compiler<'_> {
             "terms" => self.terms(body),
             "prefix" => self.prefix(body),
             "range" => self.range(body),
-            "exists" => self.exists(body),
             other => Err(Problem::parsing(format!("unknown query [{other}]"))),
         };
         self.depth -= 1;
@@ -141,21 +140,9 @@ impl Compiler<'_> {
         let (lower, upper) = (bound("gte", "gt")?, bound("lte", "lt")?);
         object.finish()?;
         if matches!((&lower, &upper), (Bound::Unbounded, Bound::Unbounded)) {
-            return self.present(name);
+            return Err(Problem::parsing(format!("[range] has no limit for [{name}]")));
         }
         Ok(Box::new(RangeQuery::new(lower, upper)))
-    }
-
-    fn exists(&self, body: &Value) -> Result<Box<dyn Query>, Problem> {
-        let mut object = Strict::new("exists", body)?;
-        let name = object.required_text("field")?;
-        object.finish()?;
-        self.present(name)
-    }
-
-    fn present(&self, name: &str) -> Result<Box<dyn Query>, Problem> {
-        let term = Term::from_field_text(self.mapping.present, name);
-        Ok(Box::new(ConstScoreQuery::new(Box::new(TermQuery::new(term, IndexRecordOption::Basic)), 1.0)))
     }
 
     /// Returns an indexed field. If the field is unknown, OpenSearch finds nothing. This

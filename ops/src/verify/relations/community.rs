@@ -28,9 +28,7 @@ pub(super) fn needs(entity: &AnyEntity, keys: &mut Vec<Key>) -> Result<(), OpsEr
 pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     let link = |what: &str| Ok(vec![Problem::new(Kind::Link, what)]);
     match entity {
-        // Invitations of an earlier release have no inviter and are in no list, so they are not
-        // checked.
-        AnyEntity::Invitation(item) if item.inviter.is_some() && item.expires_at > seen.now => {
+        AnyEntity::Invitation(item) if item.expires_at > seen.now => {
             let list = seen.find::<Invitations>(invitation::roster(&item.customer_id)?.key())?;
             match list.as_ref().and_then(|list| list.open.get(&item.id)) {
                 Some(open) if open.expires_at == item.expires_at => Ok(Vec::new()),

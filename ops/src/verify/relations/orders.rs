@@ -10,7 +10,7 @@ use key_schema::key::{Key, KeyError};
 use key_schema::order::open::{self, OpenOrders};
 use key_schema::order::{self, CustomerOrder, Order, OrderLine, OrderStatus, ReferenceClaim};
 use key_schema::place::{SalePlace, store_of};
-use key_schema::sales::Sale;
+use key_schema::sales::{self, Sale};
 
 use super::{Problem, Seen, Skip};
 use crate::error::OpsError;
@@ -98,9 +98,8 @@ fn invoice_key(number: u64) -> Result<Key, KeyError> {
     Ok(invoice::get(number)?.key().clone())
 }
 
-/// Returns the row that the stream's consumer derives from a line. The instants, store, customer
-/// and reversal come from the order. They have placeholders here, because the check does not
-/// compare them.
+/// Returns a row with the key of the row that the stream's consumer derives from a line. The
+/// attributes that come from the order have placeholders.
 fn sale_of(line: &OrderLine) -> Sale {
     Sale {
         order_id: line.order_id.clone(),
@@ -192,20 +191,20 @@ fn sold(item: &Stored<OrderLine>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip>
     if head.status == OrderStatus::Placing {
         return Ok(Vec::new());
     }
-    let right = sale_of(item);
+    let right = sales::derive(&head, item);
     let key = right.key()?;
     let problem = || Problem::at(&key, Kind::Behind, "the sale of a line differs from the line").lagging();
     let Some(row) = seen.find::<Sale>(&key)? else { return Ok(vec![problem().derived(&item.order_id)]) };
-    let values = |sale: &Sale| (sale.product_id.clone(), sale.quantity, sale.total);
+    let values = |sale: &Sale| (sale.product_id.clone(), sale.quantity, sale.total, sale.customer_id.clone());
     if values(&row) == values(&right) {
         // `counted` checks whether the sales of the order are reversed.
         return Ok(Vec::new());
     }
     let right = Stored {
         meta: row.meta.clone(),
-        data: Sale { product_id: right.product_id, quantity: right.quantity, total: right.total, ..row.data },
+        data: Sale { reversed: row.reversed, ranked_at: row.ranked_at, ..right.data },
     };
-    let names = ["product_id", "quantity", "total", "GSI1PK", "GSI1SK", "GSI3PK", "GSI3SK"];
+    let names = ["product_id", "quantity", "total", "customer_id", "GSI1PK", "GSI1SK", "GSI3PK", "GSI3SK"];
     Ok(vec![problem().repaired_by(seen.correct(&right, names, false)?)])
 }
 

@@ -56,18 +56,8 @@ pub(super) fn line(facts: &mut Facts, item: &OrderLine) -> Result<(), OpsError> 
     facts.part(Partition, &head, "discount", item.discount);
     let named: i128 = item.discounts.iter().map(|discount| i128::from(discount.amount)).sum();
     facts.part(Partition, &head, NAMED, named);
-    match item.tax_rate {
-        // A line of an earlier release does not say whether its price includes the tax.
-        None if item.tax != 0 => facts.push(Partition, &head, "items", Says::Open),
-        rate => {
-            let added = if rate.is_some_and(|rate| !rate.included) { item.tax } else { 0 };
-            facts.part(
-                Partition,
-                &head,
-                "items",
-                i128::from(item.total.amount) + i128::from(item.discount) - i128::from(added),
-            );
-        }
-    }
+    let added = if item.tax_rate.is_some_and(|rate| !rate.included) { item.tax } else { 0 };
+    let items = i128::from(item.total.amount) + i128::from(item.discount) - i128::from(added);
+    facts.part(Partition, &head, "items", items);
     Ok(())
 }

@@ -308,7 +308,7 @@ async fn only_an_unreadable_item_of_the_same_list_blocks_a_change() {
     assert_eq!(changed.moved, 9, "the run moves the other orders");
 }
 
-/// A function with an outdated layout, or of an earlier release, adds an order after the change.
+/// A function with an outdated layout adds an order after the change.
 #[tokio::test]
 async fn verify_moves_an_item_that_enters_the_list_with_the_former_number() {
     let test = TestTable::create().await;

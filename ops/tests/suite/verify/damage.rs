@@ -187,7 +187,6 @@ async fn a_copy_that_the_stream_left_behind_is_refreshed() {
     finds(&table, "membership", &[(Behind, "PRODUCT#tea IN#SUMMER")], true).await;
 }
 
-/// A release without thumbnails leaves a product that does not name its first picture.
 #[tokio::test]
 async fn a_product_that_does_not_name_its_first_picture_is_repaired() {
     let object = MediaObject { id: "m1".parse().unwrap(), content_type: "image/webp".to_owned(), bytes: 9 };
@@ -213,6 +212,9 @@ async fn sales_that_are_missing_are_derived_once() {
     finds(&table, "row", &[&product[..], &[(Behind, "SALES#")]].concat(), true).await;
     table.set(&order, "LINE#00000000000000000001", "quantity", number(7)).await;
     finds(&table, "quantity", &[(Behind, "SALES#"), product[0]], true).await;
+    table.set(&order, "LINE#00000000000000000001", "customer_id", text("bob")).await;
+    table.set(&order, "LINE#00000000000000000001", "GSI1PK", text("BOUGHT#bob")).await;
+    finds(&table, "customer", &[(Behind, "SALES#")], true).await;
     table.delete_at(&order, "PLACE").await;
     finds(&table, "place", &[&place[..], &[(Behind, "ORDER#")]].concat(), true).await;
     // The state is as if the consumer had received no record.

@@ -27,7 +27,6 @@ async fn a_rank_that_differs_from_its_counts_is_written_again() {
         (WEEK, Set("rev", number(99)), &[(Behind, WEEK)], true),
         (VIEWS, Remove("GSI2PK"), &[(Index, VIEWS)], true),
         (DAY, Delete, &[(Behind, DAY)], true),
-        // Likes of earlier releases have no rank of all time.
         (ALL, Delete, &[(Behind, ALL)], true),
         (VIEWS, Delete, &[(Behind, VIEWS)], true),
     ])

@@ -48,12 +48,11 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Returns every test of the repository by name, with its file. The tests of `examples` are left
-/// out.
+/// Returns every test of the repository by name, with its file.
 fn tests() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut folders: Vec<PathBuf> =
-        ["shared", "functions", "local", "ops", "bench", "tests"].map(|name| root().join(name)).into();
+        ["examples", "shared", "functions", "local", "ops", "bench", "tests"].map(|name| root().join(name)).into();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

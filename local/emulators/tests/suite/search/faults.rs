@@ -284,8 +284,6 @@ async fn every_supported_query_finds_the_expected_documents() {
         (json!({"match_all": {}}), 5),
         (json!({"terms": {"id": ["1", "3", "7"]}}), 2),
         (json!({"prefix": {"brand": "Nat"}}), 5),
-        (json!({"exists": {"field": "brand"}}), 5),
-        (json!({"exists": {"field": "package_size"}}), 0),
         (json!({"range": {"created_at": {"gt": "2017-01-01T00:00:00.000Z", "lt": "2017-01-02T00:00:00.000Z"}}}), 5),
         (json!({"range": {"price_amount": {"gt": 100}}}), 0),
         (json!({"bool": {"should": [{"term": {"id": "1"}}, {"term": {"id": "2"}}]}}), 2),

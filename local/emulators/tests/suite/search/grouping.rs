@@ -3,7 +3,7 @@
 use search_index::{PageStart, ProductDocument, ProductQuery, ProductSort};
 use serde_json::json;
 
-use super::engine::{Engine, ids, key, product, search_for, write};
+use super::engine::{Engine, ids, product, search_for};
 
 /// Returns a variant of the product `shirt` with a size, a colour and a price.
 fn variant(id: &str, size: &str, colour: &str, price: i64) -> ProductDocument {
@@ -34,7 +34,6 @@ fn grouped(sort: ProductSort, words: &str) -> ProductQuery {
 #[tokio::test]
 async fn a_result_has_the_best_variant_of_each_parent_and_no_parent() {
     let engine = Engine::with_products(&clothes()).await;
-    assert!(engine.client.is_grouped().await.unwrap());
     for (sort, expected) in [
         (ProductSort::PriceAscending, ["shirt-l", "scarf", "hat"]),
         (ProductSort::PriceDescending, ["shirt-xl", "hat", "scarf"]),
@@ -97,19 +96,6 @@ async fn pages_return_each_group_once() {
         groups.dedup();
         assert_eq!(groups.len(), 10, "{sort:?}");
     }
-}
-
-#[tokio::test]
-async fn an_index_with_documents_of_an_earlier_release_is_not_grouped() {
-    let engine = Engine::with_products(&clothes()).await;
-    let action = json!({"index": {"_index": format!("{}-products-v1", engine.prefix), "_id": key("old")}});
-    let old = json!({"id": "old", "name": "Linen coat", "brand": "b", "price_amount": 1, "deleted": false});
-    engine.send_lines(format!("{action}\n{old}\n")).await;
-    engine.client.refresh().await.unwrap();
-    assert!(!engine.client.is_grouped().await.unwrap());
-    // A rebuild of the index, or a change of the product, replaces the old document.
-    engine.write(&[write(&product("old", "Linen coat", "b", &["CLOTHES"], 1), 2)]).await;
-    assert!(engine.client.is_grouped().await.unwrap());
 }
 
 /// OpenSearch refuses the first two searches, and so does the local engine.
