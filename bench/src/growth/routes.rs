@@ -25,7 +25,7 @@ use crate::examples::{
     OWNER, STAFF, at, customer, customer_id, document, item, numbered, order, order_id, order_line, owned_product,
     owner, product, product_id, question,
 };
-use crate::lists::{Open, catalog, community, customers, documents, insights, orders, organizations, support, wallet};
+use super::lists::{Open, catalog, community, customers, documents, insights, orders, organizations, support, wallet};
 
 /// A route and its requests.
 pub(super) struct Route {
