@@ -2,7 +2,7 @@
 //! file. A slow result does not fail a measurement, unless it exceeds a generous timeout.
 //!
 //! ```sh
-//! cargo run --release -p bodega-bench -- stream
+//! cargo run --release -p bodega-bench -- growth
 //! ```
 
 /// Creates a [`BenchError`] with a formatted text.
@@ -10,19 +10,15 @@ macro_rules! wrong {
     ($($text:tt)*) => { $crate::BenchError(format_args!($($text)*).to_string()) };
 }
 
-mod builds;
 mod cold_start;
-mod consumer;
 mod contention;
 mod differences;
 mod examples;
 mod growth;
 pub mod import;
 pub mod latency;
-mod lists;
 mod load;
 mod loaded;
-mod records;
 pub mod replay;
 mod report;
 
@@ -66,29 +62,18 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Measure the stream's consumer: records per second and core, CPU and allocations per record,
-    /// calls per batch. Compare one search call per batch with one search call per record.
-    Stream(consumer::StreamArgs),
     /// Import baskets into a local system while the orders function crashes at random. Compare the
     /// totals with those of the files, and check every invariant of the table.
     Import(import::ImportBenchArgs),
     /// Measure a function from its start to its first response, and warm responses. Compare it with
     /// an empty function, and with a function on lambda_http and the SDK's default features.
     ColdStart(cold_start::ColdStartArgs),
-    /// Count the instructions of each part of a function, next to those of a function on
-    /// lambda_http and the SDK's default features.
-    Instructions(cold_start::parts::InstructionsArgs),
     /// Measure the wait for a response through the local gateway, next to the same routes in
     /// Node.js and Python.
     Latency(latency::LatencyArgs),
     /// Let many clients read, search, fill carts, and place and cancel orders for minutes. Measure
     /// errors, memory, and the time until the search finds a new product.
     Load(load::LoadArgs),
-    /// Read every list with 100,000 items to its end, and measure the cost of a page from the first
-    /// to the last.
-    Lists(lists::ListsArgs),
-    /// Measure builds of the workspace, from an empty folder and after a change.
-    Builds(builds::BuildsArgs),
     /// Measure the lists, most other reads and the main writes with more and more items in the
     /// table. A route's requests to the table and their capacity must stay the same.
     Growth(growth::GrowthArgs),
@@ -99,16 +84,6 @@ enum Command {
     /// the stream's records twice more, in random order. Compare the search index, the events and
     /// the sales with the table.
     Replay(replay::ReplayArgs),
-    /// Run the backends of a consumer until standard input ends.
-    #[command(hide = true)]
-    Backends {
-        /// Fill the table with the items of this many records.
-        #[arg(long)]
-        records: u64,
-    },
-    /// Run the consumer of a measurement.
-    #[command(hide = true)]
-    Taker(consumer::TakerArgs),
     /// Run one function of a local system.
     #[command(hide = true)]
     Function {
@@ -120,19 +95,13 @@ enum Command {
 impl Command {
     async fn run(self) -> Result<(), BenchError> {
         match self {
-            Self::Stream(args) => consumer::run(args).await,
             Self::Import(args) => import::run(args).await,
             Self::ColdStart(args) => cold_start::run(args).await,
-            Self::Instructions(args) => cold_start::parts::run(args).await,
             Self::Latency(args) => latency::run(args).await,
             Self::Load(args) => load::run(args).await,
-            Self::Lists(args) => lists::run(args).await,
-            Self::Builds(args) => builds::run(&args),
             Self::Growth(args) => growth::run(args).await,
             Self::Contention(args) => contention::run(args).await,
             Self::Replay(args) => replay::run(args).await,
-            Self::Backends { records } => consumer::serve(records).await,
-            Self::Taker(args) => consumer::take(args).await,
             Self::Function { logical_id } => Ok(local::functions::run(&logical_id).await?),
         }
     }
@@ -144,7 +113,7 @@ pub fn main() -> ExitCode {
     let command = Cli::parse().command;
     // A function has one thread, as when it is deployed.
     let mut runtime = match command {
-        Command::Taker(_) | Command::Function { .. } => Builder::new_current_thread(),
+        Command::Function { .. } => Builder::new_current_thread(),
         _ => Builder::new_multi_thread(),
     };
     let runtime = runtime.enable_all().build().map_err(BenchError::from);

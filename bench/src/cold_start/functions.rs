@@ -19,23 +19,24 @@ use key_schema::wallet::Wallet;
 use search_index::{BulkOperation, document_id};
 use stream::documents::written;
 
+use crate::BenchError;
 use crate::examples::{
     OWNER, STAFF, at, customer, customer_id, document, item, order, order_line, owned_product, owner, product,
     question, stored,
 };
-use crate::{BenchError, records};
 
 /// A function with its event and the items that it must find.
 pub(super) struct Subject {
-    pub package: &'static str,
+    /// The name of its program, and of its package without the prefix `bodega-`.
+    pub name: &'static str,
     /// The event of every invocation.
     pub event: String,
     pub items: Vec<Item>,
 }
 
 impl Subject {
-    fn new(package: &'static str, call: &Call, items: Vec<Item>) -> Self {
-        Self { package, event: call.event().to_string(), items }
+    fn new(name: &'static str, call: &Call, items: Vec<Item>) -> Self {
+        Self { name, event: call.event().to_string(), items }
     }
 }
 
@@ -142,8 +143,8 @@ pub(super) fn all() -> Result<Vec<Subject>, BenchError> {
         Subject::new("search", &Call::new("GET /v1/search/products").query("q", "ice"), Vec::new()),
         // This is the consumer `StreamSearch`: its variable `SINKS` is `search`.
         Subject {
-            package: "stream",
-            event: format!("{{\"Records\":[{}]}}", records::records(1)?.join(",")),
+            name: "stream",
+            event: include_str!("../../../events/stream-search-insert.json").to_owned(),
             items: Vec::new(),
         },
         Subject::new("settings", &Call::new("GET /v1/settings"), settings),

@@ -8,7 +8,6 @@
 mod endpoint;
 mod functions;
 mod memory;
-pub(crate) mod parts;
 mod peers;
 mod process;
 mod programs;
@@ -59,7 +58,7 @@ pub(crate) struct ColdStartArgs {
 pub(crate) async fn run(args: ColdStartArgs) -> Result<(), BenchError> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let subjects: Vec<Subject> =
-        functions::all()?.into_iter().filter(|subject| subject.package.contains(&args.only)).collect();
+        functions::all()?.into_iter().filter(|subject| subject.name.contains(&args.only)).collect();
     if !args.built {
         programs::build(&root, &subjects)?;
     }
@@ -74,7 +73,7 @@ pub(crate) async fn run(args: ColdStartArgs) -> Result<(), BenchError> {
     index.bulk(&[functions::indexed()?]).await?;
     index.refresh().await?;
     let search = Endpoint::start("search", engine.url(), folder.path()).await?;
-    let environment = programs::environment(&root, &endpoint, Some(&search), folder.path())?;
+    let environment = programs::environment(&root, &endpoint, &search, folder.path())?;
     let share = Share::create(LEAST_MEMORY_MB);
     let mut all = programs::all(&root, &subjects, &environment)?;
     // The programs run in turns, so that other load on the machine affects all of them alike.

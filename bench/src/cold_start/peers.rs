@@ -35,7 +35,7 @@ pub(super) struct Peer {
 /// Builds the peers. If npm fails, prints a message and continues.
 pub(super) fn build(folder: &Path) -> Result<(), BenchError> {
     for package in ["empty", "empty-http", "lean", "usual"] {
-        build_package(folder, package, &[])?;
+        build_package(folder, package)?;
     }
     let node = folder.join("cold-node");
     for arguments in [["ci", "--ignore-scripts", "--prefer-offline"], ["run", "build", "--silent"]] {

@@ -45,9 +45,9 @@ pub(super) fn all(
         .into_iter()
         .map(|peer| measured(peer.name, peer.artifact, peer.command, event.clone(), peer.is_native));
     let functions = subjects.iter().map(|subject| {
-        let binary = built(root, subject.package);
+        let binary = built(root, subject.name);
         let command = vec![binary.display().to_string()];
-        measured(subject.package, binary, command, subject.event.clone(), true)
+        measured(subject.name, binary, command, subject.event.clone(), true)
     });
     Ok(peers.chain(functions).collect())
 }
@@ -55,33 +55,32 @@ pub(super) fn all(
 /// Builds each package separately, as for a deployment. One build would combine their features.
 pub(super) fn build(root: &Path, subjects: &[Subject]) -> Result<(), BenchError> {
     for subject in subjects {
-        build_package(root, subject.package, &[])?;
+        build_package(root, &format!("bodega-{}", subject.name))?;
     }
     peers::build(&root.join(peers::FOLDER))
 }
 
-pub(super) fn build_package(folder: &Path, package: &str, options: &[&str]) -> Result<(), BenchError> {
+pub(super) fn build_package(folder: &Path, package: &str) -> Result<(), BenchError> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
-    build.args(["build", "--release", "--locked", "-p", package]).args(options).current_dir(folder);
+    build.args(["build", "--release", "--locked", "-p", package]).current_dir(folder);
     if build.status()?.success() { Ok(()) } else { Err(wrong!("cannot build {package}")) }
 }
 
-/// Returns the path of the program that Cargo built from a package.
-pub(super) fn built(folder: &Path, package: &str) -> PathBuf {
+/// Returns the path of a program that Cargo built in a workspace.
+pub(super) fn built(folder: &Path, name: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| folder.join("target"), PathBuf::from);
-    target.join("release").join(package)
+    target.join("release").join(name)
 }
 
 pub(super) fn environment(
     root: &Path,
     table: &Endpoint,
-    search: Option<&Endpoint>,
+    search: &Endpoint,
     folder: &Path,
 ) -> Result<Vec<(String, String)>, BenchError> {
     // A bundle adds the endpoints' issuers to the roots that a program trusts when it is deployed.
-    let issuers = [Some(table), search].into_iter().flatten().map(|endpoint| std::fs::read_to_string(&endpoint.issuer));
-    let issuers = issuers.collect::<Result<String, _>>()?;
+    let issuers = std::fs::read_to_string(&table.issuer)? + &std::fs::read_to_string(&search.issuer)?;
     let bundle = |name: &str, roots: &Path| -> Result<String, BenchError> {
         let path = folder.join(name);
         std::fs::write(&path, std::fs::read_to_string(roots)? + "\n" + &issuers)?;
@@ -102,7 +101,7 @@ pub(super) fn environment(
         ("MEDIA_BUCKET", "bench".to_owned()),
         ("FAILED_RECORDS_BUCKET", "bench".to_owned()),
         ("SINKS", "search".to_owned()),
-        ("SEARCH_ENDPOINT", search.map(Endpoint::url).unwrap_or_default()),
+        ("SEARCH_ENDPOINT", search.url()),
         ("SEARCH_INDEX_PREFIX", SEARCH_PREFIX.to_owned()),
         ("SEARCH_SERVICE", "es".to_owned()),
         ("JWT_ISSUER", "https://issuer.invalid".to_owned()),

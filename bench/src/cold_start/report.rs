@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::memory::Size;
-use super::peers::USUAL;
 use super::process::Run;
 use super::programs::Measured;
 use crate::report::{Table, millis, or_dash, quantile};
@@ -112,35 +111,9 @@ impl Report {
         let Self { runs, warm, .. } = self;
         format!(
             "Medians of {runs} processes of each function, in turns, with {warm} requests after the first.\n\n\
-            {table}{}{}",
-            self.ratios(),
+            {table}{}",
             self.sizes()
         )
-    }
-
-    /// Returns the figures of peer (b) divided by those of each other function.
-    fn ratios(&self) -> String {
-        let Some(usual) = self.figures.iter().find(|figures| figures.name == USUAL) else { return String::new() };
-        let mut table = Table::new(
-            "function | instructions | CPU to first answer | first answer | first answer, 128 MB share | warm CPU | \
-            warm instructions",
-        );
-        for figures in self.figures.iter().filter(|figures| figures.name != USUAL) {
-            let ratio = |of: fn(&Figures) -> Option<f64>| {
-                or_dash(of(usual).zip(of(figures)).map(|(usual, this)| usual / this), 1)
-            };
-            table.row(format_args!(
-                "{} | {} | {} | {} | {} | {} | {}",
-                figures.name,
-                ratio(|of| of.instructions.map(|counted| (counted.init + counted.first) as f64)),
-                ratio(|of| Some(of.cold_cpu_ms)),
-                ratio(|of| Some(of.first_ms)),
-                ratio(|of| of.first_128mb_ms),
-                ratio(|of| Some(of.warm_cpu_us)),
-                ratio(|of| of.instructions.map(|counted| counted.warm as f64)),
-            ));
-        }
-        format!("\nThe figures of (b), divided by the figures of each function:\n\n{table}")
     }
 
     fn sizes(&self) -> String {

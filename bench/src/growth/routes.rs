@@ -20,12 +20,12 @@ use key_schema::place;
 use key_schema::product::Stock;
 use serde_json::{Value, json};
 
+use super::lists::{Open, catalog, community, customers, documents, insights, orders, organizations, support, wallet};
 use crate::BenchError;
 use crate::examples::{
     OWNER, STAFF, at, customer, customer_id, document, item, numbered, order, order_id, order_line, owned_product,
     owner, product, product_id, question,
 };
-use crate::lists::{Open, catalog, community, customers, documents, insights, orders, organizations, support, wallet};
 
 /// A route and its requests.
 pub(super) struct Route {

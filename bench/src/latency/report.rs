@@ -115,35 +115,8 @@ impl Report {
         format!(
             "At most {requests} requests and {seconds} s per row, in {TURNS} turns in which the servers alternate. At \
             most {environments} processes of a function, {products} products, {customers} customers. Peers: \
-            {beside}.\n\n{table}{}",
-            self.ratios()
+            {beside}.\n\n{table}"
         )
-    }
-
-    /// Returns the peers' latency and CPU time as multiples of Bodega's.
-    fn ratios(&self) -> String {
-        let mut table = Table::new("route | clients | peer | p50 | p99 | CPU a request");
-        let mut peers = self.rows.iter().filter(|row| row.server != Server::Bodega).peekable();
-        if peers.peek().is_none() {
-            return String::new();
-        }
-        for row in peers {
-            let same = |other: &&Row| {
-                other.server == Server::Bodega && other.route == row.route && other.clients == row.clients
-            };
-            let Some(ours) = self.rows.iter().find(same) else { continue };
-            let times = |of: fn(&Row) -> f64| of(row) / of(ours).max(f64::EPSILON);
-            table.row(format_args!(
-                "`{}` | {} | {:?} | {:.1} | {:.1} | {:.1}",
-                row.route.name(),
-                row.clients,
-                row.server,
-                times(|row| row.p50_ms),
-                times(|row| row.p99_ms),
-                times(|row| row.cpu_us),
-            ));
-        }
-        format!("\nThe peers' values, as multiples of Bodega's:\n\n{table}")
     }
 }
 

@@ -2,7 +2,6 @@
 //! program links all of Bodega.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
-mod consumer;
 mod history;
 mod import;
 mod money;
