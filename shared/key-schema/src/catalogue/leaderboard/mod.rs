@@ -24,9 +24,7 @@
 //!
 //! # Sales
 //!
-//! A sale counts on the day of its order's shipment ([`crate::sales`]). An earlier release counted
-//! it on the day on which the order was placed. Those counts are on another board, and no request
-//! reads that board.
+//! A sale counts on the day of its order's shipment ([`crate::sales`]).
 //!
 //! # When a tally expires
 //!
@@ -79,13 +77,10 @@ pub enum Board {
     Views,
     /// Likes, less the likes that were removed in the same period.
     Likes,
-    /// Pieces of placed orders, which an earlier release counted. No request reads this board.
-    #[serde(rename = "sales")]
-    Placed,
 }
 
 impl Board {
-    /// Every board that a request can read.
+    /// Every board.
     pub const ALL: [Self; 3] = [Self::Sales, Self::Views, Self::Likes];
 
     /// Returns the board's name in keys.
@@ -95,7 +90,6 @@ impl Board {
             Self::Sales => "shipped",
             Self::Views => "views",
             Self::Likes => "likes",
-            Self::Placed => "sales",
         }
     }
 
