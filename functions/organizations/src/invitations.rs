@@ -128,8 +128,7 @@ pub async fn invite(
         )));
     }
     // The number of open invitations already includes a valid invitation that its inviter renews.
-    let is_renewed =
-        |open: &Stored<Invitation>| open.inviter == *admin && open.inviter_born == inviter.meta.born;
+    let is_renewed = |open: &Stored<Invitation>| open.inviter == *admin && open.inviter_born == inviter.meta.born;
     if !state.open(at).is_some_and(is_renewed) && !has_room(services, caller, wanted, at).await? {
         return Err(too_many(format!("An organization can have at most {MAX_OF_ORGANIZATION} open invitations.")));
     }

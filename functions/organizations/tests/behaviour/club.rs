@@ -9,8 +9,8 @@ use http_api::sample::Call;
 use key_schema::id::Born;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::organization::{self, Role};
 use key_schema::organization::invitation::{self, Invitation};
+use key_schema::organization::{self, Role};
 use serde_json::{Value, json};
 
 /// The organization of most tests. `ann` is its admin and `bob` a member.

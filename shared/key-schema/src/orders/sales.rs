@@ -193,7 +193,7 @@ patterns! {
         purpose: "Derive an order's sales and count them",
         request: TransactWriteItems,
         key: "PK = SALES#<order>, SK = LINE#<line>, for each line, and PLACE; PK = PRODUCT#<id>, \
-            SK = PRODUCT#SALES, for each product; PK = TALLY#shipped#<product>, SK = <day>#<part> and \
+            SK = PRODUCT#SALES, for each product; PK = TALLY#sales#<product>, SK = <day>#<part> and \
             ALL#<part>; PK = PLACESALES#<country>#<month>#<shard>, SK = \
             <city>#<store>#<date>#<currency>",
         requires: "each row and the place are unchanged; ADD the difference to the counters",

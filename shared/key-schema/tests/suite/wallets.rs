@@ -145,9 +145,7 @@ fn writes_add_to_a_balance_under_conditions_and_never_set_it() {
     assert_eq!(names.into_iter().map(|(_, name)| name).collect::<Vec<_>>(), ["EUR"]);
     for guarded in [debit, credit, in_euros] {
         let Write::Update { steps, .. } = guarded.write else { panic!("not an update") };
-        let set = |step: &Step| {
-            matches!(step, Step::Set(name, _) | Step::SetIfMissing(name, _) if name.parse::<Currency>().is_ok())
-        };
+        let set = |step: &Step| matches!(step, Step::Set(name, _) | Step::SetIfMissing(name, _) if name.parse::<Currency>().is_ok());
         assert!(!steps.iter().any(set));
     }
 }

@@ -71,7 +71,6 @@ pub const VIEW_SAMPLE: Shards = Shards(64);
 #[serde(rename_all = "snake_case")]
 pub enum Board {
     /// Pieces of shipped orders, by the day of the shipment, without returned orders.
-    #[serde(rename = "shipped")]
     Sales,
     /// Reads of the product's page, estimated from a sample.
     Views,
@@ -83,20 +82,14 @@ impl Board {
     /// Every board.
     pub const ALL: [Self; 3] = [Self::Sales, Self::Views, Self::Likes];
 
-    /// Returns the board's name in keys.
+    /// Returns the board's name in keys, URLs and responses.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Sales => "shipped",
+            Self::Sales => "sales",
             Self::Views => "views",
             Self::Likes => "likes",
         }
-    }
-
-    /// Returns the board's name in URLs and responses.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        if matches!(self, Self::Sales) { "sales" } else { self.as_str() }
     }
 }
 
@@ -109,7 +102,7 @@ impl FromStr for Board {
     type Err = BoardError;
 
     fn from_str(text: &str) -> Result<Self, BoardError> {
-        Self::ALL.into_iter().find(|board| board.name() == text).ok_or(BoardError)
+        Self::ALL.into_iter().find(|board| board.as_str() == text).ok_or(BoardError)
     }
 }
 

@@ -3,8 +3,8 @@
 use item_model::prelude::*;
 
 use super::{
-    DEPOSIT, EDIT, ENTRIES, EntryKind, MAX_BALANCE, READ, Side, TRANSFER, Transfer, Wallet, WalletAction,
-    WalletEntry, key, partition,
+    DEPOSIT, EDIT, ENTRIES, EntryKind, MAX_BALANCE, READ, Side, TRANSFER, Transfer, Wallet, WalletAction, WalletEntry,
+    key, partition,
 };
 use crate::change::Change;
 use crate::customer;
