@@ -100,7 +100,7 @@ pub(crate) fn order_line(order: &OrderId) -> Result<OrderLine, BenchError> {
         order_id: order.clone(),
         line: 1,
         product_id: owned_product()?,
-        product_born: None,
+        product_born: Born::counter(),
         name: "Ice, crushed".to_owned(),
         quantity: 6,
         unit_price: usd(129),

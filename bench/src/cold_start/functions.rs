@@ -96,10 +96,7 @@ pub(super) fn all() -> Result<Vec<Subject>, BenchError> {
         Subject::new(
             "wallet",
             &Call::new("GET /v1/customers/{id}/wallet").path("id", OWNER).customer(OWNER),
-            vec![item(
-                Wallet { customer_id: owner()?, currency: Currency::USD, amount: 4_500, others: BTreeMap::new() },
-                0,
-            )?],
+            vec![item(Wallet { customer_id: owner()?, balances: BTreeMap::from([(Currency::USD, 4_500)]) }, 0)?],
         ),
         Subject::new(
             "community",

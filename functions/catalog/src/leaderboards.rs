@@ -44,7 +44,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     let (from, until) = period.days().map(|(first, last)| (first.day(), last.day())).unzip();
     let view = BoardView {
         items: items.map(|((rank, product), place)| EntryView::new(by, place, rank, product)).collect(),
-        by: by.name(),
+        by: by.as_str(),
         period: kind,
         from,
         until,

@@ -121,9 +121,6 @@ async fn create(services: &Services, review: Review) -> Result<Response, Problem
 async fn change(services: &Services, wanted: Review, version: u64) -> Result<Response, Problem> {
     let mut review = at_version(services, &wanted.product_id, &wanted.customer_id, Some(version)).await?;
     let at = Instant::now();
-    // A review that an older release wrote has no entry in the list of all reviews. Its first
-    // change adds the entry. The note of the month must exist before the entry.
-    recent::note_month(services, review.meta.created_at).await?;
     let change = review::change(&review, wanted.rating, &wanted.title, &wanted.text, at)?;
     services.table.transact(&change).await?.map_err(|refusals| {
         let is_quota = refusals.only(ReviewAction::Quota);

@@ -92,9 +92,7 @@ fn differences(before: &Stored<Customer>, after: &Customer, now: Instant) -> Res
     if after.name != before.name {
         update = update.name(&after.name)?;
     }
-    // A profile that an older release wrote may be missing in the list of its place. So the update
-    // writes an unchanged place, too.
-    if after.place != before.place || after.place.is_some() {
+    if after.place != before.place {
         update = residence::settle(update, &before.id, after.place.as_ref())?;
     }
     if after.tier != before.tier {
@@ -149,14 +147,9 @@ impl Patch {
         Ok(Customer {
             id: before.id.clone(),
             list_shards: before.list_shards,
-            email: self.email.as_ref().filter(|new| !new.is_typed_as(&before.email)).unwrap_or(&before.email).clone(),
+            email: self.email.as_ref().unwrap_or(&before.email).clone(),
             email_verified,
-            username: self
-                .username
-                .as_ref()
-                .filter(|new| !new.is_typed_as(&before.username))
-                .unwrap_or(&before.username)
-                .clone(),
+            username: self.username.as_ref().unwrap_or(&before.username).clone(),
             tier: self.tier.unwrap_or(before.tier),
             name: self.name.as_ref().unwrap_or(&before.name).clone(),
             place,

@@ -21,15 +21,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
 async fn by_email(services: &Services, request: &Request<'_>, email: &Email) -> Result<Response, Problem> {
     // This list has only one page. The call still refuses a bad limit or another list's cursor.
     request.page(&services.cursors, customer::BY_EMAIL.id, &[("email", email.as_str())])?;
-    let earlier = match customer::by_earlier_email(email)? {
-        Some(claim) => services.table.get(&claim).await?,
-        None => None,
-    };
-    let claim = match earlier {
-        Some(claim) => Some(claim),
-        None => services.table.get(&customer::by_email(email.as_str())?).await?,
-    };
-    let found = match claim {
+    let found = match services.table.get(&customer::by_email(email.as_str())?).await? {
         Some(claim) => services.table.get(&customer::get(&claim.customer_id)?).await?,
         None => None,
     };

@@ -22,7 +22,7 @@ mod view;
 use http_api::{Error, Measured, PatternCost, Routes, Services};
 use key_schema::order::open::Limits;
 use key_schema::pattern::Pattern;
-use key_schema::{cart, customer, idempotency, order, pricing, promotion, settings, wallet};
+use key_schema::{cart, customer, idempotency, order, pricing, promotion, settings};
 
 /// The function's state, built once at start-up.
 #[derive(Debug)]
@@ -106,14 +106,13 @@ pub fn routes() -> Routes<App> {
                 &order::HEAD,
                 &order::MOVE,
                 &order::staged::GIVE_BACK,
-                &wallet::CONVERT,
                 &order::addresses::READ,
             ],
             |app, request| Box::pin(status::change(&app.services, request)),
         )
         .on(
             "POST /v1/orders/{id}/refunds",
-            &[&order::EDIT, &order::REFUND, &wallet::CONVERT, &idempotency::GET],
+            &[&order::EDIT, &order::REFUND, &idempotency::GET],
             |app, request| Box::pin(refund::create(&app.services, request)),
         )
         .on(

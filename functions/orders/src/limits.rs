@@ -2,12 +2,9 @@
 
 use http_api::Problem;
 use key_schema::order::TaxRounding;
-use key_schema::order::open::{
-    Limits, MAX_ORDERS_PER_DAY, MAX_PENDING_LINES, MAX_PENDING_ORDERS, MAX_PENDING_QUANTITY, PENDING_MINUTES,
-};
+use key_schema::order::open::{Limits, PENDING_MINUTES};
 use key_schema::settings::Known;
-use serde::Deserialize as _;
-use serde_json::Value;
+use serde::Deserialize;
 
 use crate::App;
 
@@ -42,28 +39,37 @@ impl App {
     }
 }
 
-/// Reads the public setting `orders`. `PUT /v1/settings` of an earlier release did not check this
-/// setting. So the function treats an invalid limit as missing.
+/// Reads the public setting `orders`, which `PUT /v1/settings` has checked.
 fn of(known: &Known, defaults: Limits) -> Limits {
-    let values: Value = serde_json::from_str(&known.values).unwrap_or_default();
-    let orders = values.get("orders");
-    let limit = |name: &str, range: std::ops::RangeInclusive<u64>| {
-        orders?.get(name)?.as_u64().filter(|limit| range.contains(limit))
-    };
-    let flag = |name: &str| orders?.get(name)?.as_bool();
+    let Values { orders } = serde_json::from_str(&known.values).unwrap_or_default();
+    let orders = orders.unwrap_or_default();
     Limits {
-        pending_minutes: limit("pending_minutes", PENDING_MINUTES).unwrap_or(defaults.pending_minutes),
-        max_pending_orders: limit("max_pending_orders", MAX_PENDING_ORDERS).unwrap_or(defaults.max_pending_orders),
-        max_pending_quantity: limit("max_pending_quantity", MAX_PENDING_QUANTITY)
-            .unwrap_or(defaults.max_pending_quantity),
-        max_pending_lines: limit("max_pending_lines", MAX_PENDING_LINES).unwrap_or(defaults.max_pending_lines),
-        max_orders_per_day: limit("max_orders_per_day", MAX_ORDERS_PER_DAY).unwrap_or(defaults.max_orders_per_day),
-        shipping_address_required: flag("shipping_address_required").unwrap_or(defaults.shipping_address_required),
-        tax_rounding: orders
-            .and_then(|orders| TaxRounding::deserialize(orders.get("tax_rounding")?).ok())
-            .unwrap_or(defaults.tax_rounding),
-        quote_optional: flag("quote_optional").unwrap_or(defaults.quote_optional),
+        pending_minutes: orders.pending_minutes.unwrap_or(defaults.pending_minutes),
+        max_pending_orders: orders.max_pending_orders.unwrap_or(defaults.max_pending_orders),
+        max_pending_quantity: orders.max_pending_quantity.unwrap_or(defaults.max_pending_quantity),
+        max_pending_lines: orders.max_pending_lines.unwrap_or(defaults.max_pending_lines),
+        max_orders_per_day: orders.max_orders_per_day.unwrap_or(defaults.max_orders_per_day),
+        shipping_address_required: orders.shipping_address_required.unwrap_or(defaults.shipping_address_required),
+        tax_rounding: orders.tax_rounding.unwrap_or(defaults.tax_rounding),
+        quote_optional: orders.quote_optional.unwrap_or(defaults.quote_optional),
     }
+}
+
+#[derive(Default, Deserialize)]
+struct Values {
+    orders: Option<Orders>,
+}
+
+#[derive(Default, Deserialize)]
+struct Orders {
+    pending_minutes: Option<u64>,
+    max_pending_orders: Option<u64>,
+    max_pending_quantity: Option<u64>,
+    max_pending_lines: Option<u64>,
+    max_orders_per_day: Option<u64>,
+    shipping_address_required: Option<bool>,
+    tax_rounding: Option<TaxRounding>,
+    quote_optional: Option<bool>,
 }
 
 #[cfg(test)]
@@ -82,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_or_invalid_setting_leaves_the_default() {
+    fn a_missing_setting_leaves_the_default() {
         let defaults = Limits { pending_minutes: 90, ..Limits::default() };
         let set = |values: &str| of(&Known { values: values.to_owned(), ..Known::default() }, defaults);
         assert_eq!(
@@ -101,9 +107,8 @@ mod tests {
             }
         );
         assert_eq!(set(r#"{"orders":{"max_pending_orders":2}}"#), Limits { max_pending_orders: 2, ..defaults });
-        for odd in ["{}", "[]", "x", r#"{"orders":3}"#, r#"{"orders":{"pending_minutes":0,"max_pending_orders":1.5}}"#]
-        {
-            assert_eq!(set(odd), defaults, "{odd}");
+        for none in ["{}", r#"{"orders":null}"#, r#"{"orders":{"pending_minutes":null}}"#] {
+            assert_eq!(set(none), defaults, "{none}");
         }
     }
 }

@@ -157,7 +157,7 @@ impl Sold {
             order_id: order_id.clone(),
             line: number,
             product_id: self.product.id.clone(),
-            product_born: Some(self.product.meta.born.clone()),
+            product_born: self.product.meta.born.clone(),
             name: self.product.name.clone(),
             quantity: self.quantity,
             unit_price: self.product.price,

@@ -51,12 +51,12 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         let claim = once.claim_with(&answer, entry.born(), now)?;
         let refund = order::refund(order, &entry, amount.amount, claim, now)?;
         let Err(refusals) = services.table.transact(&refund).await? else { return Ok(Some(answer)) };
-        if refusals.names(OrderAction::Wallet) && !converted(services, &refusals).await? {
+        if refusals.names(OrderAction::Wallet) {
             let problem = wallet_refused(&refusals, Movement::Refund(&entry, amount.amount), order);
             return once.replay_or(services, problem).await.map(Some);
         }
-        // If the idempotency key was not refused, then either the order has changed or the wallet
-        // was converted. The next attempt reads the order again.
+        // If the idempotency key was not refused, the order has changed. The next attempt reads it
+        // again.
         if refusals.names(OrderAction::Idempotency) { once.replay(services).await } else { Ok(None) }
     })
     .await
@@ -97,16 +97,6 @@ pub fn refundable_amount(order: &Order) -> i64 {
 /// Returns the wallet that a refusal contains.
 fn wallet_in(refusals: &Refusals<OrderAction>) -> Option<Stored<Wallet>> {
     refusals.of(OrderAction::Wallet)?.stored().ok().flatten()
-}
-
-/// Converts a refused wallet that an earlier release opened in a currency other than the shop's,
-/// and returns `true`. Then the caller repeats its transaction, even if another request has
-/// converted the wallet first. Returns `false` for any other wallet.
-pub async fn converted(services: &Services, refusals: &Refusals<OrderAction>) -> Result<bool, Problem> {
-    let Some(wallet) = wallet_in(refusals) else { return Ok(false) };
-    let Some(write) = wallet::convert(&wallet)? else { return Ok(false) };
-    let _ = services.table.write(&write).await?;
-    Ok(true)
 }
 
 /// Explains why the table refused to change the wallet.

@@ -9,7 +9,7 @@ use key_schema::instant::Instant;
 use key_schema::money::Money;
 use key_schema::order::{self, MAX_TOTAL, Movement, OrderAction, OrderStatus, RETURNED_AT_ONCE, Step};
 
-use crate::refund::{converted, refundable, refundable_amount, wallet_refused};
+use crate::refund::{refundable, refundable_amount, wallet_refused};
 use crate::view::{OrderCollection, no_such_order};
 use workflows::staging;
 
@@ -98,13 +98,7 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     let money = movement(&collection, &entry, pay_from_wallet, to, refund)?;
     let step = Step { order: &collection.order, lines: &collection.lines, to, at, by, note, carrier, tracking, money };
     let advance = order::advance(step)?;
-    let mut moved = staging::advance(&services.table, advance.clone()).await?;
-    if let Err(refusals) = &moved
-        && converted(services, refusals).await?
-    {
-        moved = staging::advance(&services.table, advance).await?;
-    }
-    if let Err(refusals) = moved {
+    if let Err(refusals) = staging::advance(&services.table, advance).await? {
         return Err(match money {
             _ if refusals.names(OrderAction::Order) => Problem::version_mismatch(),
             Some(money) if refusals.names(OrderAction::Wallet) => wallet_refused(&refusals, money, &collection.order),

@@ -126,9 +126,7 @@ impl OrderCollection {
             lines: self.line_views(),
             total: *total,
             totals: TotalsView::new(&self.order.charges(), *total),
-            shipping_method: charges
-                .as_ref()
-                .and_then(|charges| ShippingView::of(charges, &self.lines, total.currency)),
+            shipping_method: charges.as_ref().and_then(|charges| ShippingView::of(charges, total.currency)),
             discounts: charges.as_ref().map(|charges| DiscountView::all(charges, total.currency)),
             tax_lines: charges.as_ref().map(|charges| TaxLineView::all(charges, total.currency)),
             tax_rounding: charges.as_ref().map(|charges| charges.tax_rounding),

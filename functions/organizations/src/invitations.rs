@@ -116,8 +116,7 @@ pub async fn invite(
     wanted: &Member,
 ) -> Result<Option<Response>, Problem> {
     denied_by(read.caller.as_ref()).map_or(Ok(()), Err)?;
-    let inviter_born = read.caller.as_ref().map(|caller| caller.meta.born.clone());
-    let head = read.head.as_ref().ok_or_else(no_such_organization)?;
+    let (Some(inviter), Some(head)) = (&read.caller, &read.head) else { return Err(no_such_organization()) };
     let Member { id, customer_id, role, team } = wanted;
     let (admin, state, at) = (caller.id(), &read.state, Instant::now());
     if state.roster.as_ref().is_some_and(|roster| !roster.has_room(id, at)) {
@@ -129,8 +128,7 @@ pub async fn invite(
         )));
     }
     // The number of open invitations already includes a valid invitation that its inviter renews.
-    let is_renewed =
-        |open: &Stored<Invitation>| open.inviter.as_ref() == Some(admin) && open.inviter_born == inviter_born;
+    let is_renewed = |open: &Stored<Invitation>| open.inviter == *admin && open.inviter_born == inviter.meta.born;
     if !state.open(at).is_some_and(is_renewed) && !has_room(services, caller, wanted, at).await? {
         return Err(too_many(format!("An organization can have at most {MAX_OF_ORGANIZATION} open invitations.")));
     }
@@ -140,8 +138,8 @@ pub async fn invite(
         title: head.name.clone(),
         role: *role,
         team: team.clone(),
-        inviter: Some(admin.clone()),
-        inviter_born,
+        inviter: admin.clone(),
+        inviter_born: inviter.meta.born.clone(),
         expires_at: at.plus_seconds(LIFETIME_SECONDS),
     };
     let new = match state.open(at) {

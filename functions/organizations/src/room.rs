@@ -54,9 +54,7 @@ async fn part(services: &Services, open: Vec<Stored<Invitation>>) -> Result<(Vec
     let inviters = services.table.batch_get(&invitation::inviters(&open)?).await?;
     let inviters: HashMap<&CustomerId, &Stored<Member>> =
         inviters.iter().flatten().map(|member| (&member.customer_id, member)).collect();
-    let is_void = |open: &Stored<Invitation>| {
-        open.is_void(open.inviter.as_ref().and_then(|inviter| inviters.get(inviter)).copied())
-    };
+    let is_void = |open: &Stored<Invitation>| open.is_void(inviters.get(&open.inviter).copied());
     let (void, valid): (Vec<_>, Vec<_>) = open.into_iter().partition(is_void);
     Ok((void, valid.len()))
 }

@@ -1,7 +1,6 @@
 //! Wallets: balances, their entries, deposits and transfers.
 
 mod balance;
-mod convert;
 mod deposits;
 mod transfers;
 mod view;
@@ -22,10 +21,10 @@ pub fn routes() -> Routes<Services> {
         })
         .on(
             "POST /v1/customers/{id}/wallet/deposits",
-            &[&wallet::EDIT, &wallet::DEPOSIT, &wallet::CONVERT, &idempotency::GET],
+            &[&wallet::EDIT, &wallet::DEPOSIT, &idempotency::GET],
             |services, request| Box::pin(deposits::create(services, request)),
         )
-        .on("POST /v1/transfers", &[&wallet::TRANSFER, &wallet::CONVERT, &idempotency::GET], |services, request| {
+        .on("POST /v1/transfers", &[&wallet::TRANSFER, &idempotency::GET], |services, request| {
             Box::pin(transfers::create(services, request))
         })
 }

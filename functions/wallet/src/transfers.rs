@@ -1,7 +1,5 @@
 //! Transfers: one transaction moves money from one customer to another. The function reads nothing
-//! before the transaction, because the transaction's conditions check all requirements. Earlier
-//! releases opened wallets in any currency. If a refusal contains such a wallet, the function
-//! converts it and repeats the transfer.
+//! before the transaction, because the transaction's conditions check all requirements.
 
 use http_api::fields::parsed;
 use http_api::{Code, Once, Problem, Request, Response, Services};
@@ -10,9 +8,8 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::quota::Quota;
 use key_schema::wallet::{self, Side, Transfer, Wallet, WalletAction, WalletError};
-use table::{Refusal, Refusals, retry_on_conflict};
+use table::{Refusal, Refusals};
 
-use crate::convert::converted;
 use crate::view::{TransferView, entries_of, movement};
 
 /// POST transfers: moves money, once per Idempotency-Key.
@@ -21,18 +18,11 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     let transfer = read(services, request)?;
     let owner = request.owner(&transfer.from)?;
     // A transfer never changes, so its version is always 1.
-    let answer = || Response::created(entries_of(&transfer.from), &TransferView::from(&transfer)).etag(1);
-    let claim = once.claim_with(&answer(), transfer.id.born(), transfer.at)?;
+    let answer = Response::created(entries_of(&transfer.from), &TransferView::from(&transfer)).etag(1);
+    let claim = once.claim_with(&answer, transfer.id.born(), transfer.at)?;
     let write = wallet::transfer(&transfer, claim, !owner.is_staff())?;
-    retry_on_conflict(async || {
-        let Err(refusals) = services.table.transact(&write).await? else { return Ok(Some(answer())) };
-        let mut repeat = false;
-        for wallet in refusals.iter().filter_map(wallet_in) {
-            repeat |= converted(services, &wallet).await?;
-        }
-        if repeat { Ok(None) } else { once.replay_or(services, refused(&transfer, &refusals)).await.map(Some) }
-    })
-    .await
+    let Err(refusals) = services.table.transact(&write).await? else { return Ok(answer) };
+    once.replay_or(services, refused(&transfer, &refusals)).await
 }
 
 fn read(services: &Services, request: &Request<'_>) -> Result<Transfer, Problem> {

@@ -145,17 +145,6 @@ macro_rules! ids {
                 Ok(Self(text))
             }
 
-            /// Creates an id from a text in a stored item. Earlier releases may have accepted ids
-            /// by the rule `check` instead of `check_id`.
-            ///
-            /// # Errors
-            /// `IdError`, by the rule of `check`.
-            pub fn stored(text: impl Into<String>) -> Result<Self, $crate::id::IdError> {
-                let text = text.into();
-                $crate::id::check(&text)?;
-                Ok(Self(text))
-            }
-
             /// Makes a time-ordered id (`time_ordered`).
             #[must_use]
             pub fn generate(at: $crate::instant::Instant, random: [u8; 10]) -> Self {
@@ -204,7 +193,7 @@ macro_rules! ids {
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text: String = serde::Deserialize::deserialize(deserializer)?;
-                Self::stored(text).map_err(serde::de::Error::custom)
+                Self::new(text).map_err(serde::de::Error::custom)
             }
         }
     )*};

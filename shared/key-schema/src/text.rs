@@ -17,7 +17,14 @@ use crate::id;
 /// them.
 #[must_use]
 pub fn fold(text: &str) -> String {
-    claim_form(&without_invisible(text))
+    // A quick path: most names are ASCII, and every read of a customer folds two names.
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    // The second round makes the result stable.
+    let folded: String = without_invisible(text).nfkc().collect();
+    let folded: String = caseless::default_case_fold_str(&folded).nfkc().collect();
+    caseless::default_case_fold_str(&folded).nfkc().collect()
 }
 
 /// Removes the characters with Unicode's property `Default_Ignorable_Code_Point`. These characters
@@ -53,8 +60,7 @@ const fn is_invisible(c: char) -> bool {
 
 /// Returns whether a character has no defined appearance: separators of lines and paragraphs, marks
 /// of annotations, the private-use areas and noncharacters. Two names that differ only in such
-/// characters would look alike. Earlier releases accepted such names, so only new names are
-/// refused.
+/// characters would look alike.
 const fn is_unprintable(c: char) -> bool {
     let is_noncharacter = matches!(c, '\u{FDD0}'..='\u{FDEF}') || c as u32 & 0xFFFE == 0xFFFE;
     is_noncharacter
@@ -75,19 +81,6 @@ pub fn visible_name(text: &str) -> Result<String, NameError> {
     } else {
         Ok(visible)
     }
-}
-
-/// Normalises a text with NFKC and full case folding, twice, which makes the result stable. The
-/// keys of claims have this form. The form equals [`fold`], except for a name with invisible
-/// characters, which earlier releases accepted.
-fn claim_form(text: &str) -> String {
-    // A quick path: most names are ASCII, and every read of a customer folds two names.
-    if text.is_ascii() {
-        return text.to_ascii_lowercase();
-    }
-    let folded: String = text.nfkc().collect();
-    let folded: String = caseless::default_case_fold_str(&folded).nfkc().collect();
-    caseless::default_case_fold_str(&folded).nfkc().collect()
 }
 
 /// The maximum length of a name in a mail, in characters.
@@ -162,92 +155,51 @@ pub enum NameError {
 macro_rules! folded {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*
-        #[derive(Debug, Clone, Serialize, Deserialize)]
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
-        pub struct $name {
-            text: String,
-            /// The text of the request, if it has invisible characters.
-            typed: Option<String>,
-        }
+        pub struct $name(String);
 
         impl $name {
-            /// Returns the text as the customer wrote it, without invisible characters. Only a name
-            /// that an earlier release stored may still have such characters.
+            /// Returns the text as the customer wrote it, without invisible characters.
             #[must_use]
             pub fn as_str(&self) -> &str {
-                &self.text
+                &self.0
             }
 
-            /// Returns the normalised text of the name's claim, for comparisons. It equals
-            /// [`fold`], except for a name with invisible characters, which an earlier release
-            /// stored.
+            /// Returns the text of the name's claim ([`fold`]), for comparisons.
             #[must_use]
             pub fn folded(&self) -> String {
-                claim_form(&self.text)
-            }
-
-            /// Returns whether the request's text has invisible characters and is exactly `stored`,
-            /// a name of an earlier release. Such a request does not change the name.
-            #[must_use]
-            pub fn is_typed_as(&self, stored: &Self) -> bool {
-                self.typed.as_deref() == Some(stored.as_str())
-            }
-
-            /// Returns the form in which an earlier release would have claimed the text of the
-            /// request. Returns [`None`] if that form equals [`Self::folded`].
-            #[must_use]
-            pub fn folded_earlier(&self) -> Option<String> {
-                self.typed.as_deref().map(claim_form)
+                fold(&self.0)
             }
         }
-
-        /// Two names are equal if they are stored as the same text.
-        impl PartialEq for $name {
-            fn eq(&self, other: &Self) -> bool {
-                self.text == other.text
-            }
-        }
-
-        impl Eq for $name {}
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.text)
+                f.write_str(&self.0)
             }
         }
 
         impl From<$name> for String {
             fn from(name: $name) -> Self {
-                name.text
+                name.0
             }
         }
 
-        /// Reads a stored name and keeps its exact text, because the key of its claim depends on
-        /// every character.
         impl TryFrom<String> for $name {
             type Error = NameError;
 
             fn try_from(text: String) -> Result<Self, NameError> {
-                Self::check(&text)?;
-                Ok(Self { text, typed: None })
+                text.parse()
             }
         }
 
-        /// Reads a name from a request, and removes its invisible characters.
+        /// Removes the invisible characters.
         impl FromStr for $name {
             type Err = NameError;
 
-            fn from_str(typed: &str) -> Result<Self, NameError> {
-                Self::check(typed)?;
-                if typed.contains(is_unprintable) {
-                    return Err(Self::UNPRINTABLE);
-                }
-                let text = without_invisible(typed);
-                if text == typed {
-                    return Ok(Self { text, typed: None });
-                }
-                Self::check(&text).map_err(|_| Self::INVISIBLE)?;
-                Ok(Self { text, typed: Some(typed.to_owned()) })
+            fn from_str(text: &str) -> Result<Self, NameError> {
+                Self::check(text)?;
+                Ok(Self(without_invisible(text)))
             }
         }
     )*};
@@ -262,21 +214,17 @@ folded! {
 }
 
 impl Email {
-    /// The error for a text that is not an address after its invisible characters were removed.
-    const INVISIBLE: NameError = NameError::Email;
-    const UNPRINTABLE: NameError = NameError::Email;
-
     /// Accepts one `@` with text on both sides, no white space and no control character. The limit
     /// is 254 bytes (RFC 5321), before and after folding. The mail server decides about all other
     /// rules.
     fn check(text: &str) -> Result<(), NameError> {
         let plausible = |text: &str| {
             text.len() <= 254
-                && !text.chars().any(|c| c.is_control() || c.is_whitespace())
+                && !text.chars().any(|c| c.is_control() || c.is_whitespace() || is_unprintable(c))
                 && matches!(text.split_once('@'), Some((local, domain))
                     if !local.is_empty() && !domain.is_empty() && !domain.contains('@'))
         };
-        if plausible(text) && plausible(&claim_form(text)) { Ok(()) } else { Err(NameError::Email) }
+        if plausible(text) && plausible(&fold(text)) { Ok(()) } else { Err(NameError::Email) }
     }
 
     /// Returns whether a mail service reads the text as exactly one recipient.
@@ -290,20 +238,16 @@ impl Email {
     #[must_use]
     pub fn is_mailable(&self) -> bool {
         const SPECIAL: [char; 11] = [',', ';', ':', '<', '>', '(', ')', '[', ']', '"', '\\'];
-        let mut labels = self.text.split(['@', '.']);
-        let is_plain = self.text.is_ascii() && !self.text.contains(SPECIAL) && !self.text.contains("=?");
+        let mut labels = self.0.split(['@', '.']);
+        let is_plain = self.0.is_ascii() && !self.0.contains(SPECIAL) && !self.0.contains("=?");
         is_plain && labels.all(|label| !label.is_empty())
     }
 }
 
 impl Username {
-    /// The error for a text that is not a name after its invisible characters were removed.
-    const INVISIBLE: NameError = NameError::Blank;
-    const UNPRINTABLE: NameError = NameError::Unprintable;
-
     fn check(text: &str) -> Result<(), NameError> {
         id::check(text)?;
-        let folded = claim_form(text);
+        let folded = fold(text);
         if folded.trim().is_empty() {
             return Err(NameError::Blank);
         }
@@ -312,6 +256,6 @@ impl Username {
         if folded.len() > 4 * id::MAX_ID_BYTES {
             return Err(NameError::Id(id::IdError::TooLong));
         }
-        Ok(())
+        if text.contains(is_unprintable) { Err(NameError::Unprintable) } else { Ok(()) }
     }
 }

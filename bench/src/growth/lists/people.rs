@@ -4,7 +4,7 @@ use http_api::sample::Call;
 use key_schema::customer::{Customer, Tier};
 use key_schema::document::{DocumentVersion, Manifest};
 use key_schema::follow::Follow;
-use key_schema::id::{CustomerId, DocumentId, EntryId, OrganizationId, SessionId};
+use key_schema::id::{Born, CustomerId, DocumentId, EntryId, OrganizationId, SessionId};
 use key_schema::instant::Instant;
 use key_schema::like::Like;
 use key_schema::money::Currency;
@@ -154,15 +154,15 @@ fn support() -> Vec<List> {
 }
 
 fn invitation(id: OrganizationId, customer_id: CustomerId) -> Invitation {
-    let title = "Chess club".to_owned();
+    let (title, inviter) = ("Chess club".to_owned(), customer_id.clone());
     Invitation {
         id,
         customer_id,
         title,
         role: Role::Member,
         team: None,
-        inviter: None,
-        inviter_born: None,
+        inviter,
+        inviter_born: Born::counter(),
         expires_at: Instant::now().plus_seconds(86_400),
     }
 }

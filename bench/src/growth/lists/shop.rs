@@ -183,7 +183,7 @@ fn sale(n: u64) -> Result<Sale, BenchError> {
         quantity: 6,
         total: usd(774),
         store_id: None,
-        customer_id: Some(owner()?),
+        customer_id: owner()?,
         reversed: false,
         ranked_at: None,
     })

@@ -10,11 +10,7 @@ use super::world::World;
 
 /// Adds an amount to the balance of the wallet in the entry's currency.
 fn add(wallet: &mut Wallet, entry: &WalletEntry, amount: i64) {
-    if entry.currency == wallet.currency {
-        wallet.amount += amount;
-    } else {
-        *wallet.others.entry(entry.currency).or_default() += amount;
-    }
+    *wallet.balances.entry(entry.currency).or_default() += amount;
 }
 
 /// A change of the data that was read. Returns `None` if the run has nothing to change.

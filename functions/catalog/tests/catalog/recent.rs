@@ -6,7 +6,7 @@ use futures::future::join_all;
 use http_api::sample::Call;
 use key_schema::id::{Born, CustomerId, ProductId};
 use key_schema::instant::Instant;
-use key_schema::item::{Entity as _, Stored};
+use key_schema::item::Stored;
 use key_schema::review::recent::{self, MONTHS_OF_A_PAGE, Month, ReviewMonth, SHARDS};
 use key_schema::review::{self, Review};
 use serde_json::{Value, json};
@@ -250,32 +250,6 @@ async fn fifty_reviews_written_and_changed_at_once_are_each_listed_once() {
     let listed: Vec<String> = pages(&shop, 100).await.concat().iter().map(Value::to_string).collect();
     assert_eq!(listed.len(), left.len());
     assert_eq!(listed.into_iter().collect::<BTreeSet<_>>(), left.into_iter().collect());
-}
-
-/// An older release did not have this list, so it wrote the review without a list entry.
-#[tokio::test]
-async fn a_review_of_an_older_release_can_be_removed_and_appears_in_the_list_after_a_change() {
-    let shop = Shop::open().await;
-    shop.stock_up("p1", 1).await;
-    for customer in ["c1", "c2"] {
-        written(&shop, "p1", customer, at("2020-01-01T00:00:00Z")).await;
-        let entry = recent::RecentReview {
-            product_id: ProductId::new("p1").unwrap(),
-            customer_id: CustomerId::new(customer).unwrap(),
-            written_at: at("2020-01-01T00:00:00Z"),
-            rating: 4,
-            title: String::new(),
-            text: String::new(),
-        };
-        shop.delete(&entry.key().unwrap()).await;
-    }
-    shop.delete(&ReviewMonth { month: Month::of(at("2020-01-01T00:00:00Z")) }.key().unwrap()).await;
-    assert!(authors(&shop, 20).await.is_empty());
-    assert_eq!(shop.send(write("p1", "c1", 1).header("if-match", "\"1\"")).await.status, 200);
-    assert_eq!(authors(&shop, 20).await, ["c1"]);
-    let remove = one("DELETE /v1/products/{id}/reviews/{customer}", "p1", "c2").header("if-match", "\"1\"");
-    assert_eq!(shop.send(remove).await.status, 204);
-    assert_eq!(authors(&shop, 20).await, ["c1"]);
 }
 
 #[tokio::test]

@@ -1,6 +1,5 @@
 //! Tests of variants: creation, the list on the parent's page, stock, retirement and revival.
 
-use fixture::seed;
 use http_api::sample::{Answered, Call};
 use key_schema::id::ProductId;
 use key_schema::item::Stored;
@@ -324,16 +323,4 @@ async fn a_category_lists_parents_and_variants() {
     add(&shop, "p1", "shirt", sizes("M"), 1).await;
     let list = shop.send(Call::new("GET /v1/categories/{path}/products").path("path", "GROCERY")).await;
     assert_eq!(crate::shop::each(&list, "id"), ["p1", "shirt"]);
-}
-
-#[tokio::test]
-async fn a_product_of_an_earlier_release_becomes_a_parent() {
-    let shop = Shop::open().await;
-    // The item has no attribute for variants, like the items of earlier releases.
-    shop.stock_up("old", 0).await;
-    let item = stored(&shop, "old").await.to_item().unwrap();
-    assert!(["parent", "options", "variants"].iter().all(|name| !item.contains_key(*name)), "{item:?}");
-    shop.put(&seed::stored(stored(&shop, "old").await.data)).await;
-    add(&shop, "p1", "old", sizes("M"), 1).await;
-    assert_eq!(listed(&shop.product("old").await), ["p1"]);
 }

@@ -379,15 +379,3 @@ async fn a_request_that_read_an_earlier_profile_neither_erases_nor_renames_the_n
     }
     assert_eq!(shop.keys("").await, before);
 }
-
-/// An earlier release could leave claims whose customer has no profile.
-#[tokio::test]
-async fn a_customer_signs_up_with_names_that_the_same_customer_has_already_claimed() {
-    let shop = Shop::open().await;
-    let created = shop.customer("ann").await;
-    shop.delete_partitions("CUSTOMER#ann").await;
-    let (email, username) = (created["email"].as_str().unwrap(), created["username"].as_str().unwrap());
-    let other = shop.send(crate::shop::sign_up("bob", email, "bob")).await;
-    assert_eq!((other.status, other.code()), (409, Some("email_taken")), "{}", other.body);
-    assert_eq!(shop.send(crate::shop::sign_up("ann", email, username)).await.status, 201);
-}

@@ -2,10 +2,6 @@
 //! customers can use a name that a customer gives up.
 
 use http_api::sample::{Answered, Call};
-use key_schema::customer::{self, Customer};
-use key_schema::id::Born;
-use key_schema::instant::Instant;
-use key_schema::item::Stored;
 use serde_json::{Value, json};
 
 use crate::shop::{Shop, if_match, sign_up};
@@ -131,75 +127,4 @@ async fn an_invisible_character_does_not_make_another_name() {
     }
     let blank = shop.send(sign_up("c", "c@example.com", "\u{200B}\u{AD}")).await;
     assert_eq!((blank.status, blank.pointers()), (422, vec!["/username"]));
-}
-
-/// Signs up a customer as an earlier release did, with invisible characters in both names.
-async fn earlier_customer(shop: &Shop, id: &str, name: &str) {
-    let customer = Customer::new(
-        id.parse().unwrap(),
-        format!("{name}@example.com").try_into().unwrap(),
-        name.to_owned().try_into().unwrap(),
-        id.to_owned(),
-    );
-    let customer = Stored::new(customer, Born::new(id).unwrap(), Instant::now());
-    shop.own().transact(&customer::create(&customer).unwrap()).await.unwrap().unwrap();
-}
-
-#[tokio::test]
-async fn a_name_of_an_earlier_release_with_invisible_characters_keeps_working_and_stays_unique() {
-    let shop = Shop::open().await;
-    let (typed, email) = ("z\u{200B}oe", "z\u{200B}oe@example.com");
-    earlier_customer(&shop, "old", typed).await;
-    assert_eq!(shop.find(email).await[0]["id"], "old", "the customer is found by this spelling");
-    // The stored spelling is taken, although no claim has its folded form.
-    for (email, username, code) in [
-        (email, "b", "email_taken"),
-        ("b@example.com", typed, "username_taken"),
-        ("b@example.com", "Z\u{200B}OE", "username_taken"),
-    ] {
-        let taken = shop.send(sign_up("b", email, username)).await;
-        assert_eq!((taken.status, taken.code()), (409, Some(code)), "{}", username.escape_unicode());
-    }
-    shop.customer("bob").await;
-    for (body, code) in [(json!({ "email": email }), "email_taken"), (json!({ "username": typed }), "username_taken")] {
-        assert_eq!(patch(&shop, "bob", &body).await.code(), Some(code), "{body}");
-    }
-    // A change of another field keeps the names and their claims.
-    let renamed = patch(&shop, "old", &json!({ "name": "Zoë" })).await;
-    assert_eq!((renamed.status, &renamed.body["username"]), (200, &json!(typed)));
-    assert_eq!(shop.find(email).await[0]["id"], "old");
-    // The owner changes to the visible form of the same name, which releases the old claims.
-    let upper = "Z\u{200B}OE";
-    let renamed = patch(&shop, "old", &json!({ "username": upper, "email": "zoe@example.com" })).await;
-    assert_eq!((renamed.status, &renamed.body["username"]), (200, &json!("ZOE")), "{}", renamed.body);
-    let claims = |keys: Vec<(String, String)>| -> Vec<String> {
-        keys.into_iter().map(|(pk, _)| pk).filter(|pk| pk.contains("oe")).collect()
-    };
-    assert_eq!(claims(shop.keys("").await), ["EMAIL#zoe@example.com", "USERNAME#zoe"]);
-    assert_eq!(shop.send(sign_up("c", "c@example.com", typed)).await.code(), Some("username_taken"));
-}
-
-#[tokio::test]
-async fn a_change_or_erasure_of_a_name_with_invisible_characters_keeps_the_claims_of_the_visible_name() {
-    let shop = Shop::open().await;
-    let typed = "z\u{200B}oe";
-    earlier_customer(&shop, "old", typed).await;
-    earlier_customer(&shop, "older", "zo\u{AD}e").await;
-    shop.customer("zoe").await;
-    let same = patch(&shop, "old", &json!({ "username": typed, "email": format!("{typed}@example.com") })).await;
-    assert_eq!((same.status, same.version()), (200, Some(1)), "the customer's own spelling changes nothing");
-    let taken = patch(&shop, "old", &json!({ "username": "zoe" })).await;
-    assert_eq!(taken.code(), Some("username_taken"));
-    let changed = patch(&shop, "old", &json!({ "username": "other" })).await;
-    assert_eq!(changed.status, 200, "{}", changed.body);
-    for id in ["old", "older"] {
-        let version = shop.read(id).await.version().unwrap();
-        let call = Call::new("DELETE /v1/customers/{id}").path("id", id).customer(id);
-        assert_eq!(shop.send(if_match(call, version)).await.status, 204, "{id}");
-    }
-    assert_eq!(shop.find("zoe@example.com").await[0]["id"], "zoe", "zoe keeps the claims");
-    let claims =
-        shop.keys("").await.into_iter().map(|(pk, _)| pk).filter(|pk| pk.contains("oe") && !pk.contains("CUSTOMER#"));
-    let claims: Vec<String> = claims.filter(|pk| !pk.starts_with("ERASURE")).collect();
-    assert_eq!(claims, ["EMAIL#zoe@example.com", "USERNAME#zoe"]);
 }

@@ -115,16 +115,14 @@ pub struct ShippingView<'a> {
 }
 
 impl<'a> ShippingView<'a> {
-    /// Creates the view of an order's method. `lines` must be all lines of the order.
-    pub fn of(charges: &'a Charges, lines: &[OrderLine], currency: Currency) -> Option<Self> {
+    /// Creates the view of an order's method.
+    pub fn of(charges: &'a Charges, currency: Currency) -> Option<Self> {
         let ChosenMethod { id, name, days } = charges.method.as_ref()?;
-        // An order of an earlier release stores only its total tax, not the tax of its shipping.
-        let tax = charges.tax - lines.iter().map(|line| line.tax).sum::<i64>();
         let money = |amount| Money::new(amount, currency);
         Some(Self {
             method: MethodView { id, name, days: *days, price: money(charges.shipping) },
             discount: money(charges.shipping_discount),
-            tax: money(tax),
+            tax: money(charges.shipping_tax),
             tax_rate: charges.shipping_rate.map(RateView::from),
             total: money(charges.shipping_total),
         })

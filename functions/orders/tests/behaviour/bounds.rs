@@ -209,7 +209,7 @@ fn held(orders: u64, entry: OpenOrder) -> Stored<OpenOrders> {
         customer_id: CustomerId::new("ann").unwrap(),
         expires_at: Instant::now().plus_seconds(60),
         entries: (0..orders).map(|number| (id(number), entry)).collect(),
-        day: None,
+        day: Instant::now().day(),
         placed: 0,
     };
     Stored::new(open, Born::new("b").unwrap(), Instant::now())
@@ -268,7 +268,7 @@ async fn an_order_whose_entry_in_the_list_of_open_orders_has_expired_can_still_b
             customer_id: CustomerId::new("ann").unwrap(),
             expires_at: Instant::now(),
             entries: Default::default(),
-            day: None,
+            day: Instant::now().day(),
             placed: 0,
         };
         open.expires_at = Instant::now().plus_seconds(60);

@@ -125,12 +125,10 @@ impl Shop {
         self.own().query(&open::lapsing(until).unwrap()).await.unwrap().items.len()
     }
 
-    /// Stores the wallet of ann: the balance of the wallet's first currency, then the other
-    /// balances.
-    pub async fn store_wallet(&self, balance: Money, others: &[Money]) {
-        let others = others.iter().map(|money| (money.currency, money.amount)).collect();
-        let Money { amount, currency } = balance;
-        self.put(&stored(Wallet { customer_id: ann(), currency, amount, others })).await;
+    /// Stores the wallet of ann.
+    pub async fn store_wallet(&self, balances: &[Money]) {
+        let balances = balances.iter().map(|money| (money.currency, money.amount)).collect();
+        self.put(&stored(Wallet { customer_id: ann(), balances })).await;
     }
 
     /// Returns the balances in the wallet of ann.

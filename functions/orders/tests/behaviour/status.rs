@@ -90,7 +90,7 @@ async fn exactly_the_legal_steps_succeed_and_returned_goods_are_in_stock_again()
 async fn customers_may_only_pay_from_the_wallet_and_cancel_before_picking() {
     let shop = Shop::open().await;
     shop.product("tea", 1_000).await;
-    shop.store_wallet(money(100_000), &[]).await;
+    shop.store_wallet(&[money(100_000)]).await;
     for from in STATUSES {
         for to in STATUSES.into_iter().filter(|to| *to != "pending") {
             let before = at(&shop, from, &format!("own {from} {to}")).await;
@@ -159,7 +159,7 @@ async fn either_a_payment_or_a_concurrent_cancellation_takes_effect_but_not_both
     for round in 0..5 {
         let shop = Shop::open().await;
         shop.product("tea", 10).await;
-        shop.store_wallet(money(500), &[]).await;
+        shop.store_wallet(&[money(500)]).await;
         let seen = at(&shop, "pending", &format!("k{round}")).await;
         let pay = step(&seen, &json!({ "to": "paid", "pay_from_wallet": true })).customer("ann");
         let (paid, cancelled) = tokio::join!(shop.send(pay), shop.send(moved(&seen, "cancelled")));
@@ -206,7 +206,7 @@ async fn refund(shop: &Shop, order: &Value, amount: i64, key: &str) -> Answered 
 async fn an_order_is_refunded_up_to_its_total_and_once_for_each_key() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
-    shop.store_wallet(money(500), &[]).await;
+    shop.store_wallet(&[money(500)]).await;
     let unpaid = at(&shop, "pending", "unpaid").await;
     let never = refund(&shop, &unpaid, 1, "n").await;
     assert_eq!((never.status, never.code()), (409, Some("illegal_transition")));
@@ -229,7 +229,7 @@ async fn an_order_is_refunded_up_to_its_total_and_once_for_each_key() {
 async fn concurrent_refunds_do_not_exceed_the_total() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
-    shop.store_wallet(money(0), &[]).await;
+    shop.store_wallet(&[money(0)]).await;
     let placed = shop.send(staff_order(&[("tea", 5)], "k", &json!({}))).await.body;
     let paid = shop.send(moved(&placed, "paid")).await.body;
     let keys: Vec<String> = (0..8).map(|n| n.to_string()).collect();

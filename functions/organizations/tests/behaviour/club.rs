@@ -9,8 +9,8 @@ use http_api::sample::Call;
 use key_schema::id::Born;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::organization::Role;
 use key_schema::organization::invitation::{self, Invitation};
+use key_schema::organization::{self, Role};
 use serde_json::{Value, json};
 
 /// The organization of most tests. `ann` is its admin and `bob` a member.
@@ -114,16 +114,20 @@ impl Club {
         club
     }
 
-    /// Writes an invitation to the club, without the function's checks.
-    pub async fn invite(&self, customer: &str, inviter: Option<&str>, expires_at: Instant) {
+    /// Writes an invitation to the club, without the function's checks. An invitation by a customer
+    /// who is no member is void.
+    pub async fn invite(&self, customer: &str, inviter: &str, expires_at: Instant) {
+        let member = organization::member(&CLUB.parse().unwrap(), &inviter.parse().unwrap()).unwrap();
+        let member = self.own().get(&member).await.unwrap();
+        let inviter_born = member.map_or_else(|| Born::new("gone").unwrap(), |member| member.meta.born);
         let data = Invitation {
             id: CLUB.parse().unwrap(),
             customer_id: customer.parse().unwrap(),
             title: "Chess".to_owned(),
             role: Role::Member,
             team: None,
-            inviter: inviter.map(|inviter| inviter.parse().unwrap()),
-            inviter_born: None,
+            inviter: inviter.parse().unwrap(),
+            inviter_born,
             expires_at,
         };
         self.put(&Stored::new(data, Born::new("old").unwrap(), Instant::EPOCH)).await;

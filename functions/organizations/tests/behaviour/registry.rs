@@ -22,7 +22,7 @@ async fn every_route_uses_exactly_the_patterns_that_it_declares() {
     club.expect(204, remove_member(&of_staff[1], "s1").staff("s1")).await;
     // The club has many void invitations, so the next request to invite reads their inviters.
     for n in 0..MAX_OF_ORGANIZATION {
-        club.invite(&format!("customer-{n}"), Some("gone"), Instant::now().plus_seconds(60)).await;
+        club.invite(&format!("customer-{n}"), "gone", Instant::now().plus_seconds(60)).await;
     }
     let calls = [
         remove_member(&of_staff[0], "s1").staff("s1"),

@@ -40,7 +40,7 @@ async fn a_new_invitation_succeeds_and_withdraws_void_invitations() {
     let club = Club::open().await;
     club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;
     for n in 0..520 {
-        club.invite(&format!("customer-{n:03}"), Some("gone"), Instant::now().plus_seconds(60)).await;
+        club.invite(&format!("customer-{n:03}"), "gone", Instant::now().plus_seconds(60)).await;
     }
     // adam has two invitations: a void invitation by bob, and a valid one to another organization.
     club.sign_up("adam").await;
@@ -70,14 +70,14 @@ async fn a_valid_invitation_is_renewed_at_the_limit_without_a_read_of_other_invi
     let club = Club::open().await;
     club.expect(202, put_member(CLUB, "eve", "member", None).customer("ann")).await;
     for n in 0..MAX_OF_ORGANIZATION {
-        club.invite(&format!("customer-{n:03}"), None, Instant::now().plus_seconds(60)).await;
+        club.invite(&format!("customer-{n:03}"), "ann", Instant::now().plus_seconds(60)).await;
     }
     let _ = club.app.table.meter().take();
     club.expect(202, put_member(CLUB, "eve", "admin", None).customer("ann")).await;
     assert!(club.app.table.meter().take().iter().all(|cost| cost.pattern.id != "invitations.open"));
     // A void invitation does not count, so the limit applies to its renewal.
     club.sign_up("bill").await;
-    club.invite("bill", Some("gone"), Instant::now().plus_seconds(60)).await;
+    club.invite("bill", "gone", Instant::now().plus_seconds(60)).await;
     let renewal = club.refusal(put_member(CLUB, "bill", "member", None).customer("ann")).await;
     assert_eq!(renewal, (409, "too_many_invitations".into()));
 }

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::slice::from_ref;
 
-use key_schema::id::StoreId;
 use key_schema::item::Stored;
 use key_schema::money::{Currency, Money};
 use key_schema::order::{Order, OrderStatus};
-use key_schema::place::{self, PlaceSales, SHARDS, SalePlace, StoreLocation};
+use key_schema::place::{self, SHARDS, StoreLocation};
 
 use crate::derived::Shop;
 use crate::support::{insert, meta, modify, order};
@@ -127,31 +126,6 @@ async fn online_orders_are_spread_over_all_shards_and_subtracted_where_they_were
     assert!(counted(&shop).await.iter().all(|(shard, orders)| *orders <= before[shard]));
 }
 
-/// A release without shards subtracts a cancelled order from shard 0, whichever shard counted it.
-#[tokio::test]
-async fn a_shard_below_zero_is_added_like_any_other() {
-    let shop = Shop::open().await;
-    let total = PlaceSales {
-        country: "US".into(),
-        city: "unknown".into(),
-        store_id: StoreId::online(),
-        date: "2017-01-01".into(),
-        currency: Currency::USD,
-        orders: 0,
-        amount: 0,
-        shard: 0,
-    };
-    for number in 0..2 {
-        let order = sold_in(&format!("o{number}"), None, OrderStatus::Pending, 1);
-        shop.place(&order).await;
-        shop.deliver(&[&[insert("1", &order)]]).await;
-    }
-    let counted = counted(&shop).await.get(&0).copied().unwrap_or(0);
-    let rest = PlaceSales { orders: counted - 1, amount: 129 * (counted - 1), ..total };
-    shop.put(&Stored { meta: meta(9), data: rest }).await;
-    assert_eq!(shop.totals("US").await, ["unknown/online/2017-01-01: 1 for 129 USD"]);
-}
-
 #[tokio::test]
 async fn orders_of_a_shop_that_is_not_online_are_counted_in_one_item() {
     let shop = Shop::open().await;
@@ -161,37 +135,4 @@ async fn orders_of_a_shop_that_is_not_online_are_counted_in_one_item() {
         shop.deliver(&[&[insert("1", &order)]]).await;
     }
     assert_eq!(counted(&shop).await, BTreeMap::from([(SHARDS.of("364"), 20)]));
-}
-
-/// Earlier releases counted all orders of a total in one item, and rows named no shard.
-#[tokio::test]
-async fn a_total_from_an_earlier_release_is_included_and_a_cancellation_reduces_it() {
-    let shop = Shop::open().await;
-    let old = sold_in("old", None, OrderStatus::Paid, 2);
-    shop.place(&old).await;
-    let proof = SalePlace { shard: 0, ..SalePlace::of(&old, None, StoreId::online()) };
-    shop.put(&Stored { meta: old.meta.clone(), data: proof }).await;
-    let total = PlaceSales {
-        country: "US".into(),
-        city: "unknown".into(),
-        store_id: StoreId::online(),
-        date: "2017-01-01".into(),
-        currency: Currency::USD,
-        orders: 7,
-        amount: 903,
-        shard: 0,
-    };
-    shop.put(&Stored { meta: meta(9), data: total }).await;
-    for number in 0..20 {
-        let order = sold_in(&format!("o{number}"), None, OrderStatus::Pending, 1);
-        shop.place(&order).await;
-        shop.deliver(&[&[insert("1", &order)]]).await;
-    }
-    assert_eq!(shop.totals("US").await, ["unknown/online/2017-01-01: 27 for 3483 USD"]);
-    let first = counted(&shop).await[&0];
-    let cancelled = sold_in("old", None, OrderStatus::Cancelled, 3);
-    shop.put(&cancelled).await;
-    shop.deliver(&[&[modify("2", &old, &cancelled)]]).await;
-    assert_eq!(shop.totals("US").await, ["unknown/online/2017-01-01: 26 for 3354 USD"]);
-    assert_eq!(counted(&shop).await[&0], first - 1);
 }

@@ -7,11 +7,10 @@ use key_schema::item::{FromItem as _, Stored};
 use key_schema::leaderboard::{self, Board, DAYS_KEPT, Period, Rank, Tally};
 use key_schema::like::{self, LikeCount};
 use key_schema::order::{Order, OrderStatus};
-use key_schema::sales;
 use serde_json::Value;
 
 use crate::derived::Shop;
-use crate::support::{consumer, earliest, insert, line, meta, modify, order};
+use crate::support::{consumer, earliest, insert, meta, modify, order};
 
 const DAY: i64 = 24 * 60 * 60;
 
@@ -141,37 +140,6 @@ async fn a_shipment_counts_once_and_on_one_day_whenever_its_records_arrive() {
     }
     shop.step(Some(&delivered), &returned, &mut sequence).await;
     for period in [Period::day(now), Period::day(tomorrow), Period::week(now), Period::All] {
-        assert_eq!(shop.board(Board::Sales, period).await, [], "{period}");
-    }
-}
-
-/// An earlier release counted an order when it was placed, on a board that no request reads.
-#[tokio::test]
-async fn an_order_of_an_earlier_release_is_counted_when_it_ships_and_subtracted_only_if_it_was_counted() {
-    use OrderStatus::{Delivered, Picking, Returned, Shipped};
-    let (shop, now, mut sequence) = (Shop::open().await, Instant::now(), 0);
-    for (id, stored) in [("a", Picking), ("b", Delivered)] {
-        let order = placed(id, stored, 1, now);
-        shop.place(&order).await;
-        for number in [1, 2] {
-            let mut row = sales::derive(&order, &line(id, number).data);
-            row.data.ranked_at = None;
-            shop.put(&row).await;
-        }
-    }
-    for period in [Period::day(now), Period::All] {
-        let data = Tally { board: Board::Placed, product_id: "p1".parse().unwrap(), period, part: 0, count: 2 };
-        shop.put(&Stored { meta: meta(2), data }).await;
-    }
-    let order = |id, status, rev| placed(id, status, rev, now);
-    shop.step(Some(&order("b", Delivered, 1)), &order("b", Returned, 2), &mut sequence).await;
-    assert_eq!(shop.counts(&mut sequence).await, Vec::<Value>::new());
-    shop.step(Some(&order("a", Picking, 1)), &order("a", Shipped, 2), &mut sequence).await;
-    for period in boards(now) {
-        assert_eq!(shop.board(Board::Sales, period).await, counted(&[("p2", 2), ("p1", 1)]), "{period}");
-    }
-    shop.step(Some(&order("a", Delivered, 3)), &order("a", Returned, 4), &mut sequence).await;
-    for period in boards(now) {
         assert_eq!(shop.board(Board::Sales, period).await, [], "{period}");
     }
 }

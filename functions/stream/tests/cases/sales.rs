@@ -39,21 +39,6 @@ async fn the_lines_of_a_placed_order_are_purchases_of_its_customer_until_it_is_c
     assert_eq!(shop.bought("c1").await, ["p1 in o2"]);
 }
 
-#[tokio::test]
-async fn a_row_of_the_first_release_gets_its_customer_at_its_next_write_and_is_counted_once() {
-    let shop = Shop::open().await;
-    let pending = order("o1", OrderStatus::Pending, 1, 1);
-    shop.place(&pending).await;
-    let placed = [insert("1", &pending)];
-    shop.deliver(&[&placed]).await;
-    let mut row = sales::derive(&pending, &line("o1", 1).data);
-    row.data.customer_id = None;
-    shop.put(&row).await;
-    assert_eq!((shop.bought("c1").await.len(), shop.sold("p1").await), (0, (1, 1)));
-    shop.deliver(&[&placed, &placed]).await;
-    assert_eq!((shop.bought("c1").await, shop.sold("p1").await), (vec!["p1 in o1".to_owned()], (1, 1)));
-}
-
 /// An export contains the sales as separate items, so the sink must not derive them again.
 #[tokio::test]
 async fn the_sales_of_an_imported_order_are_not_derived() {

@@ -149,7 +149,7 @@ fn line() -> Stored<OrderLine> {
         order_id: "o1".parse().unwrap(),
         line: 1,
         product_id: "p1".parse().unwrap(),
-        product_born: None,
+        product_born: Born::counter(),
         name: "Ice".into(),
         quantity: 2,
         unit_price: Money::new(129, Currency::USD),

@@ -3,13 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Deref;
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use fixture::{Harness, TestTable};
 use http_api::Services;
 use http_api::sample::Call;
-use key_schema::id::CustomerId;
 use key_schema::money::Money;
-use key_schema::wallet;
 use serde_json::{Value, json};
 
 pub struct Bank(Harness<Services>);
@@ -96,24 +93,5 @@ impl Bank {
     /// Returns all entries of a wallet, read in pages of `limit`.
     pub async fn entries(&self, customer: &str, limit: usize) -> Vec<Value> {
         self.all(&entries_of(customer).staff("s1"), limit).await.0
-    }
-
-    /// Opens a wallet in this currency, as earlier releases did.
-    pub async fn open_in(&self, customer: &str, currency: &str, amount: i64) {
-        let money = json!({ "amount": amount, "currency": currency });
-        self.pay_in(customer, &money).await;
-        let text = |text: &str| AttributeValue::S(text.to_owned());
-        let update = self.test.client().update_item().table_name(self.test.name());
-        let update = update.key("PK", text(&format!("WALLET#{customer}"))).key("SK", text("WALLET"));
-        let update = update.update_expression("SET currency = :c, amount = :a REMOVE #c");
-        let update = update.expression_attribute_names("#c", currency);
-        let update = update.expression_attribute_values(":c", text(currency));
-        update.expression_attribute_values(":a", AttributeValue::N(amount.to_string())).send().await.unwrap();
-    }
-
-    /// Returns the currency that a wallet's `amount` has.
-    pub async fn stored_currency(&self, customer: &str) -> String {
-        let wallet = wallet::read_for_update(&CustomerId::new(customer).unwrap()).unwrap();
-        self.own().get(&wallet).await.unwrap().unwrap().currency.to_string()
     }
 }

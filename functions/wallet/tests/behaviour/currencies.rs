@@ -1,11 +1,10 @@
-//! Tests of wallets with several currencies, and of wallets that earlier releases stored.
+//! Tests of wallets with several currencies.
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::join_all;
 use key_schema::money::LISTED;
 use serde_json::json;
 
-use crate::bank::{Bank, balance_of, deposit, euros, transfer, usd};
+use crate::bank::{Bank, balance_of, euros, transfer, usd};
 
 #[tokio::test]
 async fn a_balance_in_another_currency_does_not_affect_deposits_and_transfers_in_the_shops_currency() {
@@ -91,78 +90,4 @@ async fn a_wallet_with_money_in_every_currency_can_still_pay() {
     assert_eq!((read.body["balances"].as_array().unwrap().len(), &read.body["balance"]), (181, &usd(1)));
     assert_eq!(bank.send(transfer("victim", "other", &usd(1), "k")).await.status, 201);
     assert_eq!((bank.balance("victim").await, bank.balance("other").await), (0, 1));
-}
-
-#[tokio::test]
-async fn a_wallet_that_an_earlier_release_opened_in_another_currency_is_read_and_converted() {
-    for (movement, left) in [
-        ("deposit", (10, 100)),
-        ("deposit euros", (0, 110)),
-        ("pays euros", (0, 90)),
-        ("pays too many euros", (0, 100)),
-        ("pays dollars", (0, 100)),
-        ("gets dollars", (10, 100)),
-        ("gets euros", (0, 110)),
-    ] {
-        let bank = Bank::open(&["a", "b"]).await;
-        bank.pay_in("b", &usd(50)).await;
-        bank.pay_in("b", &euros(50)).await;
-        bank.open_in("a", "EUR", 100).await;
-        assert_eq!((bank.balance("a").await, bank.balance_in("a", "EUR").await), (0, 100));
-        assert_eq!(bank.stored_currency("a").await, "EUR", "a read converts nothing");
-        let (call, status) = match movement {
-            "deposit" => (deposit("a", &json!({ "amount": usd(10) }), "k"), 201),
-            "deposit euros" => (deposit("a", &json!({ "amount": euros(10) }), "k"), 201),
-            "pays euros" => (transfer("a", "b", &euros(10), "k"), 201),
-            "pays too many euros" => (transfer("a", "b", &euros(101), "k"), 409),
-            "pays dollars" => (transfer("a", "b", &usd(1), "k"), 409),
-            "gets dollars" => (transfer("b", "a", &usd(10), "k"), 201),
-            _ => (transfer("b", "a", &euros(10), "k"), 201),
-        };
-        let answer = bank.send(call.clone()).await;
-        assert_eq!(answer.status, status, "{movement}: {}", answer.body);
-        assert_eq!(bank.stored_currency("a").await, "USD", "{movement}");
-        if status == 201 {
-            assert_eq!(bank.send(call).await.body, answer.body, "{movement}: repeated");
-        } else {
-            assert_eq!(answer.code(), Some("insufficient_funds"), "{movement}");
-        }
-        assert_eq!((bank.balance("a").await, bank.balance_in("a", "EUR").await), left, "{movement}");
-    }
-}
-
-/// Earlier releases accepted currency codes that ISO 4217 does not list. Clients can no longer send
-/// such a code, but the wallet keeps the money.
-#[tokio::test]
-async fn money_that_an_earlier_release_stored_in_an_unlisted_currency_does_not_disable_the_wallet() {
-    let bank = Bank::open(&["a", "b"]).await;
-    bank.open_in("a", "EUR", 1).await;
-    bank.set("WALLET#a", "WALLET", "currency", AttributeValue::S("AAA".into())).await;
-    let deposited = bank.send(deposit("a", &json!({ "amount": usd(5) }), "k")).await;
-    assert_eq!((deposited.status, &deposited.body["balance"]), (201, &usd(5)), "{}", deposited.body);
-    assert_eq!(bank.send(transfer("a", "b", &usd(5), "k2")).await.status, 201);
-    let read = bank.send(balance_of("a").customer("a")).await;
-    assert_eq!(read.body["balances"], json!([{ "amount": 1, "currency": "AAA" }]));
-}
-
-#[tokio::test]
-async fn two_wallets_of_an_earlier_release_are_converted_during_many_concurrent_transfers() {
-    let bank = Bank::open(&["a", "b"]).await;
-    for customer in ["a", "b"] {
-        bank.open_in(customer, "EUR", 100).await;
-    }
-    let calls = (0..20).map(|n| {
-        let (from, to) = if n % 2 == 0 { ("a", "b") } else { ("b", "a") };
-        bank.settled(transfer(from, to, &euros(if n % 2 == 0 { 3 } else { 2 }), &format!("k{n}")))
-    });
-    let answers = join_all(calls).await;
-    assert!(
-        answers.iter().all(|answer| answer.status == 201),
-        "{:?}",
-        answers.iter().map(|a| &a.body).collect::<Vec<_>>()
-    );
-    assert_eq!((bank.balance_in("a", "EUR").await, bank.balance_in("b", "EUR").await), (90, 110));
-    for customer in ["a", "b"] {
-        assert_eq!(bank.stored_currency(customer).await, "USD");
-    }
 }

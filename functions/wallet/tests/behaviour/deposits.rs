@@ -32,7 +32,7 @@ async fn the_first_deposit_opens_a_wallet_and_each_response_has_the_new_balance(
 async fn a_balance_has_a_limit_in_each_currency() {
     let bank = Bank::open(&["a"]).await;
     bank.pay_in("a", &usd(1)).await;
-    bank.set("WALLET#a", "WALLET", "amount", AttributeValue::N((MAX_BALANCE - 5).to_string())).await;
+    bank.set("WALLET#a", "WALLET", "USD", AttributeValue::N((MAX_BALANCE - 5).to_string())).await;
     let other = bank.send(deposit("a", &json!({ "amount": euros(6) }), "k")).await;
     assert_eq!((other.status, &other.body["balance"]), (201, &euros(6)), "{}", other.body);
     let beyond = bank.send(deposit("a", &json!({ "amount": usd(6) }), "k2")).await;

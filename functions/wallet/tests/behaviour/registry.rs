@@ -3,22 +3,17 @@
 use fixture::Recorder;
 use serde_json::json;
 
-use crate::bank::{Bank, balance_of, deposit, entries_of, euros, transfer, usd};
+use crate::bank::{Bank, balance_of, deposit, entries_of, transfer, usd};
 
 #[tokio::test]
 async fn every_route_uses_exactly_the_patterns_that_it_declares() {
-    let bank = Bank::open(&["a", "b", "old", "older"]).await;
-    for customer in ["old", "older"] {
-        bank.open_in(customer, "EUR", 5).await;
-    }
+    let bank = Bank::open(&["a", "b"]).await;
     let mut recorder = Recorder::new(&bank);
     for call in [
         deposit("a", &json!({ "amount": usd(5) }), "k1"),
         deposit("a", &json!({ "amount": usd(5) }), "k1"),
         transfer("a", "b", &usd(2), "k2"),
         transfer("a", "b", &usd(2), "k2"),
-        transfer("old", "b", &euros(2), "k3"),
-        deposit("older", &json!({ "amount": usd(5) }), "k4"),
         balance_of("a").staff("s1"),
         entries_of("a").staff("s1"),
     ] {

@@ -83,7 +83,7 @@ async fn a_transfer_may_fill_a_wallet_but_not_exceed_its_limit() {
     for customer in ["a", "b"] {
         bank.pay_in(customer, &usd(100)).await;
     }
-    bank.set("WALLET#b", "WALLET", "amount", AttributeValue::N((MAX_BALANCE - 5).to_string())).await;
+    bank.set("WALLET#b", "WALLET", "USD", AttributeValue::N((MAX_BALANCE - 5).to_string())).await;
     let beyond = bank.send(transfer("a", "b", &usd(6), "k")).await;
     assert_eq!((beyond.status, beyond.code()), (422, Some("invalid_body")));
     assert_eq!(beyond.pointers(), ["/amount/amount"]);

@@ -58,8 +58,8 @@ fn invitation_key(
         title: String::new(),
         role: key_schema::organization::Role::Member,
         team: None,
-        inviter: None,
-        inviter_born: None,
+        inviter: list.customer_id.clone(),
+        inviter_born: key_schema::id::Born::counter(),
         expires_at: key_schema::instant::Instant::MAX,
     };
     invitation.key()

@@ -111,7 +111,7 @@ fn the_first_key_seals_and_an_old_key_opens_until_it_is_removed() {
     let after = new.seal(&SCOPE, SORT_KEY, now()).unwrap();
     assert_eq!(new.open(&SCOPE, &before, now()), Ok(SORT_KEY.to_owned()));
     assert_eq!(new.open(&SCOPE, &after, now()), Ok(SORT_KEY.to_owned()));
-    assert_eq!(old.open(&SCOPE, &after, now()), Err(CursorInvalid), "the former release does not know the new key");
+    assert_eq!(old.open(&SCOPE, &after, now()), Err(CursorInvalid), "the new key is not among the old");
     assert_eq!(
         cursors(&[key("old", 3)]).open(&SCOPE, &before, now()),
         Err(CursorInvalid),

@@ -270,10 +270,7 @@ fn joined(
     let counted = Change::<Product>::copied().add("variants", 1);
     let mut listed = variant.clone();
     listed.data.copied.in_stock = available > 0;
-    // A release without variants does not delete the claim of a variant that it retires. So the
-    // variant may take its own claim over.
-    let free = Condition::NotExists.or(Condition::Is("product_id", value(&variant.id)?));
-    let claim = Variant::of(&listed).map(|claim| Guarded::put(&claim, free)).transpose()?;
+    let claim = Variant::of(&listed).map(|claim| Guarded::put(&claim, Condition::NotExists)).transpose()?;
     Ok(transaction
         .action(ProductAction::Parent, Guarded::update(product::key(&parent.id)?, counted, able))
         .optional(ProductAction::ParentStock, stock)

@@ -37,8 +37,8 @@ entity! {
             customer_id: CustomerId,
             /// The instant at which the session expires. Its time to live is later.
             expires_at: Instant,
-            /// The sign-in of the token that began the session, if the token named one. Sessions of
-            /// earlier releases have no sign-in.
+            /// The sign-in of the token that began the session, if it was the customer's own token
+            /// and named one.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             sign_in: Option<SignIn>,
         }

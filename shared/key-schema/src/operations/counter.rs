@@ -114,7 +114,7 @@ fn shard_key(name: &CounterName, shard: u32) -> Result<Key, KeyError> {
 pub fn counter_of(partition: &str) -> Option<CounterName> {
     let parts = encoding::split(partition)?;
     let [_, name, shard] = parts.as_slice() else { return None };
-    let (name, shard) = (CounterName::stored(name.as_str()).ok()?, shard.parse::<u32>().ok()?);
+    let (name, shard) = (CounterName::new(name.as_str()).ok()?, shard.parse::<u32>().ok()?);
     // This excludes other entities and other spellings: a key made of the name and the number must
     // equal the partition's key.
     let key = shard_key(&name, shard).ok()?;

@@ -3,8 +3,7 @@
 //! The lists of [`GROWING`] begin with [`FIRST`] shards. `ops shards` changes a list's number of
 //! shards. An item of such a list has the attribute `list_shards`: the number of shards with which
 //! the item's index key was computed. So the key depends only on the item, and a function that
-//! changes the item needs no setting. Items of earlier releases do not have the attribute. Their
-//! number of shards is [`FIRST`].
+//! changes the item needs no setting. An item without the attribute has [`FIRST`] shards.
 //!
 //! The settings have the present [`Layout`] of each list. Readers of a list and functions that
 //! create its items need the layout.

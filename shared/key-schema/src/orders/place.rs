@@ -19,14 +19,10 @@
 //! # Why the sum is exact
 //!
 //! The record of an addition ([`SalePlace`]) has the number of the shard that counted the order. A
-//! cancellation subtracts the amount from that shard. An earlier release subtracts it from shard 0
-//! instead, so shard 0 may be negative. The other shards are never negative. A reader reads every
-//! shard that may have a part of the total, and adds the parts ([`PlaceSales::add`]). Shard 0 is
-//! the partition of earlier releases. It counts the orders whose record has no shard.
+//! cancellation subtracts the amount from that shard. A reader reads every shard that may have a
+//! part of the total, and adds the parts ([`PlaceSales::add`]).
 
 mod path;
-
-use std::collections::BTreeSet;
 
 use item_model::prelude::*;
 
@@ -106,17 +102,11 @@ entity! {
             /// Whether the order was cancelled or returned. A reversed order is not counted.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             reversed: bool,
-            /// The shard of the total that counts the order. Earlier releases counted in shard 0.
-            #[serde(skip_serializing_if = "is_first", default)]
+            /// The shard of the total that counts the order.
             shard: u32,
         }
         mutable {}
     }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // The signature is serde's.
-const fn is_first(shard: &u32) -> bool {
-    *shard == 0
 }
 
 impl Entity for SalePlace {
@@ -174,14 +164,12 @@ entity! {
             date: String,
             /// The currency of the amount.
             currency: Currency,
-            /// The number of orders. It may be negative in shard 0: a release without shards
-            /// subtracts a cancelled order from shard 0, whichever shard counted it.
+            /// The number of orders.
             orders: i64,
             /// The sum of the orders' totals, in minor units.
             #[serde(deserialize_with = "crate::money::saturating")]
             amount: i64,
-            /// The shard of this part. The totals of earlier releases are in shard 0.
-            #[serde(skip_serializing_if = "is_first", default)]
+            /// The shard of this part.
             shard: u32,
         }
         mutable {}
@@ -223,11 +211,7 @@ fn total_key(
 }
 
 fn totals_partition(country: &str, month: &str, shard: u32) -> Result<PartitionKey, KeyError> {
-    if is_first(&shard) {
-        PartitionKey::of("PLACESALES", &[&country, &month])
-    } else {
-        PartitionKey::of("PLACESALES", &[&country, &month, &shard])
-    }
+    PartitionKey::of("PLACESALES", &[&country, &month, &shard])
 }
 
 /// Adds orders and an amount to the total of a place. Negative values subtract. The action belongs
@@ -235,18 +219,16 @@ fn totals_partition(country: &str, month: &str, shard: u32) -> Result<PartitionK
 pub(crate) fn count(place: &Stored<SalePlace>, orders: i64, amount: i64) -> Result<Guarded, EncodeError> {
     let SalePlace { country, city, store_id, placed_at, total, shard, .. } = &place.data;
     let (date, currency) = (placed_at.day(), total.currency);
-    let mut change = Change::<PlaceSales>::visible(place.meta.updated_at)
+    let change = Change::<PlaceSales>::visible(place.meta.updated_at)
         .or_create(&place.meta.born, place.meta.updated_at)
         .set("country", country)?
         .set("city", city)?
         .set("store_id", store_id)?
         .set("date", &date)?
         .set("currency", currency)?
+        .set("shard", shard)?
         .add("orders", orders)
         .add("amount", amount);
-    if !is_first(shard) {
-        change = change.set("shard", shard)?;
-    }
     let key = total_key(country, city, store_id, &date, currency, *shard)?;
     Ok(Guarded::modify(key, change))
 }
@@ -290,8 +272,8 @@ patterns! {
         id: "sales.of-place",
         purpose: "List a place's sales of a month",
         request: ShardedQuery,
-        key: "PK = PLACESALES#<country>#<month>, or PLACESALES#<country>#<month>#<shard>, SK under \
-            <city>#<store>#<date>#, or a prefix of it",
+        key: "PK = PLACESALES#<country>#<month>#<shard>, SK under <city>#<store>#<date>#, or a \
+            prefix of it",
         returns: "totals by city, shop, day and currency; the online shop has several items per \
             total",
         consistency: Consistency::Eventual,
@@ -335,14 +317,14 @@ pub fn change(store: &StoreLocation, version: u64, at: Instant) -> Result<Single
 
 /// Lists a month's sales of a country, or of a part of it, by city, shop, day and currency.
 /// The items of one total share a sort key, and [`PlaceSales::add`] adds them. For a shop other
-/// than the online shop, the query reads only shard 0 and the shop's shard.
+/// than the online shop, the query reads only the shop's shard.
 ///
 /// # Errors
 /// [`KeyError`].
 pub fn sales(country: &str, month: &Month, within: Option<&PlacePath>) -> Result<Query<Stored<PlaceSales>>, KeyError> {
     let range = within.map_or(Range::All, |path| Range::under(&path.key_text()));
-    let shards: BTreeSet<u32> = match within.and_then(PlacePath::shop) {
-        Some(shop) if shop != StoreId::online().as_str() => BTreeSet::from([0, SHARDS.of(shop)]),
+    let shards = match within.and_then(PlacePath::shop) {
+        Some(shop) if shop != StoreId::online().as_str() => vec![SHARDS.of(shop)],
         _ => SHARDS.all().collect(),
     };
     let partition = |shard| totals_partition(country, &month.0, shard);

@@ -18,8 +18,7 @@
 //! customer nothing, so it must not change the ranks. A leaderboard counts a row only after its
 //! order was shipped. `ranked_at` records that the row is counted, and on which day. The
 //! transaction that sets or removes `ranked_at` also changes the tallies ([`crate::leaderboard`]).
-//! The rows that an earlier release wrote without `ranked_at` are on no board. So a return
-//! subtracts exactly the rows that were added.
+//! So a return subtracts exactly the rows that were added.
 
 use crate::index::{GSI1, GSI3};
 use std::collections::BTreeMap;
@@ -63,10 +62,8 @@ entity! {
             /// The shop of the order, if it was placed in a shop.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             store_id: Option<StoreId>,
-            /// The customer of the order. Rows of the first release lack it until they are written
-            /// again.
-            #[serde(skip_serializing_if = "Option::is_none", default)]
-            customer_id: Option<CustomerId>,
+            /// The customer of the order.
+            customer_id: CustomerId,
             /// Whether the order was cancelled or returned. No list contains a reversed row.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             reversed: bool,
@@ -95,16 +92,13 @@ impl Entity for Sale {
             partition: partition(&self.product_id, self.placed_at.year())?,
             sort: SortKey::new(join(&self.placed_at.to_string(), &[&self.order_id]))?,
         };
-        let bought = |customer| -> Result<IndexKey, KeyError> {
-            Ok(IndexKey {
-                index: GSI1,
-                partition: bought_partition(customer)?,
-                // An order has at most one line per product, so order and product identify the row.
-                sort: SortKey::new(join(&self.placed_at.to_string(), &[&self.order_id, &self.product_id]))?,
-            })
+        let bought = IndexKey {
+            index: GSI1,
+            partition: bought_partition(&self.customer_id)?,
+            // An order has at most one line per product, so order and product identify the row.
+            sort: SortKey::new(join(&self.placed_at.to_string(), &[&self.order_id, &self.product_id]))?,
         };
-        let bought = self.customer_id.as_ref().map(bought).transpose()?;
-        Ok([of_product].into_iter().chain(bought).collect())
+        Ok(vec![of_product, bought])
     }
 }
 
@@ -199,9 +193,9 @@ patterns! {
         purpose: "Derive an order's sales and count them",
         request: TransactWriteItems,
         key: "PK = SALES#<order>, SK = LINE#<line>, for each line, and PLACE; PK = PRODUCT#<id>, \
-            SK = PRODUCT#SALES, for each product; PK = TALLY#shipped#<product>, SK = <day>#<part> and \
-            ALL#<part>; PK = PLACESALES#<country>#<month>, or \
-            PLACESALES#<country>#<month>#<shard>, SK = <city>#<store>#<date>#<currency>",
+            SK = PRODUCT#SALES, for each product; PK = TALLY#sales#<product>, SK = <day>#<part> and \
+            ALL#<part>; PK = PLACESALES#<country>#<month>#<shard>, SK = \
+            <city>#<store>#<date>#<currency>",
         requires: "each row and the place are unchanged; ADD the difference to the counters",
         callers: "system",
     }
@@ -219,7 +213,7 @@ pub fn derive(order: &Stored<Order>, line: &OrderLine) -> Stored<Sale> {
         quantity: line.quantity,
         total: line.total,
         store_id: order.store_id.clone(),
-        customer_id: Some(order.customer_id.clone()),
+        customer_id: order.customer_id.clone(),
         reversed: !order.status.is_sale(),
         ranked_at: order.status.is_shipped().then_some(order.meta.updated_at),
     };
@@ -275,11 +269,7 @@ pub fn apply(
     place: SalePlace,
     now: Instant,
 ) -> Result<Vec<Transaction<()>>, EncodeError> {
-    // A row of the first release has no customer. It is written again even at the same `rev`.
-    let is_old = |seen: &Stored<Sale>| {
-        seen.meta.rev < head.meta.rev || (seen.meta.rev == head.meta.rev && seen.customer_id.is_none())
-    };
-    let is_old = |row: &Stored<Sale>| seen.rows.get(&row.line).is_none_or(is_old);
+    let is_old = |row: &Stored<Sale>| seen.rows.get(&row.line).is_none_or(|seen| seen.meta.rev < head.meta.rev);
     let derive = |line: &Stored<OrderLine>| {
         let mut row = derive(head, line);
         let ranked_at = seen.rows.get(&row.line).and_then(|seen| seen.ranked_at);

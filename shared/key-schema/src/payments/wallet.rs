@@ -6,9 +6,8 @@
 //! currency always equals its balance in that currency. A transfer gives one wallet the amount that
 //! it takes from another wallet. Its two entries share the id of the transfer.
 //!
-//! The balance in [`Currency::SHOP`] is the attribute `amount`. Each other balance is an attribute
-//! with the currency's code as its name, because DynamoDB adds only to top-level attributes.
-//! Clients can send only listed currencies ([`Currency::is_listed`]). So transfers from other
+//! Each balance is an attribute with the currency's code as its name, because DynamoDB adds only to
+//! top-level attributes. A [`Currency`] is a code that ISO 4217 lists. So transfers from other
 //! customers cannot make the item too large. An item with every currency has less than 4 KB.
 //!
 //! # Guarantees of the conditions
@@ -20,14 +19,6 @@
 //!   the limit of 64 bits.
 //! - A transfer also checks that both customers have a profile, and a deposit checks that its
 //!   customer has one.
-//!
-//! # Wallets of earlier releases
-//!
-//! In earlier releases a wallet had only one currency, the currency of its first movement. If this
-//! was not [`Currency::SHOP`], `currency` and `amount` still hold that balance. Every reader
-//! accepts such a wallet, but DynamoDB refuses every movement of the wallet. [`convert`] then moves
-//! the balance to the attribute of its currency, and the caller repeats the movement. An earlier
-//! release reads every wallet, but knows only the balance in `currency`.
 
 mod patterns;
 mod requests;
@@ -58,15 +49,10 @@ entity! {
         fixed {
             /// The customer who owns the wallet.
             customer_id: CustomerId,
-            /// The currency of `amount`: [`Currency::SHOP`], or another currency in a wallet that
-            /// an earlier release opened.
-            currency: Currency,
-            /// The balance in `currency`, in minor units, 0 to [`MAX_BALANCE`]. It equals the sum
-            /// of the entries in this currency.
-            amount: i64,
-            /// The balances in other currencies, under the same rules.
-            #[serde(flatten, deserialize_with = "others")]
-            others: BTreeMap<Currency, i64>,
+            /// The balances in minor units, 0 to [`MAX_BALANCE`]. Each equals the sum of the entries
+            /// in its currency.
+            #[serde(flatten, deserialize_with = "balances")]
+            balances: BTreeMap<Currency, i64>,
         }
         mutable {}
     }
@@ -84,25 +70,18 @@ impl Wallet {
     /// Returns the balance in a currency.
     #[must_use]
     pub fn balance(&self, currency: Currency) -> Money {
-        Money::new(self.amount_in(currency).unwrap_or(0), currency)
+        Money::new(self.balances.get(&currency).copied().unwrap_or(0), currency)
     }
 
     /// Returns the balances, in the order of the currencies' codes.
     #[must_use]
     pub fn balances(&self) -> Vec<Money> {
-        let mut all = vec![Money::new(self.amount, self.currency)];
-        all.extend(self.others.iter().map(|(currency, amount)| Money::new(*amount, *currency)));
-        all.sort_unstable_by_key(|balance| balance.currency);
-        all
-    }
-
-    fn amount_in(&self, currency: Currency) -> Option<i64> {
-        if currency == self.currency { Some(self.amount) } else { self.others.get(&currency).copied() }
+        self.balances.iter().map(|(currency, amount)| Money::new(*amount, *currency)).collect()
     }
 }
 
 /// Reads the attributes whose names are codes of currencies.
-fn others<'de, D: Deserializer<'de>>(item: D) -> Result<BTreeMap<Currency, i64>, D::Error> {
+fn balances<'de, D: Deserializer<'de>>(item: D) -> Result<BTreeMap<Currency, i64>, D::Error> {
     struct Attributes;
 
     impl<'de> Visitor<'de> for Attributes {
@@ -284,9 +263,8 @@ pub enum Side {
 /// variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WalletAction {
-    /// The wallet does not allow the movement. The caller finds the reason in the stored item,
-    /// first with [`convert`], then with [`minus`] or [`plus`]. For a deposit, the wallet may also
-    /// have changed since it was read.
+    /// The wallet does not allow the movement. The caller finds the reason in the stored item, with
+    /// [`minus`] or [`plus`]. For a deposit, the wallet may also have changed since it was read.
     Wallet(Side),
     /// The customer does not exist.
     Customer(Side),

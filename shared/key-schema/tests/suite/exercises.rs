@@ -180,7 +180,6 @@ fn wallets(world: &World) -> Vec<Shown> {
         wallet::deposit(&in_euros, Some(&world.wallet()), claim()).unwrap().show("wallet::deposit"),
         wallet::transfer(&world.transfer(), claim(), false).unwrap().show("wallet::transfer"),
         wallet::transfer(&transfer_in_euros, claim(), true).unwrap().show("wallet::transfer"),
-        wallet::convert(&world.foreign_wallet()).unwrap().unwrap().show("wallet::convert"),
     ]
 }
 
@@ -199,7 +198,7 @@ fn follows(world: &World) -> Vec<Shown> {
 
 fn likes(world: &World) -> Vec<Shown> {
     let (id, product, now) = (&world.customer, &world.product, at(NOW));
-    let second = ProductId::stored("a/b #1").unwrap();
+    let second = ProductId::new("a+b #1").unwrap();
     vec![
         like::prepare(product).unwrap().show("like::prepare"),
         like::put(&world.like()).unwrap().show("like::put"),

@@ -6,10 +6,7 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use key_schema::change::IndexEntry as _;
-use key_schema::counter::counter_of;
 use key_schema::cursor::{Cursors, MAX_CURSOR_BYTES, Scope};
-use key_schema::encoding::encode;
-use key_schema::id::CustomerId;
 use key_schema::index::INDEXES;
 use key_schema::item::key_of;
 use key_schema::key::{MAX_PARTITION_KEY_BYTES, MAX_SORT_KEY_BYTES};
@@ -58,16 +55,6 @@ fn the_longest_legal_sort_keys_fit_a_cursor_of_1024_characters() {
             .unwrap_or_else(|error| panic!("{} bytes, {error}: {sort_key}", sort_key.len()));
         assert!(sealed.len() <= MAX_CURSOR_BYTES);
         assert_eq!(cursors.open(&scope, &sealed, now), Ok(sort_key));
-    }
-}
-
-#[test]
-fn an_id_that_an_earlier_release_accepted_is_still_read() {
-    for old in ["a/b", "a?b", "50%", r"a\b", ".", ".."] {
-        let id = CustomerId::stored(old).unwrap();
-        assert_eq!(serde_json::from_value::<CustomerId>(old.into()).unwrap(), id);
-        let shard = format!("COUNTER#{}#00000000000000000003", encode(old));
-        assert_eq!(counter_of(&shard).unwrap().as_str(), old);
     }
 }
 

@@ -137,33 +137,24 @@ fn spellings_of_the_same_name_fold_to_the_same_text() {
     }
 }
 
-/// A name from a request loses its invisible characters. A stored name keeps its text, so the key
-/// of its claim stays the same.
 #[test]
-fn a_new_name_loses_its_invisible_characters_and_a_stored_one_keeps_them() {
-    let typed = "A\u{200D}nn\u{AD}";
-    let (new, stored): (Username, Username) = (typed.parse().unwrap(), typed.to_owned().try_into().unwrap());
-    assert_eq!((new.as_str(), new.folded()), ("Ann", "ann".to_owned()));
-    assert_eq!(new.folded_earlier().as_deref(), Some("a\u{200D}nn\u{AD}"));
-    assert_eq!((stored.as_str(), stored.folded_earlier()), (typed, None));
-    assert_eq!(stored.folded(), "a\u{200D}nn\u{AD}");
-    assert_eq!("Ann".parse::<Username>().unwrap(), new);
-    let typed = "a\u{200B}nn@example.com";
-    let (new, stored): (Email, Email) = (typed.parse().unwrap(), typed.to_owned().try_into().unwrap());
-    assert_eq!((new.as_str(), stored.as_str()), ("ann@example.com", typed));
+fn a_name_loses_its_invisible_characters() {
+    let name: Username = "A\u{200D}nn\u{AD}".parse().unwrap();
+    assert_eq!((name.as_str(), name.folded()), ("Ann", "ann".to_owned()));
+    assert_eq!("Ann".parse::<Username>().unwrap(), name);
+    assert_eq!("a\u{200B}nn@example.com".parse::<Email>().unwrap().as_str(), "ann@example.com");
     assert_eq!("\u{200B}".parse::<Username>(), Err(NameError::Blank));
     assert_eq!("\u{200B}@example.com".parse::<Email>(), Err(NameError::Email));
 }
 
 #[test]
-fn a_new_name_with_an_unprintable_character_is_refused_and_a_stored_one_is_read() {
+fn a_name_with_an_unprintable_character_is_refused() {
     for c in
         ['\u{2028}', '\u{2029}', '\u{FFF9}', '\u{FFFB}', '\u{E000}', '\u{10FFFD}', '\u{FDD0}', '\u{FFFE}', '\u{1FFFF}']
     {
         let name = format!("vic{c}");
         assert_eq!(name.parse::<Username>(), Err(NameError::Unprintable), "{}", c.escape_unicode());
-        assert!(Username::try_from(name).is_ok(), "{}", c.escape_unicode());
-        assert_eq!(format!("vic{c}@example.com").parse::<Email>(), Err(NameError::Email), "{}", c.escape_unicode());
+        assert_eq!(format!("{name}@example.com").parse::<Email>(), Err(NameError::Email), "{}", c.escape_unicode());
     }
     for name in ["vic\u{FFFD}", "vic\u{FFFC}", "vic\u{1FFFD}", "Ω🜚", "製 品"] {
         assert!(name.parse::<Username>().is_ok(), "{name}");

@@ -88,8 +88,7 @@ const UNFINISHED: &str = "2017-01-01T12:01:07.350Z";
 const LAPSES: &str = "2017-01-01T12:53:26.000Z";
 
 impl World {
-    /// Makes readable ids as in a real shop, with spaces and letters outside ASCII. Some have
-    /// slashes, as earlier releases allowed.
+    /// Makes readable ids as in a real shop, with spaces and letters outside ASCII.
     pub fn plain() -> Self {
         Self {
             customer: CustomerId::new("household-2375").unwrap(),
@@ -102,7 +101,7 @@ impl World {
             entry: EntryId::generate(at("2017-01-04T10:05:00.000Z"), [0xD4; 10]),
             question: QuestionId::generate(at("2017-02-01T09:00:00.000Z"), [0xE5; 10]),
             answer: AnswerId::generate(at("2017-02-02T10:30:00.250Z"), [0xF6; 10]),
-            metric: MetricName::stored("till #3: queue/länge").unwrap(),
+            metric: MetricName::new("till #3: queue länge").unwrap(),
             point: PointId::generate(at(MEASURED), [0xE5; 10]),
             counter: CounterName::new("product:1082185").unwrap(),
             media: MediaId::generate(at("2017-02-03T14:00:00.000Z"), [0xA7; 10]),
@@ -119,7 +118,7 @@ impl World {
             event_id: "b7d1c1a0c24ff3a2d0d4a9e2a1f3c7e9".into(),
             organization: OrganizationId::new("chess-club").unwrap(),
             team: TeamId::new("team #1: Läufer").unwrap(),
-            document: DocumentId::stored("statutes/2017").unwrap(),
+            document: DocumentId::new("statutes #2017").unwrap(),
             section: SectionName::new("§ 1 Purpose").unwrap(),
         }
     }
@@ -138,12 +137,12 @@ impl World {
             store: StoreId::new(id("store")).unwrap(),
             session: SessionId::generate(at("2017-03-05T08:00:00.000Z"), random),
             question: QuestionId::generate(at("2017-02-01T09:00:00.000Z"), random),
-            metric: MetricName::stored(id("metric")).unwrap(),
+            metric: MetricName::new(id("metric")).unwrap(),
             point: PointId::generate(at(MEASURED), random),
             counter: CounterName::new(id("counter")).unwrap(),
             media: MediaId::generate(at("2017-02-03T14:00:00.000Z"), random),
             organization: OrganizationId::new(id("organization")).unwrap(),
-            document: DocumentId::stored(id("document")).unwrap(),
+            document: DocumentId::new(id("document")).unwrap(),
             ..Self::plain()
         }
     }
@@ -264,7 +263,7 @@ impl World {
         })
     }
 
-    /// Returns the session as earlier releases stored it, without a sign-in.
+    /// Returns a session that staff began, without a sign-in.
     pub fn session_without_sign_in(&self) -> Stored<Session> {
         let mut session = self.session();
         session.data.sign_in = None;

@@ -6,8 +6,7 @@
 //! therefore costs almost nothing.
 //!
 //! The SHA-256 of a body is signed and stored with the object. S3 verifies the checksum when the
-//! object is written. This crate verifies it when the object is read. Objects that other programs
-//! or earlier releases wrote have other kinds of checksums, which this crate does not verify.
+//! object is written. This crate verifies it when the object is read.
 //!
 //! Errors contain the error code of S3, never the name or content of an object, because archived
 //! items belong to customers.

@@ -144,7 +144,7 @@ pub fn order(number: u8, lines: u8) -> (Stored<Order>, Vec<Stored<OrderLine>>) {
         order_id: id.clone(),
         line: u64::from(line),
         product_id: product_id(line),
-        product_born: None,
+        product_born: Born::counter(),
         name: "ICE - CRUSHED/CUBED 22 LB".to_owned(),
         quantity: 2,
         unit_price: usd(129),

@@ -112,7 +112,7 @@ async fn short(table: &Table, lines: &[Stored<OrderLine>]) -> Result<Refusals<Or
 }
 
 fn serves(stock: &Stock, line: &OrderLine) -> bool {
-    stock.sellable && stock.available >= line.quantity && stock.is_of(line.product_born.as_ref())
+    stock.sellable && stock.available >= line.quantity && stock.is_of(&line.product_born)
 }
 
 /// If a line was refused for too little stock, adds the other lines with too little stock. The

@@ -73,7 +73,6 @@ async fn a_cancelled_order_returns_no_pieces_to_products_that_were_revived() {
     let shop = Shop::open(lines).await;
     let basket = shop.basket(1, lines);
     shop.place(shop.own(), &basket).await.unwrap();
-    // Each of the two transactions has lines with and without `product_born`.
     let revived = [1, 2, lines - 1, lines];
     for number in revived {
         shop.revive(number, 1).await;

@@ -85,8 +85,7 @@ impl Shop {
         let id = OrderId::generate(at(NOW), [number; 10]);
         let scope = Scope { caller: "c1".to_owned(), key: format!("k{number}") };
         let line = |line: usize| OrderLine {
-            // Lines that earlier releases wrote have no `product_born`.
-            product_born: (line % 2 == 1).then(|| Born::new("b1").unwrap()),
+            product_born: Born::new("b1").unwrap(),
             quantity: TAKEN,
             total: usd(387),
             ..seed::line(&id, line as u64, product(line))

@@ -24,9 +24,7 @@
 //!
 //! # Sales
 //!
-//! A sale counts on the day of its order's shipment ([`crate::sales`]). An earlier release counted
-//! it on the day on which the order was placed. Those counts are on another board, and no request
-//! reads that board.
+//! A sale counts on the day of its order's shipment ([`crate::sales`]).
 //!
 //! # When a tally expires
 //!
@@ -73,36 +71,25 @@ pub const VIEW_SAMPLE: Shards = Shards(64);
 #[serde(rename_all = "snake_case")]
 pub enum Board {
     /// Pieces of shipped orders, by the day of the shipment, without returned orders.
-    #[serde(rename = "shipped")]
     Sales,
     /// Reads of the product's page, estimated from a sample.
     Views,
     /// Likes, less the likes that were removed in the same period.
     Likes,
-    /// Pieces of placed orders, which an earlier release counted. No request reads this board.
-    #[serde(rename = "sales")]
-    Placed,
 }
 
 impl Board {
-    /// Every board that a request can read.
+    /// Every board.
     pub const ALL: [Self; 3] = [Self::Sales, Self::Views, Self::Likes];
 
-    /// Returns the board's name in keys.
+    /// Returns the board's name in keys, URLs and responses.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Sales => "shipped",
+            Self::Sales => "sales",
             Self::Views => "views",
             Self::Likes => "likes",
-            Self::Placed => "sales",
         }
-    }
-
-    /// Returns the board's name in URLs and responses.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        if matches!(self, Self::Sales) { "sales" } else { self.as_str() }
     }
 }
 
@@ -115,7 +102,7 @@ impl FromStr for Board {
     type Err = BoardError;
 
     fn from_str(text: &str) -> Result<Self, BoardError> {
-        Self::ALL.into_iter().find(|board| board.name() == text).ok_or(BoardError)
+        Self::ALL.into_iter().find(|board| board.as_str() == text).ok_or(BoardError)
     }
 }
 

@@ -48,11 +48,10 @@ entity! {
 
 impl Stock {
     /// Returns whether an order line of the product with this `born` took its pieces from this
-    /// stock. A revival gives the product a new `born`. `born` is [`None`] for an order line that
-    /// an earlier release wrote.
+    /// stock. A revival gives the product a new `born`.
     #[must_use]
-    pub fn is_of(&self, born: Option<&Born>) -> bool {
-        self.product_born.as_ref().is_none_or(|own| Some(own) == born)
+    pub fn is_of(&self, born: &Born) -> bool {
+        self.product_born.as_ref().is_none_or(|own| own == born)
     }
 }
 
@@ -178,11 +177,7 @@ fn pieces(line: &OrderLine) -> Result<i64, EncodeError> {
 
 /// Returns the condition that the stock is the one that the line sold ([`Stock::is_of`]).
 fn of_incarnation(line: &OrderLine) -> Result<Condition, EncodeError> {
-    let never_revived = Condition::Lacks("product_born");
-    Ok(match &line.product_born {
-        Some(born) => never_revived.or(Condition::Is("product_born", value(born)?)),
-        None => never_revived,
-    })
+    Ok(Condition::Lacks("product_born").or(Condition::Is("product_born", value(&line.product_born)?)))
 }
 
 /// Gives the pieces of a cancelled or returned order line back to the stock. The action is part of

@@ -202,8 +202,7 @@ patterns! {
     }
 }
 
-/// Writes a review's entry, for the transaction that writes the review. Earlier releases wrote no
-/// entries. So an older review may have no entry until its next change.
+/// Writes a review's entry, for the transaction that writes the review.
 pub(super) fn enter(review: &Stored<Review>) -> Result<Guarded, EncodeError> {
     Guarded::overwrite(&RecentReview::of(review))
 }

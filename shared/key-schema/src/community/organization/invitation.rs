@@ -85,14 +85,10 @@ entity! {
             /// The team of the future member, if any.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             team: Option<TeamId>,
-            /// The admin who made or renewed the invitation. Invitations of earlier releases have
-            /// no inviter.
-            #[serde(skip_serializing_if = "Option::is_none", default)]
-            inviter: Option<CustomerId>,
-            /// The `born` of the inviter's membership. Invitations of earlier releases have no
-            /// `inviter_born`. They are valid again when the inviter becomes an admin again.
-            #[serde(skip_serializing_if = "Option::is_none", default)]
-            inviter_born: Option<Born>,
+            /// The admin who made or renewed the invitation.
+            inviter: CustomerId,
+            /// The `born` of the inviter's membership.
+            inviter_born: Born,
             /// When the invitation expires, which is also its time to live.
             expires_at: Instant,
         }
@@ -105,10 +101,7 @@ impl Invitation {
     /// `inviter` is the inviter's current membership.
     #[must_use]
     pub fn is_void(&self, inviter: Option<&Stored<Member>>) -> bool {
-        let is_current = |member: &Stored<Member>| {
-            member.role == Role::Admin && self.inviter_born.as_ref().is_none_or(|born| *born == member.meta.born)
-        };
-        self.inviter.is_some() && !inviter.is_some_and(is_current)
+        !inviter.is_some_and(|member| member.role == Role::Admin && member.meta.born == self.inviter_born)
     }
 }
 

@@ -118,7 +118,6 @@ entity! {
             /// The number of admins, at least one until the last admin is erased.
             admins: u64,
             /// The number of invitations that were ever made. It only grows.
-            #[serde(skip_serializing_if = "is_zero", default)]
             invited: u64,
         }
         mutable by OrganizationChanges {
@@ -126,12 +125,6 @@ entity! {
             name: String,
         }
     }
-}
-
-/// Returns whether serde leaves out the count, as in the items of earlier releases.
-#[allow(clippy::trivially_copy_pass_by_ref)]
-const fn is_zero(count: &u64) -> bool {
-    *count == 0
 }
 
 impl Entity for Organization {

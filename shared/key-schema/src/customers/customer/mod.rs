@@ -128,9 +128,7 @@ entity! {
             /// changes only together with its claim ([`rename`]).
             email: Email,
             /// Whether the customer has verified the address, or staff have entered it as verified.
-            /// Only a verified address has a claim. Profiles of earlier releases lack this
-            /// attribute. Each of their addresses has a claim and is taken as verified.
-            #[serde(default = "verified_before")]
+            /// Only a verified address has a claim.
             email_verified: bool,
             /// The user name, unique in its folded form. It changes only together with its claim
             /// ([`rename`]).
@@ -176,10 +174,6 @@ impl Customer {
             addresses: BTreeMap::new(),
         }
     }
-}
-
-const fn verified_before() -> bool {
-    true
 }
 
 /// The key of a customer in the list of a tier, which begins with the oldest customer.

@@ -10,10 +10,9 @@ patterns! {
         id: "customers.create",
         purpose: "Create a customer and claim the verified email and the user name",
         request: TransactWriteItems,
-        key: "PK = CUSTOMER#<id>, SK = PROFILE; PK = EMAIL#<folded>; PK = USERNAME#<folded>; \
-            claims of earlier releases (check)",
-        requires: "the profile does not exist; no other customer has the names, in the present \
-            form or in the form of earlier releases; only a verified address has an item EMAIL#…",
+        key: "PK = CUSTOMER#<id>, SK = PROFILE; PK = EMAIL#<folded>; PK = USERNAME#<folded>",
+        requires: "the profile does not exist; no other customer has the names; only a verified \
+            address has an item EMAIL#…",
         callers: "owner",
     }
     GET {
@@ -50,8 +49,8 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = CUSTOMER#<id>, SK = PROFILE; old and new EMAIL#…, USERNAME#…",
         requires: "version = the If-Match; born is unchanged; no erasure has begun; the new names \
-            are free, in the present form and in the form of earlier releases; the old claims are \
-            this customer's; only a verified address has an item EMAIL#…",
+            are free; the old claims are this customer's; only a verified address has an item \
+            EMAIL#…",
         callers: "owner",
     }
     BEGIN_ERASURE {

@@ -5,7 +5,7 @@ use item_model::prelude::*;
 use super::{
     ALL, Address, BEGIN_ERASURE, BY_EMAIL, BY_TIER, CREATE, Customer, CustomerSummary, DELETE, EDIT, EmailClaim,
     ErasingIndexKey, GET, HYDRATE, MAX_ADDRESSES, OVERVIEW, OVERVIEW_ORDERS, PROFILE, PUT_ADDRESS, REMOVE_ADDRESS,
-    RENAME, Tier, UPDATE, UsernameClaim, email_key, key, partition, stays, tier_partition, username_key,
+    RENAME, Tier, UPDATE, UsernameClaim, email_key, key, partition, stays, tier_partition,
 };
 use crate::change::Change;
 use crate::entity::AnyEntity;
@@ -14,7 +14,7 @@ use crate::expression::{Condition, value};
 use crate::id::{AddressName, CustomerId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity as _, Stored};
-use crate::key::{Key, KeyError};
+use crate::key::KeyError;
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
 use crate::shard::Layout;
 use crate::text::{Email, Username, fold};
@@ -48,34 +48,10 @@ pub fn create(customer: &Stored<Customer>) -> Result<Transaction<CustomerAction>
     let claims = Claims::of(customer);
     let mut transaction =
         Transaction::new(&CREATE).action(CustomerAction::Profile, Guarded::put(customer, Condition::NotExists)?);
-    // A claim of the same customer can remain from an earlier profile. Then the new profile takes
-    // it.
-    let free = Condition::NotExists.or(Condition::Is("customer_id", value(&customer.id)?));
     if let Some(email) = &claims.email {
-        transaction = transaction.action(CustomerAction::Email, Guarded::put(email, free.clone())?);
-        transaction = free_earlier(transaction, CustomerAction::Email, earlier_email(&customer.email)?);
+        transaction = transaction.action(CustomerAction::Email, Guarded::put(email, Condition::NotExists)?);
     }
-    let transaction = transaction.action(CustomerAction::Username, Guarded::put(&claims.username, free)?);
-    Ok(free_earlier(transaction, CustomerAction::Username, earlier_username(&customer.username)?))
-}
-
-/// Returns the key under which an earlier release claimed the address, if that key differs from the
-/// present key.
-fn earlier_email(email: &Email) -> Result<Option<Key>, KeyError> {
-    email.folded_earlier().map(|folded| email_key(&folded)).transpose()
-}
-
-fn earlier_username(username: &Username) -> Result<Option<Key>, KeyError> {
-    username.folded_earlier().map(|folded| username_key(&folded)).transpose()
-}
-
-/// Adds the check that an earlier release has not claimed the name in exactly this spelling.
-fn free_earlier(
-    transaction: Transaction<CustomerAction>,
-    action: CustomerAction,
-    claim: Option<Key>,
-) -> Transaction<CustomerAction> {
-    transaction.optional(action, claim.map(|claim| Guarded::check(claim, Condition::NotExists)))
+    Ok(transaction.action(CustomerAction::Username, Guarded::put(&claims.username, Condition::NotExists)?))
 }
 
 struct Claims {
@@ -162,22 +138,17 @@ pub fn rename(
     let mut transaction = Transaction::new(&RENAME).action(CustomerAction::Profile, update);
     // If a new spelling has the same folded form, the claim stays.
     if before.address() != after.address() {
-        let own = before.email.as_ref().map(|claim| claim.key()).transpose()?;
         if let Some(claim) = &after.email {
-            let earlier = earlier_email(email)?.filter(|earlier| own.as_ref() != Some(earlier));
             transaction = transaction.action(CustomerAction::Email, Guarded::put(claim, Condition::NotExists)?);
-            transaction = free_earlier(transaction, CustomerAction::Email, earlier);
         }
-        if let Some(own) = own {
-            transaction = transaction.action(CustomerAction::OldClaim, Guarded::delete(own, mine.clone()));
+        if let Some(own) = &before.email {
+            transaction = transaction.action(CustomerAction::OldClaim, Guarded::delete(own.key()?, mine.clone()));
         }
     }
     if before.username.username != after.username.username {
         transaction = transaction
             .action(CustomerAction::Username, Guarded::put(&after.username, Condition::NotExists)?)
             .action(CustomerAction::OldClaim, Guarded::delete(before.username.key()?, mine));
-        let earlier = earlier_username(username)?.filter(|claim| before.username.key().is_ok_and(|own| own != *claim));
-        transaction = free_earlier(transaction, CustomerAction::Username, earlier);
     }
     Ok(transaction)
 }
@@ -262,15 +233,6 @@ fn at_version(condition: Condition, version: Option<u64>) -> Condition {
 /// [`KeyError`] when the text is too long for a key.
 pub fn by_email(email: &str) -> Result<Get<Stored<EmailClaim>>, KeyError> {
     Ok(Get::new(&BY_EMAIL, email_key(&fold(email))?))
-}
-
-/// Reads the claim that an earlier release stored for an email address, invisible characters
-/// included. Returns [`None`] for an address without invisible characters.
-///
-/// # Errors
-/// [`KeyError`].
-pub fn by_earlier_email(email: &Email) -> Result<Option<Get<Stored<EmailClaim>>>, KeyError> {
-    Ok(earlier_email(email)?.map(|claim| Get::new(&BY_EMAIL, claim)))
 }
 
 /// Lists the customers of a tier, oldest first. `layout` is the present layout of the lists by

@@ -34,8 +34,7 @@ pub struct Charges {
     pub tax: i64,
     /// The part of the total that is not in the lines: shipping, with its tax.
     pub shipping_total: i64,
-    /// The tax of shipping, whether the price of shipping includes it or not. Orders of earlier
-    /// releases do not have it.
+    /// The tax of shipping, whether the price of shipping includes it or not.
     #[serde(skip_serializing_if = "super::is_zero", default)]
     pub shipping_tax: i64,
     /// The rate of the tax of shipping.

@@ -4,9 +4,6 @@
 //! the writes of a busy day are spread over these partitions. The index projects the id of a line,
 //! but not its author, and DynamoDB cannot change the projection of an existing index. So a reader
 //! reads the lines of a page by key.
-//!
-//! Lines of earlier releases lack the index key. They are in the logs of their orders, but not in
-//! the list of their day until the migration `list-entries` gives them the key.
 
 use item_model::prelude::*;
 use serde::Deserialize;

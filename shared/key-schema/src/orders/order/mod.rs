@@ -76,8 +76,7 @@ entity! {
             /// customer placed, or among the orders that staff placed ([`ReferenceClaim`]).
             #[serde(skip_serializing_if = "Option::is_none", default)]
             reference: Option<OrderReference>,
-            /// Whether the customer, and not staff, placed the order. It is false on orders of
-            /// earlier releases.
+            /// Whether the customer, and not staff, placed the order.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             by_customer: bool,
             /// The instant at which the order lapses if it is still pending. An order without it
@@ -196,10 +195,8 @@ entity! {
             line: u64,
             /// The product that was sold.
             product_id: ProductId,
-            /// The product's `born` at the sale. A revival of the product changes it. The lines of
-            /// earlier releases do not have it.
-            #[serde(skip_serializing_if = "Option::is_none", default)]
-            product_born: Option<Born>,
+            /// The product's `born` at the sale. A revival of the product changes it.
+            product_born: Born,
             /// The name of the product at the sale.
             name: String,
             /// The number of pieces.
@@ -219,7 +216,7 @@ entity! {
             /// The tax, in minor units, whether the price includes it or not.
             #[serde(skip_serializing_if = "is_zero", default)]
             tax: i64,
-            /// The rate of the tax. The lines of earlier releases do not have it.
+            /// The rate of the tax, if there is a tax rule.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             tax_rate: Option<TaxRate>,
             /// The time to live of a retired order's line.

@@ -183,10 +183,8 @@ entity! {
             /// The orders by id.
             entries: BTreeMap<OrderId, OpenOrder>,
             /// The newest UTC day on which the customer placed an order.
-            #[serde(skip_serializing_if = "Option::is_none", default)]
-            day: Option<String>,
+            day: String,
             /// The number of orders that the customer placed on that day.
-            #[serde(default)]
             placed: u64,
         }
     }
@@ -210,7 +208,7 @@ impl OpenOrders {
     pub fn placed_on_day(&self, at: Instant) -> u64 {
         // `at` may be on an earlier day than the count, because clocks differ and a request may
         // wait past midnight. Then the count of the later day applies.
-        if self.day.as_deref() >= Some(at.day().as_str()) { self.placed } else { 0 }
+        if self.day >= at.day() { self.placed } else { 0 }
     }
 }
 
@@ -271,7 +269,7 @@ pub fn enter(
     let at = order.meta.created_at;
     let expires_at = order.lapses_at.unwrap_or(at).plus_seconds(KEPT_SECONDS);
     let Some(known) = known else {
-        let (entries, day) = (BTreeMap::from([(order.id.clone(), entry)]), Some(at.day()));
+        let (entries, day) = (BTreeMap::from([(order.id.clone(), entry)]), at.day());
         let first = OpenOrders { customer_id: order.customer_id.clone(), expires_at, entries, day, placed: 1 };
         return Guarded::put(&stored(order, first), Condition::NotExists);
     };
@@ -279,7 +277,7 @@ pub fn enter(
     let change = Change::<OpenOrders>::copied()
         .set_entry("entries", order.id.as_str(), entry)?
         .set("expires_at", expires_at)?
-        .day(&known.day.clone().max(Some(at.day())))?
+        .day(&known.day.clone().max(at.day()))?
         .placed(&known.placed_on_day(at).saturating_add(1))?
         .expire_at(expires_at);
     let unchanged = Condition::Is("born", value(&known.meta.born)?).and(Condition::Is("rev", number(known.meta.rev)));

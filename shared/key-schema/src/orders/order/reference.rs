@@ -10,8 +10,7 @@ use crate::key::{Key, KeyError, PartitionKey, SortKey};
 /// A sentinel item that reserves a reference for one order.
 ///
 /// Each customer has a separate namespace of references, and all staff share another namespace. So
-/// a customer cannot block or detect the references of other callers. The references of earlier
-/// releases are in the namespace of staff.
+/// a customer cannot block or detect the references of other callers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReferenceClaim {
     /// The client's own number for the order.

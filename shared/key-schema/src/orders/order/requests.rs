@@ -77,7 +77,7 @@ pub enum OrderAction {
     Uses(u64),
     /// The customer's uses of a promotion have reached their limit.
     CustomerUses(u64),
-    /// The wallet has too little money, would hold too much, or was opened in another currency.
+    /// The wallet has too little money, or would hold too much.
     Wallet,
     /// A wallet entry with the same id already exists.
     Entry,

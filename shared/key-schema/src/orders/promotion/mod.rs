@@ -190,7 +190,6 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             limit: Option<u64>,
             /// The number of uses. Without a limit, uses are not counted.
-            #[serde(default)]
             uses: u64,
         }
     }
@@ -232,7 +231,6 @@ entity! {
         }
         mutable by CustomerUsesChanges {
             /// The number of uses.
-            #[serde(default)]
             uses: u64,
         }
     }

@@ -55,13 +55,4 @@ patterns! {
             the payer has made fewer transfers on the day than the quota; ADD 1 to its counter",
         callers: "owner",
     }
-    CONVERT {
-        id: "wallet.convert",
-        purpose: "Convert a wallet that an earlier release opened in another currency",
-        request: UpdateItem,
-        key: "PK = WALLET#<id>, SK = WALLET",
-        requires: "the wallet's currency is not the shop's, and its amount is unchanged; SET \
-            currency, amount, ADD <currency>",
-        callers: "owner",
-    }
 }

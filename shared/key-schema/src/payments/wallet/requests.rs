@@ -3,20 +3,20 @@
 use item_model::prelude::*;
 
 use super::{
-    CONVERT, DEPOSIT, EDIT, ENTRIES, EntryKind, MAX_BALANCE, READ, Side, TRANSFER, Transfer, Wallet, WalletAction,
-    WalletEntry, key, partition,
+    DEPOSIT, EDIT, ENTRIES, EntryKind, MAX_BALANCE, READ, Side, TRANSFER, Transfer, Wallet, WalletAction, WalletEntry,
+    key, partition,
 };
 use crate::change::Change;
 use crate::customer;
 use crate::entity::AnyEntity;
-use crate::expression::{Compare, Condition, number, value};
+use crate::expression::{Compare, Condition, number};
 use crate::id::{CustomerId, EntryId, OrderId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
 use crate::key::KeyError;
 use crate::money::{Currency, Money};
 use crate::quota::{self, Quota};
-use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
+use crate::request::{BatchGet, Get, Guarded, Query, Range, Transaction};
 
 /// Reads the profile, then the wallet.
 ///
@@ -42,26 +42,6 @@ pub fn entries(customer: &CustomerId) -> Result<Query<Stored<WalletEntry>>, KeyE
     Ok(Query::new(&ENTRIES, partition(customer)?, Range::under("ENTRY")).descending())
 }
 
-/// Converts a wallet that an earlier release opened in another currency. Its balance moves to the
-/// attribute of that currency, and `amount` becomes 0 in [`Currency::SHOP`]. Returns [`None`] for
-/// any other wallet. No balance changes, so the conversion increases `rev` but not `version`.
-/// DynamoDB refuses the write if the wallet has changed since it was read.
-///
-/// # Errors
-/// [`EncodeError`].
-pub fn convert(wallet: &Wallet) -> Result<Option<Single<()>>, EncodeError> {
-    let Wallet { customer_id, currency, amount, others: _ } = wallet;
-    if *currency == Currency::SHOP {
-        return Ok(None);
-    }
-    let unchanged = in_currency(*currency)?.and(Condition::Is("amount", number(amount)));
-    let change = Change::<Wallet>::copied()
-        .set("currency", Currency::SHOP)?
-        .set("amount", 0)?
-        .add_named(currency.as_str(), *amount);
-    Ok(Some(Single::new(&CONVERT, Guarded::update(key(customer_id)?, change, unchanged))))
-}
-
 /// Pays an entry's money into the wallet. DynamoDB refuses the write if the balance in the entry's
 /// currency has changed since the wallet, `seen`, was read. So the balance in the response
 /// ([`plus`]) is the stored balance right after this deposit. `claim` writes the idempotency record
@@ -76,10 +56,10 @@ pub fn deposit(
 ) -> Result<Transaction<WalletAction>, EncodeError> {
     let customer = &entry.customer_id;
     let unchanged = match seen {
-        Some(wallet) => in_currency(Currency::SHOP)?.and(match wallet.amount_in(entry.currency) {
+        Some(wallet) => match wallet.balances.get(&entry.currency) {
             Some(amount) => compared(entry.currency, Compare::Is(number(amount))),
-            None => compared(entry.currency, Compare::Lacks),
-        }),
+            None => compared(entry.currency, Compare::Lacks).and(Condition::Exists),
+        },
         None => Condition::NotExists,
     };
     Ok(Transaction::new(&DEPOSIT)
@@ -111,7 +91,7 @@ pub fn transfer(transfer: &Transfer, claim: Guarded, counted: bool) -> Result<Tr
 
 /// Pays for an order. The caller adds the returned actions to its transaction. DynamoDB refuses
 /// them if the wallet has too little money in the currency of `money`. The refusal has the label
-/// [`WalletAction::Wallet`]. The caller finds the reason with [`convert`], then with [`minus`].
+/// [`WalletAction::Wallet`]. The caller finds the reason with [`minus`].
 /// `money` must be at least 0, and `id` must be new.
 ///
 /// # Errors
@@ -129,8 +109,8 @@ pub fn debit(
 
 /// Refunds a payment for an order. The caller adds the returned actions to its transaction.
 /// DynamoDB refuses them if the balance in the currency of `money` would exceed [`MAX_BALANCE`].
-/// The refusal has the label [`WalletAction::Wallet`]. The caller finds the reason with
-/// [`convert`], then with [`plus`]. `money` must be at least 0, and `id` must be new.
+/// The refusal has the label [`WalletAction::Wallet`]. The caller finds the reason with [`plus`].
+/// `money` must be at least 0, and `id` must be new.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -157,45 +137,32 @@ fn for_order(
     WalletEntry { customer_id, id, amount, currency, kind, at, counterparty: None, order_id, note: None }
 }
 
-fn in_currency(currency: Currency) -> Result<Condition, EncodeError> {
-    Ok(Condition::Is("currency", value(currency)?))
-}
-
-/// Returns the name of the attribute with the balance in a currency.
-fn attribute(currency: Currency) -> String {
-    if currency == Currency::SHOP { "amount".to_owned() } else { currency.to_string() }
-}
-
 fn compared(currency: Currency, compare: Compare) -> Condition {
-    Condition::Named(attribute(currency), compare)
+    Condition::Named(currency.to_string(), compare)
 }
 
 /// Takes the entry's amount from the wallet, on the condition that the wallet has enough money in
 /// the same currency.
 fn taken(entry: &WalletEntry) -> Result<Guarded, EncodeError> {
-    let enough = in_currency(Currency::SHOP)?.and(compared(entry.currency, Compare::AtLeast(number(-entry.amount))));
-    let change = Change::<Wallet>::visible(entry.at).add_named(&attribute(entry.currency), entry.amount);
+    let enough = compared(entry.currency, Compare::AtLeast(number(-entry.amount)));
+    let change = Change::<Wallet>::visible(entry.at).add_named(entry.currency.as_str(), entry.amount);
     Ok(Guarded::update(key(&entry.customer_id)?, change, enough))
 }
 
-/// Gives the entry's amount to the wallet, on the condition that the balance stays within
-/// [`MAX_BALANCE`] or that the wallet is missing.
+/// Gives the entry's amount to the wallet, and creates the wallet if it is missing. The condition
+/// is that the balance stays within [`MAX_BALANCE`].
 fn given(entry: &WalletEntry) -> Result<Guarded, EncodeError> {
     let room = compared(entry.currency, Compare::Below(number(MAX_BALANCE - entry.amount + 1)));
-    let room = if entry.currency == Currency::SHOP { room } else { compared(entry.currency, Compare::Lacks).or(room) };
-    let fits = Condition::NotExists.or(in_currency(Currency::SHOP)?.and(room));
+    let fits = compared(entry.currency, Compare::Lacks).or(room);
     Ok(Guarded::update(key(&entry.customer_id)?, receipt(entry)?, fits))
 }
 
 /// Adds the entry's amount to the wallet, and creates the wallet if it is missing.
 fn receipt(entry: &WalletEntry) -> Result<Change<Wallet>, EncodeError> {
-    let change = Change::<Wallet>::visible(entry.at)
+    Ok(Change::<Wallet>::visible(entry.at)
         .or_create(&entry.id.born(), entry.at)
         .set("customer_id", &entry.customer_id)?
-        .set("currency", Currency::SHOP)?
-        .add_named(&attribute(entry.currency), entry.amount);
-    // Every wallet has the attribute `amount`, so a new wallet begins with 0 there.
-    Ok(if entry.currency == Currency::SHOP { change } else { change.add("amount", 0) })
+        .add_named(entry.currency.as_str(), entry.amount))
 }
 
 fn written(entry: &WalletEntry) -> Result<Guarded, EncodeError> {

@@ -17,7 +17,7 @@ use crate::world::World;
 pub(super) fn products(world: &World) -> Vec<Shown> {
     let (now, stored, id, noted) = (at(NOW), world.product(), &world.product, world.unsettled(false));
     let mut second = world.product();
-    second.data.id = ProductId::stored("a/b #1").unwrap();
+    second.data.id = ProductId::new("a+b #1").unwrap();
     let index_key = CategoryIndexKey { category_path: &path(&["GROCERY", "ICE"]), id };
     let moved = Change::<Product>::visible(now)
         .price(&world.money(99))

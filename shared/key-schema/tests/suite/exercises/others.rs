@@ -162,7 +162,7 @@ pub(super) fn organizations(world: &World) -> Vec<Shown> {
 pub(super) fn invitations(world: &World) -> Vec<Shown> {
     let (now, id, customer) = (at(NOW), &world.organization, &world.customer);
     let admin = CustomerId::new("household-1").unwrap();
-    let (open, roster) = (world.invitation_by_admin(), world.invitations());
+    let (open, roster) = (world.invitation(), world.invitations());
     let mut others = roster.clone();
     let other = OpenInvitation::new(at("2026-12-05T12:00:00.000Z"), &admin);
     others.data.open.insert(OrganizationId::new("go").unwrap(), other);
@@ -175,8 +175,6 @@ pub(super) fn invitations(world: &World) -> Vec<Shown> {
     let mut teamless = open.clone();
     teamless.data.team = None;
     let invite = |head, state, new| invitation::invite(head, state, new, &admin).unwrap().show("organization::invite");
-    let mut by_member = open.clone();
-    by_member.data.inviter_born = Some(world.member(Role::Admin).meta.born);
     let accept = |open, state: &State, role| {
         let member = world.member(role);
         invitation::accept(open, state, &member).unwrap().show("organization::accept")
@@ -194,7 +192,7 @@ pub(super) fn invitations(world: &World) -> Vec<Shown> {
         invite(&world.organization(), &two, &teamless),
         invitation::inviters(std::slice::from_ref(&open)).unwrap().show("organization::inviters"),
         accept(&open, &one, Role::Admin),
-        accept(&by_member, &two, Role::Member),
+        accept(&open, &two, Role::Member),
         end(&none),
         end(&one),
         end(&two),

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use key_schema::id::StoreId;
 use key_schema::instant::Instant;
 use key_schema::invoice::{Invoice, InvoiceCounter};
 use key_schema::item::Stored;
@@ -12,7 +11,7 @@ use key_schema::order::addresses::{OrderAddresses, PostalAddress};
 use key_schema::order::open::{OpenOrder, OpenOrders};
 use key_schema::order::staged::{Unfinished, Work};
 use key_schema::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim};
-use key_schema::place::{PlaceSales, SalePlace, StoreLocation};
+use key_schema::place::{PlaceSales, SHARDS, SalePlace, StoreLocation};
 use key_schema::sales::Sale;
 use key_schema::shard::Shards;
 
@@ -38,25 +37,13 @@ impl World {
             placed_at: at(PLACED),
             total: self.money(774),
             reversed,
-            shard: 0,
+            shard: SHARDS.of(self.store.as_str()),
         })
-    }
-
-    /// Makes the [`SalePlace`] of an online order. The total of the online shop has several shards.
-    pub fn online_sale_place(&self) -> Stored<SalePlace> {
-        let order = self.order(OrderStatus::Pending);
-        self.stored(SalePlace::of(&order, Some(&self.shop().data), StoreId::online()))
-    }
-
-    /// Makes one part of the online shop's total.
-    pub fn online_sales(&self) -> Stored<PlaceSales> {
-        let (shard, store_id) = (self.online_sale_place().shard, StoreId::online());
-        Stored { data: PlaceSales { shard, store_id, ..self.place_sales().data }, ..self.place_sales() }
     }
 
     pub fn place_sales(&self) -> Stored<PlaceSales> {
         self.stored(PlaceSales {
-            shard: 0,
+            shard: SHARDS.of(self.store.as_str()),
             country: self.country.clone(),
             city: self.city.clone(),
             store_id: self.store.clone(),
@@ -71,13 +58,6 @@ impl World {
     pub fn ranked_sale(&self) -> Stored<Sale> {
         let mut sale = self.sale(false);
         sale.data.ranked_at = Some(at("2017-01-03T16:20:00.000Z"));
-        sale
-    }
-
-    /// Makes a sale as the first release wrote it.
-    pub fn anonymous_sale(&self) -> Stored<Sale> {
-        let mut sale = self.sale(false);
-        sale.data.customer_id = None;
         sale
     }
 
@@ -151,16 +131,9 @@ impl World {
             customer_id: self.customer.clone(),
             expires_at: at("2017-01-08T12:53:26.000Z"),
             entries: BTreeMap::from([(self.order.clone(), self.open_order())]),
-            day: None,
-            placed: 0,
+            day: "2017-01-01".into(),
+            placed: 1,
         })
-    }
-
-    /// Makes the item of a customer's open orders, with a count of the orders of one day.
-    pub fn counted_orders(&self) -> Stored<OpenOrders> {
-        let mut open = self.open_orders();
-        (open.data.day, open.data.placed) = (Some("2017-01-01".into()), 1);
-        open
     }
 
     /// Makes the claim on a reference that a customer gave.
@@ -217,7 +190,7 @@ impl World {
             order_id: self.order.clone(),
             line: 7,
             product_id: self.product.clone(),
-            product_born: None,
+            product_born: self.product().meta.born,
             name: "ICE - CRUSHED/CUBED 22 LB".into(),
             quantity: 6,
             unit_price: self.money(129),
@@ -228,13 +201,6 @@ impl World {
             tax_rate: None,
             expires_at: None,
         })
-    }
-
-    /// Makes a line with the `born` of its product.
-    pub fn born_order_line(&self) -> Stored<OrderLine> {
-        let mut line = self.order_line();
-        line.data.product_born = Some(self.product().meta.born);
-        line
     }
 
     pub fn status_event(&self) -> Stored<OrderStatusEvent> {
@@ -293,7 +259,7 @@ impl World {
             quantity: 6,
             total: self.money(774),
             store_id: Some(self.store.clone()),
-            customer_id: Some(self.customer.clone()),
+            customer_id: self.customer.clone(),
             reversed,
             ranked_at: None,
         })

@@ -181,17 +181,10 @@ impl World {
             title: "Chess club".into(),
             role: Role::Member,
             team: Some(self.team.clone()),
-            inviter: None,
-            inviter_born: None,
+            inviter: CustomerId::new("household-1").unwrap(),
+            inviter_born: self.member(Role::Admin).meta.born,
             expires_at: at("2026-12-04T12:00:00.000Z"),
         })
-    }
-
-    /// Makes an invitation that names its inviter.
-    pub fn invitation_by_admin(&self) -> Stored<Invitation> {
-        let mut invitation = self.invitation();
-        invitation.data.inviter = Some(CustomerId::new("household-1").unwrap());
-        invitation
     }
 
     pub fn invitations(&self) -> Stored<Invitations> {

@@ -82,8 +82,8 @@ async fn invitations(bench: &mut Bench) {
         title: "Chess club".to_owned(),
         role: Role::Member,
         team: Some(team.clone()),
-        inviter: Some(admin.clone()),
-        inviter_born: Some(born(1)),
+        inviter: admin.clone(),
+        inviter_born: born(1),
         expires_at: at(100_000),
     };
     let open = Stored::new(data, born(3), at(603));

@@ -21,7 +21,7 @@ pub async fn measure(bench: &mut Bench) {
 }
 
 async fn metrics(bench: &mut Bench) {
-    let name = MetricName::stored("till/3: seconds in the queue").unwrap();
+    let name = MetricName::new("till 3: seconds in the queue").unwrap();
     let points: Vec<_> = (1..=25).map(|number| point(&name, number)).collect();
     bench.batch_write("25 points", metric::store(&points).unwrap()).await;
     let (first, id) = (points[0].at, points[0].id.clone());

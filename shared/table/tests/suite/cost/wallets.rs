@@ -1,13 +1,10 @@
 //! Measures the wallets of two customers.
 
-use std::collections::BTreeMap;
-
 use key_schema::id::EntryId;
 use key_schema::idempotency::{self, StoredResponse};
-use key_schema::item::Stored;
 use key_schema::money::Currency;
 use key_schema::request::Guarded;
-use key_schema::wallet::{self, EntryKind, Transfer, Wallet, WalletEntry};
+use key_schema::wallet::{self, EntryKind, Transfer, WalletEntry};
 
 use super::Bench;
 use crate::data::{self, at, customer_id, usd};
@@ -66,10 +63,6 @@ pub async fn measure(bench: &mut Bench) {
         }
     }
     let _ = bench.table.meter().take();
-    let foreign =
-        Wallet { customer_id: customer_id(3), currency: "EUR".parse().unwrap(), amount: 100, others: BTreeMap::new() };
-    bench.seed(&Stored::new(foreign.clone(), entry_id(1).born(), at(400))).await;
-    bench.write("a wallet that was opened in euros", wallet::convert(&foreign).unwrap().unwrap()).await;
     bench.batch_get("customer and wallet", wallet::read(&id).unwrap()).await;
     bench.query("a page of 20", 20, wallet::entries(&id).unwrap().limit(20)).await;
 }

@@ -101,10 +101,7 @@ pub fn invite(
 ) -> Result<Transaction<OrganizationAction>, EncodeError> {
     let Invitation { id, customer_id, team, expires_at, .. } = &new.data;
     let unchanged = state.invitation.as_ref().map_or(Ok(Condition::NotExists), is)?;
-    let counted = match head.invited {
-        0 => Condition::Exists.and(Condition::Lacks("invited")),
-        invited => Condition::Is("invited", number(invited)),
-    };
+    let counted = Condition::Is("invited", number(head.invited));
     let count = Guarded::update(key(id)?, Change::<Organization>::copied().add("invited", 1), counted);
     let listed = Some(OpenInvitation::new(*expires_at, admin));
     let list = state.list(customer_id, id, listed, &new.meta.born, new.meta.updated_at)?;
@@ -135,20 +132,14 @@ pub fn accept(
         Role::Admin => add_admins(id, 1, Condition::Exists)?,
         Role::Member => Guarded::check(key(id)?, Condition::Exists),
     };
-    let still_admin = |inviter| {
-        let born = invitation.inviter_born.as_ref().map(value).transpose()?;
-        let is_admin = is_admin()?;
-        let condition = born.into_iter().fold(is_admin, |both, born| both.and(Condition::Is("born", born)));
-        Ok::<_, EncodeError>(Guarded::check(member_key(id, inviter)?, condition))
-    };
-    let inviter = invitation.inviter.as_ref().map(still_admin).transpose()?;
+    let still_admin = is_admin()?.and(Condition::Is("born", value(&invitation.inviter_born)?));
     let transaction = Transaction::new(&ACCEPT)
         .action(OrganizationAction::Member, Guarded::put(new, Condition::NotExists)?)
         .action(OrganizationAction::Invitation, Guarded::delete(invitation_key(id, customer_id)?, open))
         .action(OrganizationAction::Invitations, state.list(customer_id, id, None, &new.meta.born, at)?)
         .action(OrganizationAction::Profile, customer::check(customer_id)?)
         .action(OrganizationAction::Organization, head)
-        .optional(OrganizationAction::Inviter, inviter);
+        .action(OrganizationAction::Inviter, Guarded::check(member_key(id, &invitation.inviter)?, still_admin));
     count_members(transaction, id, None, team.as_ref())
 }
 
@@ -198,7 +189,7 @@ pub fn open(id: &OrganizationId) -> Result<Query<Stored<Invitation>>, KeyError> 
 /// # Errors
 /// [`KeyError`].
 pub fn inviters(open: &[Stored<Invitation>]) -> Result<BatchGet<Stored<Member>>, KeyError> {
-    let inviters = open.iter().filter_map(|open| Some(member_key(&open.id, open.inviter.as_ref()?)));
+    let inviters = open.iter().map(|open| member_key(&open.id, &open.inviter));
     Ok(BatchGet::new(&INVITERS, inviters.collect::<Result<_, _>>()?))
 }
 
