@@ -238,14 +238,16 @@ async fn club(table: &TestTable) {
     let mut member = seed::stored(seed::member("chess", "bob", Role::Member));
     member.data.team = Some("a".parse().unwrap());
     table.transact(&organization::put_member(None, &member, Authority::Staff).unwrap()).await;
+    let founder = organization::member(&"chess".parse().unwrap(), &id("ann")).unwrap();
+    let founder = table.own().get(&founder).await.unwrap().unwrap();
     let invitation = Invitation {
         id: "chess".parse().unwrap(),
         customer_id: id("cleo"),
         title: "Club".to_owned(),
         role: Role::Member,
         team: None,
-        inviter: Some(id("ann")),
-        inviter_born: None,
+        inviter: id("ann"),
+        inviter_born: founder.meta.born,
         expires_at: now.plus_seconds(invitation::LIFETIME_SECONDS),
     };
     let (invitation, admin) = (seed::stored(invitation), id("ann"));
