@@ -1,5 +1,5 @@
-//! Tests of the access patterns that the functions declare, and the generator of their table in
-//! `docs/access-patterns.md`.
+//! Tests of the access patterns that the functions declare, and the generator of their pages in
+//! `docs/access-patterns`.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use http_api::{Routes, SHARED_PATTERNS};
 use key_schema::pattern::{Consistency, Pattern};
 use key_schema::registry;
 
-use crate::support::{read, root};
+use crate::support::root;
 
 /// A route or another user of the table.
 pub struct User {
@@ -94,35 +94,37 @@ fn a_user_declares_each_pattern_once_and_no_route_declares_a_system_pattern() {
     }
 }
 
-/// A test of `key-schema` generates the other sections of `docs/access-patterns.md`.
+const HEAD: &str = "\
+A test generates this page: `UPDATE_DOCS=1 cargo test -p bodega-tests --test suite patterns`. [The
+introduction](README.md) explains the columns.
+";
+
 #[test]
-fn the_table_of_access_patterns_is_fresh() {
-    let (file, [begin, end]) = (root().join("docs/access-patterns.md"), ["## Patterns\n", "\n## Entities\n"]);
-    let page = read(&file);
-    let (before, rest) = page.split_once(begin).unwrap();
-    let (_, after) = rest.split_once(end).unwrap();
-    let fresh = format!("{before}{begin}{}{end}{after}", areas());
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(&file, &fresh).unwrap();
-        return;
+fn the_pages_of_access_patterns_are_fresh() {
+    let users = users();
+    for (area, lists) in registry::AREAS {
+        let mut page = format!("# Access patterns: {area}\n\n{HEAD}");
+        let mut group = "";
+        for pattern in lists.iter().flat_map(|list| list.iter()) {
+            let (name, _) = pattern.id.split_once('.').unwrap();
+            if name != group {
+                group = name;
+                page += &format!("\n## {group}\n\n{COLUMNS}");
+            }
+            page += &row(pattern, &users);
+        }
+        let path = root().join(format!("docs/access-patterns/{area}.md"));
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(&path, &page).unwrap();
+        }
+        let kept = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(kept == page, "{} is stale: UPDATE_DOCS=1 writes it", path.display());
     }
-    assert!(page == fresh, "docs/access-patterns.md is stale: UPDATE_DOCS=1 writes it");
 }
 
-/// Returns a table for each area.
-fn areas() -> String {
-    let head = "| Pattern | Purpose | Operation | Index | Key | Result or condition | Consistency | Caller | Used by \
-        |\n|---|---|---|---|---|---|---|---|---|\n";
-    let (users, mut areas) = (users(), Vec::<(&str, String)>::new());
-    for pattern in registry::all() {
-        let (area, row) = (pattern.id.split('.').next().unwrap(), row(pattern, &users));
-        match areas.iter_mut().find(|(known, _)| *known == area) {
-            Some((_, rows)) => *rows += &row,
-            None => areas.push((area, row)),
-        }
-    }
-    areas.into_iter().map(|(area, rows)| format!("\n### {area}\n\n{head}{rows}")).collect()
-}
+const COLUMNS: &str = "| Pattern | Purpose | Operation | Index | Key | Result or condition | Consistency | Caller | Used by |
+|---|---|---|---|---|---|---|---|---|
+";
 
 fn row(pattern: &'static Pattern, users: &[User]) -> String {
     let consistency = match pattern.consistency {

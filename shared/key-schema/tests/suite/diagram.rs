@@ -75,7 +75,7 @@ fn the_diagrams_of_the_entities_are_fresh() {
 
 The diagrams show the entities of the table and their relations, one diagram for each area of
 [key-schema](../shared/key-schema). `UPDATE_DOCS=1 cargo test -p bodega-key-schema` generates them
-from the stored examples. [access-patterns.md](access-patterns.md#entities) has the keys and the
+from the stored examples. [access-patterns](access-patterns/README.md#entities) has the keys and the
 attributes.
 
 - A solid line leads from the root of an item collection to another item of the same partition. One

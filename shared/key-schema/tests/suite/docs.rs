@@ -1,5 +1,5 @@
-//! The generator of `docs/access-patterns.md`, except the page's section of patterns. It reads the
-//! golden items.
+//! The generator of `docs/access-patterns/README.md`. It reads the golden items. The tests of the whole
+//! system generate the other pages of that folder, because only the Lambda functions know the routes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use key_schema::index::INDEXES;
 use key_schema::item::{Item, entity_name};
 use key_schema::key::Index;
+use key_schema::registry::AREAS;
 use serde_dynamo::AttributeValue;
 
 use crate::goldens::{Golden, goldens};
@@ -26,16 +27,11 @@ pub fn keep_fresh(name: &str, text: &str) {
     assert!(kept == text, "docs/{name} is stale: UPDATE_DOCS=1 cargo test -p bodega-key-schema rewrites it");
 }
 
-/// The tests of the whole system generate the section of patterns, because only the Lambda
-/// functions know the routes.
 #[test]
 fn the_entities_and_indexes_of_the_access_patterns_are_fresh() {
     let goldens = goldens(&World::plain());
-    let kept = std::fs::read_to_string(path("access-patterns.md")).unwrap_or_default();
-    let patterns = kept.split_once("\n## Patterns\n").and_then(|(_, rest)| rest.split_once("\n\n## Entities\n"));
-    let patterns = format!("## Patterns\n{}", patterns.unwrap_or_default().0);
-    let sections = [introduction(), patterns, entities(&goldens), indexes(&goldens)];
-    keep_fresh("access-patterns.md", &(sections.join("\n\n") + "\n"));
+    let sections = [introduction(), entities(&goldens), indexes(&goldens)];
+    keep_fresh("access-patterns/README.md", &(sections.join("\n\n") + "\n"));
 }
 
 fn path(name: &str) -> PathBuf {
@@ -43,11 +39,14 @@ fn path(name: &str) -> PathBuf {
 }
 
 fn introduction() -> String {
-    "# Access patterns
+    let areas: Vec<String> = AREAS.iter().map(|(area, _)| format!("[{area}]({area}.md)")).collect();
+    format!(
+        "# Access patterns
 
-The page lists every request that Bodega makes to its table. Tests generate it: the patterns with \
-`UPDATE_DOCS=1 cargo test -p bodega-tests --test suite patterns`, and the rest with `UPDATE_DOCS=1 cargo test -p bodega-key-schema`. \
-Only constructors of `shared/key-schema` can make a request, and each constructor names its pattern.
+The pages of this folder list every request that Bodega makes to its table, by area: {}. Tests generate them: the \
+patterns with `UPDATE_DOCS=1 cargo test -p bodega-tests --test suite patterns`, and this page with `UPDATE_DOCS=1 \
+cargo test -p bodega-key-schema`. Only constructors of `shared/key-schema` can make a request, and each constructor \
+names its pattern.
 
 In keys, `<name>` stands for the value of an attribute. The delimiter `#` joins the parts. Inside a part every byte up \
 to `%` (0x25) is written as `%HH`. \
@@ -57,8 +56,9 @@ milliseconds. \
 to `p$`, because `$` directly follows `#` in byte order. \
 The callers of a pattern are `any` (everybody), `owner` (the owner and staff), `signed in` (every caller with a \
 token), `staff`, and `system` (Bodega itself). \
-A condition applies to the items of the key column. *Unchanged* means unchanged since Bodega read the item."
-        .to_owned()
+A condition applies to the items of the key column. *Unchanged* means unchanged since Bodega read the item.",
+        areas.join(", ")
+    )
 }
 
 fn entities(goldens: &[Golden]) -> String {

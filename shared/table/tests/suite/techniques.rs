@@ -3,13 +3,14 @@
 //!
 //! The techniques and their numbers come from five articles on DynamoDB. The test fails if a row
 //! names a pattern, an entity or a test that does not exist. Routes and costs come from
-//! `docs/access-patterns.md` and `docs/cost.md`.
+//! `docs/access-patterns` and `docs/cost.md`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use key_schema::entity::AnyEntity;
+use key_schema::registry::AREAS;
 
 mod capture;
 mod foundations;
@@ -100,14 +101,16 @@ fn costs() -> BTreeMap<String, [String; 3]> {
 
 /// Returns the routes and functions that use each pattern.
 fn users() -> BTreeMap<String, BTreeSet<String>> {
-    let page = std::fs::read_to_string(root().join("docs/access-patterns.md")).unwrap();
-    let (patterns, _) = page.split_once("\n## Entities\n").unwrap();
+    let page = |(area, _): &(&str, _)| {
+        std::fs::read_to_string(root().join(format!("docs/access-patterns/{area}.md"))).unwrap()
+    };
+    let pages: Vec<String> = AREAS.iter().map(page).collect();
     let row = |line: &str| {
         let (id, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
         let (_, users) = rest.strip_suffix(" |")?.rsplit_once(" | ")?;
         Some((id.to_owned(), users.split("<br>").map(|user| user.trim_matches('`').to_owned()).collect()))
     };
-    patterns.lines().filter_map(row).collect()
+    pages.iter().flat_map(|page| page.lines()).filter_map(row).collect()
 }
 
 fn cost_of(id: &str, costs: &BTreeMap<String, [String; 3]>) -> String {
