@@ -53,12 +53,12 @@ proptest! {
         candidate in text(40), filler in 0usize..130,
     ) {
         let candidate = candidate + &"x".repeat(filler);
-        let stored = (1..=MAX_ID_BYTES).contains(&candidate.len()) && !candidate.chars().any(char::is_control);
-        let legal = stored && !candidate.contains(['/', '?', '%', '\\']) && ![".", ".."].contains(&candidate.as_str());
+        let named = (1..=MAX_ID_BYTES).contains(&candidate.len()) && !candidate.chars().any(char::is_control);
+        let legal = named && !candidate.contains(['/', '?', '%', '\\']) && ![".", ".."].contains(&candidate.as_str());
         prop_assert_eq!(BookId::new(candidate.clone()).is_ok(), legal);
-        prop_assert_eq!(Reference::new(candidate.clone()).is_ok(), stored);
+        prop_assert_eq!(Reference::new(candidate.clone()).is_ok(), named);
         let decoded: Result<BookId, _> = serde_json::from_value(candidate.into());
-        prop_assert_eq!(decoded.is_ok(), stored);
+        prop_assert_eq!(decoded.is_ok(), legal);
     }
 
     #[test]
