@@ -122,7 +122,8 @@ fn the_pages_of_access_patterns_are_fresh() {
     }
 }
 
-const COLUMNS: &str = "| Pattern | Purpose | Operation | Index | Key | Result or condition | Consistency | Caller | Used by |
+const COLUMNS: &str =
+    "| Pattern | Purpose | Operation | Index | Key | Result or condition | Consistency | Caller | Used by |
 |---|---|---|---|---|---|---|---|---|
 ";
 

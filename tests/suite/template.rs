@@ -350,3 +350,14 @@ fn a_restored_table_is_imported_as_the_table_of_the_template() {
     assert!(!restored.is_empty());
     assert_eq!(restored, only(&read(&root().join("template.yaml"))));
 }
+
+/// The decisions are in docs/design/decisions.md.
+#[test]
+fn the_template_has_nothing_that_was_decided_against() {
+    let template = read(&root().join("template.yaml"));
+    let types = ["GlobalTable", "MultiRegionConsistency", "::DAX::", "::ElastiCache::", "::MemoryDB::"];
+    for name in types.into_iter().chain(["LocalSecondaryIndexes"]) {
+        assert!(!template.contains(name), "{name}");
+    }
+    assert_eq!(template.matches("- IndexName: ").count(), 3);
+}

@@ -101,20 +101,12 @@ pub fn routes() -> Routes<App> {
         })
         .on(
             "POST /v1/orders/{id}/status",
-            &[
-                &order::EDIT,
-                &order::HEAD,
-                &order::MOVE,
-                &order::staged::GIVE_BACK,
-                &order::addresses::READ,
-            ],
+            &[&order::EDIT, &order::HEAD, &order::MOVE, &order::staged::GIVE_BACK, &order::addresses::READ],
             |app, request| Box::pin(status::change(&app.services, request)),
         )
-        .on(
-            "POST /v1/orders/{id}/refunds",
-            &[&order::EDIT, &order::REFUND, &idempotency::GET],
-            |app, request| Box::pin(refund::create(&app.services, request)),
-        )
+        .on("POST /v1/orders/{id}/refunds", &[&order::EDIT, &order::REFUND, &idempotency::GET], |app, request| {
+            Box::pin(refund::create(&app.services, request))
+        })
         .on(
             "POST /v1/orders/{id}/invoice",
             &[&order::HEAD, &key_schema::invoice::GET, &key_schema::invoice::COUNTER, &key_schema::invoice::ISSUE],

@@ -168,8 +168,8 @@ pub(crate) fn set_after(body: &mut Value, after: Option<&SearchAfter>) {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-    use super::*;
     use super::super::products::ProductQuery;
+    use super::*;
 
     #[test]
     fn a_text_is_limited_in_bytes_and_words() {

@@ -11,7 +11,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         tests: &[
             "every_pattern_is_produced_by_a_constructor",
             "a_function_may_do_exactly_the_actions_of_its_access_patterns",
-            "the_table_of_access_patterns_is_fresh",
+            "the_pages_of_access_patterns_are_fresh",
         ],
     },
     Technique {

@@ -91,7 +91,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
             ([decisions.md](design/decisions.md))",
         entities: &[],
         patterns: &[],
-        tests: &["each_decision_has_a_reason_and_an_alternative_and_the_template_agrees"],
+        tests: &["the_template_has_nothing_that_was_decided_against"],
     },
     Technique {
         id: "X11",
