@@ -143,7 +143,6 @@ impl Read {
         self.product.as_ref().is_some_and(|product| !product.retired)
     }
 
-    /// Checks that the product has room for one more picture.
     pub fn room(&self) -> Result<(), Problem> {
         if self.pictures().len() < MAX_PICTURES {
             return Ok(());

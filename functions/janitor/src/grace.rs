@@ -27,10 +27,6 @@ impl Grace {
         Self(seconds)
     }
 
-    /// Reads the grace period from the value of the environment variable.
-    ///
-    /// # Errors
-    /// [`GraceError`].
     pub fn from_variable(given: Option<&str>) -> Result<Self, GraceError> {
         let Some(text) = given.map(str::trim).filter(|text| !text.is_empty()) else {
             return Ok(Self(DEFAULT_SECONDS));

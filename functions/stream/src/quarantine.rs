@@ -27,14 +27,11 @@ pub trait Quarantine: Send + Sync {
     fn put<'a>(&'a self, entry: Entry<'a>) -> BoxFuture<'a, Result<(), Reason>>;
 }
 
-/// One record for the quarantine.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
     /// The sinks that have not taken the record, separated by commas.
     pub consumer: &'a str,
-    /// The record.
     pub origin: &'a Origin<'a>,
-    /// The reason why the record is quarantined.
     pub reason: &'a Reason,
 }
 
@@ -50,10 +47,8 @@ pub struct Entry<'a> {
 #[derive(Debug)]
 pub struct InStore<O>(pub Arc<O>);
 
-/// The content of a quarantined record's object.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Quarantined {
-    /// When the record was quarantined.
     pub at: Instant,
     /// The sinks that have not taken the record, separated by commas.
     pub consumer: String,

@@ -50,7 +50,6 @@ impl SearchClient {
         }
     }
 
-    /// Creates a client from the environment ([`SearchConfig::from_env`]).
     pub fn from_env() -> Result<Self, ConfigError> {
         Ok(Self::new(&SearchConfig::from_env()?))
     }
@@ -204,7 +203,6 @@ impl SearchClient {
         Ok(())
     }
 
-    /// Returns the alias for readers.
     pub(crate) fn alias(&self, collection: Collection) -> String {
         index::alias(&self.prefix, collection)
     }

@@ -68,11 +68,8 @@ pub struct ProductQuery {
     pub min_price: Option<i64>,
     /// The highest price, in minor units.
     pub max_price: Option<i64>,
-    /// The order of the hits.
     pub sort: ProductSort,
-    /// The number of hits on a page.
     pub size: u32,
-    /// Where the page begins.
     pub start: PageStart,
 }
 
@@ -99,11 +96,8 @@ pub enum ProductSort {
     /// Best match first.
     #[default]
     Relevance,
-    /// Cheapest first.
     PriceAscending,
-    /// Most expensive first.
     PriceDescending,
-    /// Newest first.
     Newest,
     /// By name, ignoring case and accents.
     Name,

@@ -3,16 +3,11 @@
 
 use crate::{boolean_variable, variable};
 
-/// A service of AWS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {
-    /// AWS CloudFormation.
     CloudFormation,
-    /// Amazon CloudWatch.
     CloudWatch,
-    /// Amazon EventBridge.
     EventBridge,
-    /// Amazon S3.
     S3,
     /// Amazon Simple Email Service, version 2 of its API.
     Ses,

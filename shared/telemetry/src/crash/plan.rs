@@ -32,7 +32,6 @@ pub struct Plan {
     pub struck: u64,
 }
 
-/// A reason why a point cannot be armed.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// There is no point with this name.
@@ -51,9 +50,6 @@ pub enum PlanError {
 
 /// Arms a point for the processes with this `folder` in [`FOLDER_VARIABLE`]. Replaces an existing
 /// plan.
-///
-/// # Errors
-/// [`PlanError`].
 pub fn arm(folder: &Path, name: &str, plan: &Plan) -> Result<(), PlanError> {
     if !CRASH_POINTS.iter().any(|(known, _)| *known == name) {
         return Err(PlanError::Unknown { name: name.to_owned() });

@@ -86,11 +86,8 @@ entity! {
     /// The category move in progress, or the last move.
     CategoryMove = "CategoryMove" {
         fixed {
-            /// The path of the category before the move.
             from: CategoryPath,
-            /// The path of the category after the move.
             to: CategoryPath,
-            /// The current phase.
             phase: Phase,
             /// When the current phase began.
             since: Instant,
@@ -99,9 +96,7 @@ entity! {
             reached: Option<CategoryPath>,
             /// The number of categories that have a successor.
             categories: u64,
-            /// The number of products that have moved.
             products: u64,
-            /// The number of memberships that have moved.
             memberships: u64,
         }
         mutable {}
@@ -142,14 +137,12 @@ fn move_key() -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::new("CATEGORYMOVE")?, sk: SortKey::new("CATEGORYMOVE")? })
 }
 
-/// An action of a transaction of a category move. A refusal names the action whose condition
-/// failed.
+/// A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CategoryMoveAction {
     /// The move. Its condition fails if the table has another move, or the move is in another
     /// phase.
     Move,
-    /// The node of the old category.
     From,
     /// The node of its successor.
     To,
