@@ -131,7 +131,6 @@ pub async fn remove(app: &App, request: &Request<'_>) -> Result<Response, Proble
     .await
 }
 
-/// A product and its pictures at the time of the read.
 pub struct Read {
     product: Option<Stored<Product>>,
     known: Option<Stored<ProductPictures>>,

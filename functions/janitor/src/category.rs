@@ -14,7 +14,6 @@ pub enum Moved {
     Done,
     /// The move is not complete. It must wait, or time ran out.
     Continued,
-    /// The move failed. The log has the error.
     Failed,
 }
 

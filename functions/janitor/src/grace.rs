@@ -2,7 +2,6 @@
 
 use key_schema::instant::Instant;
 
-/// The default grace period.
 const DEFAULT_SECONDS: u32 = 60;
 /// The longest grace period: a day. During the grace period, the stock of an abandoned order stays
 /// reserved.

@@ -64,7 +64,6 @@ pub struct Round {
 /// A list of work cannot be read: orders, removals, erasures or objects.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
-    /// The table cannot be read.
     #[error("the unfinished work cannot be listed: {0}")]
     Table(#[from] TableError),
     #[error("the unfinished work cannot be listed: {0}")]

@@ -11,7 +11,6 @@ struct Stations {
     jobs: Vec<Job>,
 }
 
-/// An order with a station.
 #[derive(Serialize)]
 struct Job {
     order_id: OrderId,

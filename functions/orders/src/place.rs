@@ -239,7 +239,6 @@ pub async fn place(
     }
 }
 
-/// An order that is ready to be placed.
 struct Attempt<'a> {
     services: &'a Services,
     collection: &'a OrderCollection,

@@ -73,7 +73,6 @@ pub async fn reference_taken(services: &Services, order: &Order, now: Instant) -
     }
 }
 
-/// Returns the problem of an order whose reference another order has claimed.
 async fn claimed(services: &Services, claim: &Stored<ReferenceClaim>, now: Instant) -> Result<Problem, Problem> {
     // The function may still undo an order in status `placing` and release the reference. An
     // expired order keeps its reference, even if its head no longer exists.

@@ -54,7 +54,6 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     .await
 }
 
-/// GET promotions: lists all promotions by id.
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     request.list(services, promotion::list()?, &[]).await?.answer(PromotionView::of)

@@ -13,7 +13,6 @@ use crate::batch::Origin;
 use crate::ports::Objects;
 use crate::verdict::Reason;
 
-/// The prefix of the names of all quarantined records.
 pub const PREFIX: &str = "quarantine/";
 /// The maximum length of an event id in an object's name. The stream's ids have 32 characters.
 const MAX_EVENT_ID_BYTES: usize = 128;

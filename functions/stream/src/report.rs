@@ -42,7 +42,6 @@ pub struct Counts {
     /// Records that are durable or have no effect.
     pub done: usize,
     pub quarantined: usize,
-    /// Records that failed in this delivery.
     pub failed: usize,
     /// Records that were not attempted, or not settled at the deadline.
     pub unfinished: usize,

@@ -43,7 +43,6 @@ const REFUSALS: [&str; 2] = ["InvalidArgument", "MalformedDetail"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The bus has accepted the event.
     Published,
     /// The bus did not accept the event, but may accept it later. Or the bus did not respond, and
     /// may have published the event.

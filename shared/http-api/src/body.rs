@@ -51,7 +51,6 @@ pub enum Change<T> {
     Keep,
     /// The field was given as `null`. It is removed.
     Clear,
-    /// The field was given with a value.
     Set(T),
 }
 

@@ -20,7 +20,6 @@ macro_rules! codes {
                 }
             }
 
-            /// Returns the HTTP status that always accompanies the code.
             #[must_use]
             pub const fn status(self) -> StatusCode {
                 match self {

@@ -57,7 +57,6 @@ fn fitting<T: Serialize>(entries: impl Iterator<Item = T>, beside: usize) -> Res
     Ok(kept)
 }
 
-/// The page that a request reads.
 #[derive(Debug)]
 pub struct Page<'p> {
     limit: usize,

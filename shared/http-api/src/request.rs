@@ -21,7 +21,6 @@ use crate::url;
 /// created with this id.
 pub const ME: &str = "me";
 
-/// One request, as its handler sees it.
 #[derive(Debug)]
 pub struct Request<'a> {
     route: &'static str,

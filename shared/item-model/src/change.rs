@@ -26,7 +26,6 @@ pub trait IndexEntry {
     fn fields(&self) -> Result<Vec<(&'static str, AttributeValue)>, EncodeError>;
 }
 
-/// Changes to one item of an entity.
 #[derive(Debug, Clone)]
 pub struct Change<E> {
     pub(crate) steps: Vec<Step>,

@@ -18,7 +18,6 @@ pub struct Expression {
     pub values: Vec<(String, AttributeValue)>,
 }
 
-/// Collects placeholders for the expressions of one request.
 #[derive(Debug, Default)]
 pub struct Placeholders {
     names: Vec<(String, String)>,
@@ -42,7 +41,6 @@ impl Placeholders {
         placeholder
     }
 
-    /// Returns the names and values, for the request.
     #[must_use]
     #[allow(clippy::type_complexity)]
     pub fn finish(self) -> (Vec<(String, String)>, Vec<(String, AttributeValue)>) {
@@ -93,7 +91,6 @@ pub enum Condition {
     Below(&'static str, AttributeValue),
     /// The comparison holds for an attribute whose name comes from data.
     Named(String, Compare),
-    /// The map attribute has this entry.
     HasEntry(&'static str, String),
     /// The map or set attribute has fewer entries than this number. False if the attribute is
     /// absent.

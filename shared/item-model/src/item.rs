@@ -144,7 +144,6 @@ pub enum DecodeError {
     /// The attribute `entity` is missing or not a string.
     #[error("the item has no entity attribute")]
     NoEntity,
-    /// The item belongs to another entity.
     #[error("the item is a {found}, not a {expected}")]
     OtherEntity {
         expected: &'static str,

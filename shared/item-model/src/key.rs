@@ -202,7 +202,6 @@ pub(crate) const fn is_index_attribute(name: &str) -> bool {
     matches!(name.as_bytes(), [b'G', b'S', b'I', ..])
 }
 
-/// An item's key in one index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexKey {
     pub index: Index,

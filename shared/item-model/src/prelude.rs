@@ -202,7 +202,6 @@ pub trait ChangeFields: Sized {
     #[must_use]
     fn reborn(self, born: &Born, at: Instant) -> Self;
 
-    /// Removes the item from an index.
     #[must_use]
     fn leave(self, index: Index) -> Self;
 
@@ -222,11 +221,9 @@ pub trait ChangeFields: Sized {
     #[must_use]
     fn add_named(self, name: &str, amount: i64) -> Self;
 
-    /// Adds a member to a set of texts.
     #[must_use]
     fn include(self, set: &'static str, member: &str) -> Self;
 
-    /// Removes a member from a set of texts.
     #[must_use]
     fn exclude(self, set: &'static str, member: &str) -> Self;
 

@@ -95,7 +95,6 @@ pub enum Write {
     },
 }
 
-/// A write with its condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Guarded {
     pub write: Write,
@@ -138,7 +137,6 @@ impl Guarded {
     }
 }
 
-/// The expressions of one write.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rendered {
     pub update: Option<String>,
@@ -164,7 +162,6 @@ impl<R> Single<R> {
         self.pattern
     }
 
-    /// Returns the write with its condition.
     #[must_use]
     pub const fn guarded(&self) -> &Guarded {
         &self.guarded

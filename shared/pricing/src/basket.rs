@@ -163,7 +163,6 @@ pub struct Totals {
     pub items: i64,
     /// All discounts, including the discount of shipping.
     pub discount: i64,
-    /// The price of the shipping method.
     pub shipping: i64,
     /// All taxes, whether prices include them or not.
     pub tax: i64,

@@ -68,7 +68,6 @@ impl BulkOperation {
         self.fields().is_ok_and(|fields| fields.get("deleted").and_then(Value::as_bool).unwrap_or_default())
     }
 
-    /// Returns the fields that the index will contain.
     pub(crate) fn fields(&self) -> Result<Map<String, Value>, SearchError> {
         serde_json::from_str(&self.source).map_err(|error| SearchError::Request(error.to_string()))
     }

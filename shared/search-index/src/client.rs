@@ -33,7 +33,6 @@ pub(crate) const INDEX_EXISTS: &str = "resource_already_exists_exception";
 pub struct SearchClient {
     pub(crate) transport: Arc<Transport>,
     pub(crate) prefix: Arc<str>,
-    /// Whether the engine is OpenSearch Serverless.
     pub(crate) serverless: bool,
     /// The result of the probe, which runs once for each client.
     probed: Arc<OnceCell<EngineSupport>>,

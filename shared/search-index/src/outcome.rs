@@ -5,7 +5,6 @@ use crate::transport::is_transient;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BulkOutcome {
-    /// The document is in the index.
     Applied,
     /// The index already contains a newer write of the document. No further action is needed.
     Stale,

@@ -73,7 +73,6 @@ pub struct ProductQuery {
     pub start: PageStart,
 }
 
-/// Where a page of products begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PageStart {
     /// After the previous page, if there is one. Each product is a hit.

@@ -45,7 +45,6 @@ pub struct Hit<D> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facet {
     pub value: String,
-    /// The number of hits with this value.
     pub count: u64,
 }
 
@@ -62,7 +61,6 @@ pub struct LivePage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveDocument {
     pub document_id: String,
-    /// The id of the product or order.
     pub id: String,
     /// The item's `version` when it was indexed.
     pub version: u64,
@@ -70,7 +68,6 @@ pub struct LiveDocument {
     pub rev: u64,
 }
 
-/// A document or tombstone in the index.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredDocument<D> {
     /// The item's `rev` when the document was written.
@@ -115,10 +112,8 @@ struct AnsweredHit<D> {
 
 #[derive(Deserialize)]
 struct Aggregation {
-    /// The values of a facet.
     #[serde(default)]
     buckets: Vec<Bucket>,
-    /// The number of groups.
     value: Option<u64>,
 }
 

@@ -88,7 +88,6 @@ impl StoredSource {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexedDocument {
     pub document_id: String,
-    /// The stored fields and version.
     pub stored: StoredSource,
 }
 

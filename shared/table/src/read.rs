@@ -33,7 +33,6 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// Creates a page from items with their sort keys.
     #[must_use]
     pub fn new(found: impl IntoIterator<Item = (String, T)>, next: Option<String>) -> Self {
         let (keys, items) = found.into_iter().unzip();

@@ -25,7 +25,6 @@ use crate::retry::Backoff;
 
 type Attributes = HashMap<String, AttributeValue>;
 
-/// The result of one attempt of a transaction.
 #[derive(Debug)]
 pub enum Attempt<A> {
     Done,

@@ -8,7 +8,6 @@ use super::report::Outcome;
 #[derive(Debug)]
 pub struct Wanted {
     pub line: usize,
-    /// The product as the import would create it.
     pub product: Stored<Product>,
     pub stock: u64,
     pub keeps_price: bool,

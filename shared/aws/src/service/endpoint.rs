@@ -13,7 +13,6 @@ pub enum Api {
     Ses,
 }
 
-/// The kind of endpoint that is used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Variant {
     /// An endpoint with validated cryptography (FIPS 140).
@@ -47,7 +46,6 @@ impl Api {
         }
     }
 
-    /// Returns the variable that sets the endpoint of this service alone.
     const fn endpoint_variable(self) -> &'static str {
         match self {
             Self::CloudFormation => "AWS_ENDPOINT_URL_CLOUDFORMATION",

@@ -293,7 +293,6 @@ pub fn change(
         .action(ReviewAction::Quota, quota::count(&old.customer_id, Quota::Reviews, at)?))
 }
 
-/// Removes the review that was read.
 pub fn delete(old: &Stored<Review>, at: Instant) -> Result<Transaction<ReviewAction>, EncodeError> {
     let delete = Guarded::delete(key(&old.product_id, &old.customer_id)?, Condition::unchanged(&old.meta)?);
     Ok(Transaction::new(&DELETE)

@@ -73,7 +73,6 @@ fn followers_partition(followed: &CustomerId, shard: u32) -> Result<PartitionKey
     PartitionKey::of("FOLLOWERS", &[followed, &shard])
 }
 
-/// A follower as the index shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Follower {
     /// The follower.

@@ -41,7 +41,6 @@ pub use patterns::*;
 pub const MAX_ANSWERS: usize = 100;
 /// The maximum number of questions that one response shows with a customer's profile.
 pub const SUPPORT_QUESTIONS: usize = 10;
-/// The shards of the list of open questions.
 pub const OPEN_SHARDS: Shards = Shards(4);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -90,7 +90,6 @@ impl MediaKind {
     }
 }
 
-/// An object that an item references.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediaObject {
     /// The id of the upload from which the object was copied.

@@ -143,7 +143,6 @@ fn key(customer: &CustomerHash, day: &str) -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::of("QUOTA", &[&customer.0])?, sk: SortKey::new(crate::encoding::join("DAY", &[&day]))? })
 }
 
-/// Returns the key of a customer's counts of the day.
 pub(crate) fn day_key(customer: &CustomerId, at: Instant) -> Result<Key, KeyError> {
     key(&CustomerHash::of(customer), &at.day())
 }

@@ -123,7 +123,6 @@ impl Place {
     }
 }
 
-/// A customer as the index of residences returns it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resident {
     pub id: CustomerId,

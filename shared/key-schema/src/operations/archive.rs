@@ -70,7 +70,6 @@ pub fn belongings(customer: &CustomerId) -> Result<[String; 2], KeyError> {
 /// cart only if the session or cart is newer than the profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Since {
-    /// When the profile was created.
     pub created_at: Instant,
 }
 

@@ -49,7 +49,6 @@ patterns! {
     }
 }
 
-/// Writes the heartbeat of a round.
 pub fn beat(at: Instant) -> Result<Single<()>, EncodeError> {
     let change = Change::<Heartbeat>::visible(at).or_create(&Born::counter(), at).round(&at)?;
     Ok(Single::new(&BEAT, Guarded::modify(key()?, change)))

@@ -59,7 +59,6 @@ pub enum StopReason {
 }
 
 entity! {
-    /// The number of mails to an address on a day.
     MailDay = "MailDay" {
         fixed {
             recipient: RecipientHash,

@@ -51,7 +51,6 @@ impl Entity for PickingStations {
 }
 
 entity! {
-    /// An order that waits for a picking station.
     WaitingJob = "WaitingJob" {
         fixed {
             order_id: OrderId,
@@ -139,7 +138,6 @@ pub enum PickingAction {
     Stations,
 }
 
-/// Reads the orders that have a station.
 pub fn stations() -> Result<Get<Stored<PickingStations>>, KeyError> {
     Ok(Get::new(&STATIONS, stations_key()?))
 }

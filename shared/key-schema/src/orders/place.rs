@@ -91,7 +91,6 @@ entity! {
             store_id: StoreId,
             /// The instant of placement, which gives the month and day of the totals.
             placed_at: Instant,
-            /// The amount that is counted.
             total: Money,
             /// Whether the order was cancelled or returned. A reversed order is not counted.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]

@@ -44,7 +44,6 @@ use crate::product::{self, ProductSales};
 use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction};
 
 entity! {
-    /// The sale of one order line.
     Sale = "Sale" {
         fixed {
             order_id: OrderId,
@@ -231,7 +230,6 @@ impl FromIterator<AnyEntity> for Derived {
     }
 }
 
-/// Reads the items derived from an order.
 pub fn derived(order: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
     // An order has one row per line, and one item for its place.
     let most = crate::order::MAX_LINES + 1;

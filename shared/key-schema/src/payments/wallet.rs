@@ -145,7 +145,6 @@ entity! {
             currency: Currency,
             kind: EntryKind,
             at: Instant,
-            /// The other customer of a transfer.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             counterparty: Option<CustomerId>,
             /// The order that was paid for or refunded.

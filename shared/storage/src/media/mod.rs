@@ -19,7 +19,6 @@ use aws::{Call, Method};
 use aws::SetupError;
 pub use call::Described;
 
-/// The lifetime of a URL for an upload.
 pub const UPLOAD_LIFE: Duration = Duration::from_secs(15 * 60);
 /// The lifetime of a URL for reading. When a client gets a URL, at least three quarters of this
 /// time are left.
@@ -68,7 +67,6 @@ pub struct Upload {
     pub expires_at: SystemTime,
 }
 
-/// A permission to read one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
     pub url: String,

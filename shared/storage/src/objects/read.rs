@@ -16,7 +16,6 @@ pub const MAX_BYTES: usize = 16 << 20;
 /// byte encoded in three characters, and for S3's other data about each object.
 const MAX_PAGE: usize = 4 << 20;
 
-/// An object, as a list shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectInfo {
     pub name: String,

@@ -27,7 +27,6 @@ pub struct Plan {
     /// The number of passes since the point was armed.
     #[serde(default)]
     pub passes: u64,
-    /// The number of crashes.
     #[serde(default)]
     pub struck: u64,
 }
@@ -43,7 +42,6 @@ pub enum PlanError {
     /// The rate is not a number from 0 to 1.
     #[error("a rate is a number from 0 to 1")]
     Rate,
-    /// The plan cannot be written.
     #[error("the crash point cannot be armed: {0}")]
     Io(#[from] io::Error),
 }

@@ -8,7 +8,6 @@ use crate::staging::{StagingError, advance, give_back};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lapsed {
-    /// This call has cancelled the order.
     Cancelled,
     /// The order is not pending, or its time for the payment has not ended.
     NotDue,

@@ -11,7 +11,6 @@ use crate::staging::{ATTEMPTS, StagingError};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Undone {
-    /// The order and its lines are gone.
     Gone,
     /// The order was placed, so it is kept.
     Visible,

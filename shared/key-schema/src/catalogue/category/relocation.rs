@@ -51,7 +51,6 @@ pub const ADDED_AT_ONCE: usize = 50;
 /// that have read the old categories end, and the indexes become up to date.
 pub const SETTLING_SECONDS: i64 = 90;
 
-/// The progress of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -66,7 +65,6 @@ pub enum Phase {
     Settling,
     /// Old categories that exist again get their missing ancestors back.
     Checking,
-    /// The move is over.
     Done,
 }
 
@@ -112,7 +110,6 @@ impl Entity for CategoryMove {
 }
 
 impl CategoryMove {
-    /// Creates a move in its first phase.
     #[must_use]
     pub const fn new(from: CategoryPath, to: CategoryPath, at: Instant) -> Self {
         let phase = Phase::Copying;

@@ -61,7 +61,6 @@ use crate::shard::Shards;
 
 pub use period::{DAYS_KEPT, Period, PeriodError, WEEK_KEPT};
 
-/// The shards of one board in one period.
 pub const SHARDS: Shards = Shards(4);
 /// About one read in this many is counted. It counts as this many views.
 pub const VIEW_SAMPLE: Shards = Shards(64);
@@ -333,7 +332,6 @@ pub fn standard_error(views: u64) -> u64 {
     if root * root == variance { root } else { root + 1 }
 }
 
-/// Reads the tallies of a product in the week of a day.
 pub fn days(board: Board, product: &ProductId, day: Instant) -> Result<Query<Stored<Tally>>, KeyError> {
     let (monday, sunday) = Period::week(day).days().unwrap_or((day, day));
     let range = Range::Between(monday.day(), format!("{}$", sunday.day()));

@@ -127,7 +127,6 @@ impl Product {
         }
     }
 
-    /// Returns whether the product is sent to the customer.
     #[must_use]
     pub fn is_shippable(&self) -> bool {
         self.shippable.unwrap_or(true)

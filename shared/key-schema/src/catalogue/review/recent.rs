@@ -131,7 +131,6 @@ impl Month {
 }
 
 entity! {
-    /// The item that records that a month has reviews.
     ReviewMonth = "ReviewMonth" {
         fixed {
             month: Month,

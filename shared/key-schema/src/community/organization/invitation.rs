@@ -158,7 +158,6 @@ impl Invitations {
         self.others(organization, now).count() < MAX_OF_CUSTOMER
     }
 
-    /// Returns whether the list has room for this inviter's invitation to this organization.
     #[must_use]
     pub fn has_room_for(&self, inviter: &CustomerId, organization: &OrganizationId, now: Instant) -> bool {
         let inviter = hash("inviter", inviter.as_str());

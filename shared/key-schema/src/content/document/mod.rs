@@ -146,7 +146,6 @@ entity! {
             title: String,
             /// The number of the current version, from 1.
             current: u64,
-            /// The manifest of the current version.
             sections: Manifest,
             #[serde(skip_serializing_if = "Option::is_none", default)]
             draft: Option<Draft>,
@@ -318,7 +317,6 @@ pub fn texts(
     Ok(BatchGet::new(&TEXTS, keys))
 }
 
-/// Reads the head and one version.
 pub fn version(id: &DocumentId, number: u64) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&VERSION, vec![key(id)?, version_key(id, number)?]))
 }

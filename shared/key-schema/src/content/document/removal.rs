@@ -22,7 +22,6 @@ use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Single, Transaction};
 use crate::shard::Shards;
 
-/// The shards of the list of unfinished removals.
 pub const REMOVAL_SHARDS: Shards = Shards(4);
 /// The maximum number of texts or versions that one transaction removes. Ten texts have 1 MB at
 /// most. DynamoDB refuses a transaction of more than 4 MB.

@@ -18,7 +18,6 @@ use crate::organization;
 use crate::quota::{self, Quota};
 use crate::request::{Guarded, Transaction};
 
-/// The right by which a caller writes a document.
 #[derive(Debug, Clone, Copy)]
 pub enum Right<'a> {
     /// Staff may write every document.

@@ -121,7 +121,6 @@ impl PostalAddress {
         })
     }
 
-    /// Returns country and city.
     #[must_use]
     pub fn destination(&self) -> Destination {
         Destination { country: self.country.clone(), city: self.city.clone() }
@@ -141,7 +140,6 @@ entity! {
         fixed {
             order_id: OrderId,
             customer_id: CustomerId,
-            /// The address to which the order is sent.
             shipping_address: PostalAddress,
             /// The address on the invoice, if it is not the shipping address.
             #[serde(skip_serializing_if = "Option::is_none", default)]

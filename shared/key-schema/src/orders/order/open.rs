@@ -54,7 +54,6 @@ use crate::pattern::Consistency;
 use crate::request::{Get, Guarded, Query, Range};
 use crate::shard::Shards;
 
-/// The shards of the list of orders that lapse.
 pub const LAPSE_SHARDS: Shards = Shards(4);
 /// The permitted values of [`Limits::pending_minutes`]: up to 30 days.
 pub const PENDING_MINUTES: RangeInclusive<u64> = 1..=43_200;
@@ -113,7 +112,6 @@ impl Limits {
     }
 }
 
-/// The key of a pending order in the list of orders that lapse.
 #[derive(Debug, Clone, Copy)]
 pub struct LapseIndexKey<'a> {
     pub lapses_at: Instant,
@@ -146,7 +144,6 @@ fn shard(shard: u32) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("LAPSING", &[&shard])
 }
 
-/// A pending order as the list of orders that lapse returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LapsingOrder {
     pub id: OrderId,

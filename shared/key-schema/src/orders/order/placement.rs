@@ -76,7 +76,6 @@ pub(super) fn stored<T: Entity>(order: &Stored<Order>, data: T) -> Stored<T> {
     Stored::new(data, order.meta.born.clone(), order.meta.created_at)
 }
 
-/// Makes the history event of a status change.
 #[must_use]
 pub fn history(order: &Order, status: OrderStatus, at: Instant, by: &str, note: Option<String>) -> OrderStatusEvent {
     OrderStatusEvent { order_id: order.id.clone(), status, at, by: by.to_owned(), note, expires_at: None }

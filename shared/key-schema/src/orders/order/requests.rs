@@ -102,7 +102,6 @@ pub fn head(id: &OrderId) -> Result<Get<Stored<Order>>, KeyError> {
     Ok(Get::new(&HEAD, key(id)?))
 }
 
-/// Reads the present claim on a reference.
 pub fn reference(claim: &ReferenceClaim) -> Result<Get<Stored<ReferenceClaim>>, KeyError> {
     Ok(Get::new(&REFERENCE, claim.key()?))
 }

@@ -53,7 +53,6 @@ use crate::shard::Shards;
 
 pub use patterns::*;
 
-/// The shards of the list of unfinished orders.
 pub const UNFINISHED_SHARDS: Shards = Shards(4);
 /// The maximum number of lines reserved in one transaction: two actions each, plus the head.
 pub const RESERVED_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 1) / 2;
@@ -72,12 +71,10 @@ pub struct Unfinished {
     pub work: Work,
 }
 
-/// The kind of unfinished work on an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
     Placing {
-        /// The idempotency key that the order has claimed.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         key: Option<Scope>,
         /// The number of reserved lines. A Query is not isolated from transactions, even with

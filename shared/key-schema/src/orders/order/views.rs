@@ -48,7 +48,6 @@ pub struct Shipment {
 
 view!(Shipment of CustomerOrder);
 
-/// A line of an order's log as the index returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
     pub id: LogId,

@@ -105,7 +105,6 @@ patterns! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PricingAction {
     Head,
-    /// The zone or the tax rule.
     Rule,
 }
 

@@ -78,7 +78,6 @@ pub enum Goods {
 }
 
 impl Goods {
-    /// Returns whether the promotion applies to a product.
     #[must_use]
     pub fn include(&self, product: &Product) -> bool {
         match self {
@@ -146,7 +145,6 @@ impl Entity for Promotion {
 }
 
 impl Promotion {
-    /// Returns whether the promotion can be used at an instant.
     #[must_use]
     pub fn is_running(&self, now: Instant) -> bool {
         let Conditions { from, until, .. } = &self.conditions;

@@ -23,7 +23,6 @@ use crate::text::fold;
 /// An action of a transaction that creates, changes or deletes a promotion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromotionAction {
-    /// Writes or deletes the promotion.
     Promotion,
     /// Writes the counts of uses. DynamoDB refuses a creation if a deleted promotion had the id.
     Uses,
@@ -66,7 +65,6 @@ pub fn read<'a>(
     Ok(BatchGet::new(&READ, keys))
 }
 
-/// Reads one promotion with its uses.
 pub fn get(id: &PromotionId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&GET, vec![key(id, false)?, key(id, true)?, uses_key(id)?]))
 }

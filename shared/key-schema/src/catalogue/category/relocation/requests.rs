@@ -189,7 +189,6 @@ pub fn transfer(
     Ok(Some(transfer))
 }
 
-/// Removes a category that has its successor.
 pub fn clear(
     moving: &Stored<CategoryMove>,
     path: &CategoryPath,
