@@ -17,10 +17,8 @@ const MAX_NAME: usize = 200;
 const MAX_BRAND: usize = 128;
 const MAX_PACKAGE_SIZE: usize = 64;
 const MAX_SUMMARY: usize = 2000;
-/// The highest weight of one piece: a tonne.
 const MAX_WEIGHT_GRAMS: u64 = 1_000_000;
 
-/// A product as a client describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
     name: String,
@@ -30,16 +28,13 @@ pub struct Draft {
     price: Money,
     summary: Option<String>,
     delivery: Delivery<Option<u64>, Option<bool>, Option<TaxCategory>>,
-    /// The parent and the options of a variant.
     variant: Option<(ProductId, Options)>,
-    /// The initial stock, in pieces.
     pub stock: u64,
     /// Whether `price` applies only to a new product. An existing product then keeps its price.
     pub keeps_price: bool,
 }
 
 impl Draft {
-    /// Builds the product with an id.
     pub fn into_product(self, id: ProductId) -> Product {
         let Self { name, brand, package_size, category_path, price, summary, delivery, variant, .. } = self;
         let (parent, options) = variant.unzip();
@@ -67,7 +62,6 @@ struct Delivery<W, S, T> {
 }
 
 impl<W, S, T> Delivery<W, S, T> {
-    /// Joins the fields, if each could be read.
     fn read(weight_grams: Option<W>, shippable: Option<S>, tax_category: Option<T>) -> Option<Self> {
         Some(Self { weight_grams: weight_grams?, shippable: shippable?, tax_category: tax_category? })
     }
@@ -97,7 +91,6 @@ pub fn imported_product(mut body: Object<'_>) -> Result<(ProductId, Draft), Inva
     draft(body, id, price_if_new, parent.zip(options).map(|_| (None, None)))
 }
 
-/// The parent and the options in a body.
 type Relation = (Option<ProductId>, Option<Options>);
 
 /// Returns the parent and the options of a variant. A product has both or neither.
@@ -150,7 +143,6 @@ pub struct Edit {
     name: Option<String>,
     brand: Option<String>,
     package_size: Field<String>,
-    /// The new category of the product.
     pub category_path: Option<CategoryPath>,
     price: Option<Money>,
     summary: Field<String>,
@@ -182,9 +174,6 @@ pub fn edit(mut body: Object<'_>) -> Result<Edit, Invalid> {
 impl Edit {
     /// Builds the change to the stored product. A new category also changes the product's index
     /// key.
-    ///
-    /// # Errors
-    /// [`EncodeError`].
     pub fn into_change(self, id: &ProductId, at: Instant) -> Result<Change<Product>, EncodeError> {
         let mut change = Change::<Product>::visible(at);
         if let Some(name) = &self.name {
@@ -231,9 +220,6 @@ impl Edit {
 }
 
 /// Builds the change that makes a stored product equal to `wanted`.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn overwrite(wanted: &Product, at: Instant) -> Result<Change<Product>, EncodeError> {
     Change::<Product>::visible(at)
         .name(&wanted.name)?
@@ -247,10 +233,6 @@ pub fn overwrite(wanted: &Product, at: Instant) -> Result<Change<Product>, Encod
         .enter(&CategoryIndexKey { category_path: &wanted.category_path, id: &wanted.id })
 }
 
-/// Reads the new path of a category.
-///
-/// # Errors
-/// [`Invalid`].
 pub fn destination(mut body: Object<'_>) -> Result<CategoryPath, Invalid> {
     let to = body.required("to", path);
     body.finish(to)

@@ -17,10 +17,8 @@ use crate::{memberships, tree};
 /// Limits in bytes of UTF-8.
 const MAX_TITLE: usize = 200;
 const MAX_DESCRIPTION: usize = 2000;
-/// The time that a shared cache may keep category data.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
-/// GET categories/{path}: returns a category.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     let found = find(services, &path).await?.ok_or_else(no_such_category)?;
@@ -142,7 +140,6 @@ async fn describe(services: &Services, about: CategoryAbout, at: Instant) -> Res
     }
 }
 
-/// Replaces the description of a category.
 async fn redescribe(services: &Services, about: CategoryAbout, version: u64, at: Instant) -> Result<Response, Problem> {
     let update = category::redescribe(&about.path, &about.title, &about.description, version, at)?;
     match services.table.update(&update).await? {
@@ -158,7 +155,6 @@ async fn redescribe(services: &Services, about: CategoryAbout, version: u64, at:
     }
 }
 
-/// A category that exists.
 struct Found {
     /// Whether a move has already copied the category to its new path.
     moving: bool,
@@ -197,7 +193,6 @@ fn moving() -> Problem {
     Problem::new(Code::CategoryMoving, "The category is being moved. Describe it at its new path.")
 }
 
-/// Returns 404 for a category that does not exist.
 pub fn no_such_category() -> Problem {
     Problem::not_found("category")
 }

@@ -20,10 +20,8 @@ use crate::view::{ContentView, content_location};
 
 /// The longest description in an item, in bytes of UTF-8: a quarter of an item's 400 KB.
 const MAX_TEXT: usize = 100 * 1024;
-/// The time for which a shared cache may return an old description.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
-/// The content that a client wants to store.
 enum Wanted {
     Text(String),
     Upload(MediaId),
@@ -54,8 +52,6 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
     write(app, id, Wanted::Text(text), precondition).await
 }
 
-/// PUT products/{id}/content/uploads/{upload}: like [`put`], but with a text that the client has
-/// uploaded.
 pub async fn put_upload(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (id, upload) = (request.path("id")?, request.path("upload")?);

@@ -15,7 +15,6 @@ use serde::Serialize;
 
 use crate::view::thumbnail;
 
-/// How long caches may store a board.
 const MAX_AGE: Duration = Duration::from_secs(5);
 /// The maximum number of pages of a board that one request reads. Retired products are left out, so
 /// a page may yield fewer products than it has entries.
@@ -106,7 +105,6 @@ impl FromStr for Kind {
     }
 }
 
-/// A leaderboard.
 #[derive(Serialize)]
 struct BoardView<'a> {
     items: Vec<EntryView<'a>>,
@@ -119,7 +117,6 @@ struct BoardView<'a> {
     bound: Option<u64>,
 }
 
-/// A product on a leaderboard.
 #[derive(Serialize)]
 struct EntryView<'a> {
     rank: usize,

@@ -34,7 +34,6 @@ use storage::media::Media;
 /// The function's state, built once at start-up.
 #[derive(Debug)]
 pub struct App {
-    /// The state that every function with routes has: the table, the cursors and the caches.
     pub services: Services,
     /// The bucket of pictures and long texts.
     pub media: Media,
@@ -56,7 +55,6 @@ impl Measured for App {
     }
 }
 
-/// The reason why the function cannot start.
 #[derive(Debug, thiserror::Error)]
 enum StartError {
     /// The table's client cannot be set up, or `CURSOR_KEYS` is unusable.
@@ -73,7 +71,6 @@ enum StartError {
     StockLow,
 }
 
-/// The access patterns of the move of a category.
 const MOVE_CATEGORY: &[&Pattern] = &[
     &category::KNOWN,
     &category::ADD,
@@ -92,7 +89,6 @@ const MOVE_CATEGORY: &[&Pattern] = &[
     &category::relocation::ADVANCE,
 ];
 
-/// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
@@ -240,10 +236,6 @@ pub fn routes() -> Routes<App> {
         })
 }
 
-/// Answers requests until Lambda shuts down the execution environment.
-///
-/// # Errors
-/// Fails when a setting is missing or invalid, or when the Runtime API fails.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("catalog");
     let services = Services::from_env().await.map_err(StartError::from)?;

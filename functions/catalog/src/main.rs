@@ -1,5 +1,3 @@
-//! The Lambda function `Catalog`.
-
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_runtime::Error> {
     catalog::run().await

@@ -73,9 +73,6 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
 ///
 /// An entry of a further category does not show the product's other further categories. If a page
 /// has such entries, one more request reads the lists of their products' categories.
-///
-/// # Errors
-/// Fails when the table fails.
 pub async fn one_entry_per_product(
     services: &Services,
     category: &CategoryPath,

@@ -131,7 +131,6 @@ pub async fn remove(app: &App, request: &Request<'_>) -> Result<Response, Proble
     .await
 }
 
-/// A product and its pictures at the time of the read.
 pub struct Read {
     product: Option<Stored<Product>>,
     known: Option<Stored<ProductPictures>>,
@@ -143,7 +142,6 @@ impl Read {
         self.product.as_ref().is_some_and(|product| !product.retired)
     }
 
-    /// Checks that the product has room for one more picture.
     pub fn room(&self) -> Result<(), Problem> {
         if self.pictures().len() < MAX_PICTURES {
             return Ok(());

@@ -1,5 +1,3 @@
-//! Products: create, read, change, retire.
-
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::category::CategoryNode;
 use key_schema::entity::AnyEntity;
@@ -59,7 +57,6 @@ pub async fn details_of_revived(services: &Services, id: &ProductId, stock: u64)
     Ok(ProductDetails { stock, ..load(services, id).await?.1 })
 }
 
-/// Builds the response to a request that has revived a product.
 pub fn revived(app: &App, retired: &Stored<Product>, mut new: Stored<Product>, details: &ProductDetails) -> Response {
     new.meta.version = retired.meta.version + 1;
     new.meta.rev = retired.meta.rev + 1;
@@ -141,7 +138,6 @@ pub async fn retire(services: &Services, request: &Request<'_>) -> Result<Respon
     }
 }
 
-/// Returns 404 for a product that is not in the catalogue.
 pub fn no_such_product() -> Problem {
     Problem::not_found("product")
 }
@@ -164,7 +160,6 @@ async fn load(services: &Services, id: &ProductId) -> Result<(Option<Stored<Prod
     Ok((found, details))
 }
 
-/// Reads the stored product and explains why the table refused a change.
 pub async fn explain(services: &Services, id: &ProductId) -> Result<Problem, Problem> {
     Ok(match services.table.get(&product::read_for_update(id)?).await? {
         Some(product) if !product.retired => Problem::version_mismatch(),
@@ -178,13 +173,11 @@ fn changed(app: &App, product: &Stored<Product>, details: &ProductDetails) -> Re
     Response::ok(&view).etag(product.meta.version)
 }
 
-/// Builds the response to a request that has created a product.
 pub fn created(app: &App, product: &Stored<Product>, details: &ProductDetails) -> Response {
     let view = ProductView::new(product, details, app.stock_low).with_numbers(details);
     Response::created(product_location(&product.id), &view).etag(product.meta.version)
 }
 
-/// Returns 409 for a product whose id is taken.
 pub fn already_exists(id: &ProductId) -> Problem {
     Problem::new(Code::AlreadyExists, "A product with this id already exists.").location(product_location(id))
 }

@@ -1,5 +1,3 @@
-//! The newest reviews of all products.
-
 use http_api::{List, Problem, Request, Response, Services};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;

@@ -23,7 +23,6 @@ use crate::view::{ReviewView, Statistics, StatisticsView, review_location};
 const MAX_TITLE: usize = 200;
 const MAX_TEXT: usize = 8000;
 
-/// GET products/{id}/reviews/{customer}: returns a review.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (product, customer) = names(request)?;
     let review = services.table.get(&review::get(&product, &customer)?).await?.ok_or_else(no_such_review)?;
@@ -48,7 +47,6 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     }
 }
 
-/// DELETE products/{id}/reviews/{customer}: removes a review.
 pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (product, customer) = names(request)?;
     request.owner(&customer)?;
@@ -82,7 +80,6 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
     request.list(services, review::by_customer(&customer)?, &parameters).await?.answer(ReviewView::from)
 }
 
-/// The order in which a product's reviews are listed.
 #[derive(Debug, Clone, Copy)]
 enum Sort {
     Newest,

@@ -25,7 +25,6 @@ const MAX_ADJUSTMENT: i64 = MAX_STOCK.cast_signed();
 /// The longest reason, in bytes of UTF-8.
 const MAX_REASON: usize = 200;
 
-/// PUT products/{id}/stock: sets the stock.
 pub async fn set(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: ProductId = request.path("id")?;
@@ -61,7 +60,6 @@ pub async fn adjust(services: &Services, request: &Request<'_>) -> Result<Respon
     .await
 }
 
-/// Returns the current stock and the adjusted number, or the problem that prevents the adjustment.
 async fn plan(services: &Services, id: &ProductId, by: i64) -> Result<Result<(Stored<Stock>, u64), Problem>, Problem> {
     let stock = services.table.get(&product::stock(id)?).await?.filter(|stock| stock.sellable);
     Ok(match stock {
@@ -70,7 +68,6 @@ async fn plan(services: &Services, id: &ProductId, by: i64) -> Result<Result<(St
     })
 }
 
-/// Explains why a stock is not for sale.
 async fn not_for_sale(services: &Services, id: &ProductId) -> Result<Problem, Problem> {
     Ok(match services.table.get(&product::read_for_update(id)?).await? {
         Some(product) if !product.retired && product.variants.is_some() => Problem::new(

@@ -13,9 +13,6 @@ use table::TableError;
 
 /// Returns those nodes of a path (the category and its ancestors) that do not exist. The caller
 /// writes them together with the item that needs them.
-///
-/// # Errors
-/// Fails when the table fails.
 pub async fn missing(
     services: &Services,
     path: &CategoryPath,
@@ -41,9 +38,6 @@ pub async fn grow(services: &Services, path: &CategoryPath, at: Instant) -> Resu
 ///
 /// The read before the write is eventually consistent. A node that it misses is written again,
 /// which has no visible effect.
-///
-/// # Errors
-/// Fails when the table fails as a whole.
 pub async fn grow_all<'a>(
     services: &Services,
     paths: impl IntoIterator<Item = &'a CategoryPath>,
@@ -65,9 +59,6 @@ pub async fn grow_all<'a>(
 
 /// Builds a category's node. If several requests build a node for the same category, the table may
 /// keep any one of these nodes.
-///
-/// # Errors
-/// 500 `internal` when the system provides no randomness.
 pub fn new_node(services: &Services, path: &CategoryPath, at: Instant) -> Result<Stored<CategoryNode>, Problem> {
     Ok(Stored::new(CategoryNode::new(path.clone()), services.born(at)?, at))
 }

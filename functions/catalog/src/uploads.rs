@@ -103,7 +103,6 @@ pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) 
     Ok(StoredUpload { object, note })
 }
 
-/// Builds the item of an [`UnsettledObject`].
 pub fn noted(app: &App, note: UnsettledObject, at: Instant) -> Result<Stored<UnsettledObject>, Problem> {
     Ok(Stored::new(note, app.services.born(at)?, at))
 }

@@ -51,7 +51,6 @@ pub async fn create(
     .await
 }
 
-/// Reads the parent of a new variant.
 async fn parent(services: &Services, new: &Product) -> Result<Stored<Product>, Problem> {
     let id = new.parent.as_ref().ok_or_else(|| Problem::internal("a variant has no parent"))?;
     let invalid =

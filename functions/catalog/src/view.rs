@@ -1,5 +1,3 @@
-//! The JSON bodies of responses.
-
 mod category;
 mod location;
 mod variant;
@@ -114,20 +112,14 @@ impl<'a> ProductView<'a> {
 /// The data on a product's page that comes from items other than the product itself.
 #[derive(Debug, Default)]
 pub struct ProductDetails {
-    /// The number of pieces in stock.
     pub stock: u64,
-    /// The product's sales.
     pub sold: Sold,
-    /// The product's review statistics.
     pub statistics: Statistics,
-    /// The product's further categories.
     pub categories: Vec<CategoryPath>,
-    /// The product's variants, by id.
     pub variants: Vec<Variant>,
 }
 
 impl ProductDetails {
-    /// Returns the data of a new product with this stock.
     pub fn new(stock: u64) -> Self {
         Self { stock, ..Self::default() }
     }
@@ -136,9 +128,7 @@ impl ProductDetails {
 /// The total sales of a product, without cancelled and returned orders.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct Sold {
-    /// The number of pieces.
     quantity: u64,
-    /// The number of orders.
     orders: u64,
 }
 
@@ -148,21 +138,15 @@ impl From<&ProductSales> for Sold {
     }
 }
 
-/// A product's membership in a further category.
 #[derive(Debug, Serialize)]
 pub struct MembershipView<'a> {
-    /// The product.
     pub product_id: &'a ProductId,
-    /// The further category.
     pub category_path: &'a CategoryPath,
 }
 
-/// The review statistics of a product.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// The number of reviews.
     pub count: u64,
-    /// The sum of their ratings.
     pub sum: u64,
 }
 
@@ -183,7 +167,6 @@ impl From<&ReviewStats> for Statistics {
     }
 }
 
-/// The review statistics of a product as JSON.
 #[derive(Debug, Serialize)]
 pub struct StatisticsView {
     average: Option<f64>,
@@ -196,7 +179,6 @@ impl From<Statistics> for StatisticsView {
     }
 }
 
-/// A product in a category's list.
 #[derive(Debug, Serialize)]
 pub struct ProductSummaryView<'a> {
     id: &'a ProductId,
@@ -224,10 +206,8 @@ impl<'a> From<&'a product::ProductSummary> for ProductSummaryView<'a> {
     }
 }
 
-/// The stock of a product.
 #[derive(Debug, Serialize)]
 pub struct StockView {
-    /// The number of pieces.
     pub stock: u64,
 }
 
@@ -251,7 +231,6 @@ impl<'a> ContentView<'a> {
     }
 }
 
-/// An uploaded object, with the URL by which a client reads it.
 #[derive(Debug, Serialize)]
 pub struct ObjectView<'a> {
     id: &'a MediaId,
@@ -267,7 +246,6 @@ impl<'a> ObjectView<'a> {
     }
 }
 
-/// A picture of a product.
 #[derive(Debug, Serialize)]
 pub struct PictureView<'a> {
     #[serde(flatten)]
@@ -284,7 +262,6 @@ impl<'a> PictureView<'a> {
     }
 }
 
-/// A permission to upload one object.
 #[derive(Debug, Serialize)]
 pub struct UploadView<'a> {
     id: &'a MediaId,
@@ -293,7 +270,6 @@ pub struct UploadView<'a> {
     upload: PermitView<'a>,
 }
 
-/// The request by which the client uploads.
 #[derive(Debug, Serialize)]
 struct PermitView<'a> {
     method: &'static str,
@@ -303,7 +279,6 @@ struct PermitView<'a> {
 }
 
 impl<'a> UploadView<'a> {
-    /// Builds the view of a permission.
     pub fn new(object: &'a MediaObject, upload: &'a Upload, expires_at: Instant) -> Self {
         let headers = upload.headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let upload = PermitView { method: "PUT", url: &upload.url, headers, expires_at };
@@ -311,7 +286,6 @@ impl<'a> UploadView<'a> {
     }
 }
 
-/// A review.
 #[derive(Debug, Serialize)]
 pub struct ReviewView<'a> {
     product_id: &'a ProductId,

@@ -44,7 +44,6 @@ fn already(refusals: &Refusals<FollowAction>) -> Result<Stored<Follow>, Problem>
     }
 }
 
-/// GET customers/{id}/following/{other}: returns the edge, if the customer `id` follows `other`.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let (customer, other) = edge(request)?;

@@ -11,10 +11,8 @@ mod view;
 use http_api::{Error, Issuer, Measured, PatternCost, Problem, Routes, Services};
 use key_schema::{follow, graph, like, residence, review, sales};
 
-/// The function's state, built once at start-up.
 #[derive(Debug)]
 pub struct App {
-    /// The state that every function with routes has: the table, the cursors and the caches.
     pub services: Services,
     /// The issuer of the tokens that callers send to the route without an authorizer.
     pub issuer: Issuer,
@@ -26,7 +24,6 @@ impl Measured for App {
     }
 }
 
-/// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
@@ -74,10 +71,6 @@ pub fn routes() -> Routes<App> {
         })
 }
 
-/// Answers requests until Lambda shuts down the execution environment.
-///
-/// # Errors
-/// Fails when the environment lacks a required setting, or when the Runtime API fails.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("community");
     let app = App { services: Services::from_env().await?, issuer: Issuer::from_env()? };

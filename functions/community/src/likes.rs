@@ -42,7 +42,6 @@ fn already(refusals: &Refusals<LikeAction>) -> Result<Stored<Like>, Problem> {
     }
 }
 
-/// GET customers/{id}/likes/{product}: returns a like.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
     let like = services.table.get(&like::get(&customer, &product)?).await?;

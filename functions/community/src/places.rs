@@ -1,5 +1,3 @@
-//! Lists customers by place of residence.
-
 use http_api::{Problem, Request, Response, Services};
 use key_schema::residence::{self, LivingIn};
 

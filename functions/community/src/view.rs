@@ -1,5 +1,3 @@
-//! The JSON bodies of relations, edges and places.
-
 use std::borrow::Cow;
 
 use key_schema::customer::Place;
@@ -14,7 +12,6 @@ use key_schema::review;
 use key_schema::sales::Bought;
 use serde::Serialize;
 
-/// A follow, with the time when it began.
 #[derive(Serialize)]
 pub struct FollowView<'a> {
     customer_id: &'a CustomerId,
@@ -35,7 +32,6 @@ impl<'a> FollowView<'a> {
     }
 }
 
-/// A like, with the time when it began.
 #[derive(Serialize)]
 pub struct LikeView<'a> {
     customer_id: &'a CustomerId,
@@ -108,7 +104,6 @@ impl<'a> EdgeView<'a> {
     }
 }
 
-/// A customer with the place of residence.
 #[derive(Serialize)]
 pub struct ResidentView<'a> {
     id: &'a CustomerId,

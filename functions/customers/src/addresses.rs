@@ -14,7 +14,6 @@ use table::Refusal;
 use crate::owner;
 use crate::profile::{no_customer, respond};
 
-/// PUT /v1/customers/{id}/addresses/{name}: sets an address and returns the customer.
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let name: AddressName = request.path("name")?;

@@ -23,7 +23,6 @@ use crate::view::{CartLineView, CartView};
 /// two writes, which happens rarely.
 const ATTEMPTS: usize = 3;
 
-/// GET /v1/customers/{id}/cart: returns the cart.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let cart = current(services, owner.customer()).await?;
@@ -31,7 +30,6 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(Response::ok(&CartView::new(cart.as_ref(), &products)))
 }
 
-/// GET /v1/customers/{id}/cart/items/{product}: returns a line of the cart.
 pub async fn read_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let product: ProductId = request.path("product")?;
@@ -49,7 +47,6 @@ pub async fn empty(services: &Services, request: &Request<'_>) -> Result<Respons
     Ok(Response::no_content())
 }
 
-/// PUT /v1/customers/{id}/cart/items/{product}: sets a line and returns it.
 pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let product: ProductId = request.path("product")?;
@@ -63,7 +60,6 @@ pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Resp
     Ok(Response::ok(&CartLineView::new((&product, &line), Some(&stored))))
 }
 
-/// DELETE /v1/customers/{id}/cart/items/{product}: removes a line, if the cart has it.
 pub async fn remove_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let product: ProductId = request.path("product")?;
@@ -111,7 +107,6 @@ pub fn in_catalogue(product: Option<Stored<Product>>) -> Result<Stored<Product>,
     Ok(product)
 }
 
-/// Returns the problem of a line for which the cart has no room.
 pub fn too_many_lines(most: usize) -> Problem {
     Problem::new(Code::TooManyLines, format!("The cart can have at most {most} lines."))
 }

@@ -61,7 +61,6 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(respond(&changed))
 }
 
-/// Writes the changed profile and returns it.
 async fn write(services: &Services, before: Stored<Customer>, after: Customer) -> Result<Stored<Customer>, Problem> {
     if after == before.data {
         return Ok(before);
@@ -103,7 +102,6 @@ fn differences(before: &Stored<Customer>, after: &Customer, now: Instant) -> Res
     Ok(update)
 }
 
-/// A partial change from the request body.
 struct Patch {
     email: Option<Email>,
     username: Option<Username>,

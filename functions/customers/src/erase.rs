@@ -1,5 +1,3 @@
-//! Erases a customer.
-
 use http_api::{Problem, Request, Response, Services, change_version};
 use key_schema::customer::{self, Customer};
 use key_schema::id::CustomerId;

@@ -45,7 +45,6 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(Response::created(location, &GuestCartView::new(&cart, Some(&token), &[])))
 }
 
-/// GET /v1/carts/{id}: returns the cart.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (id, token) = named(request)?;
     let cart = services.table.get(&guest_cart::get(&id)?).await?;
@@ -65,7 +64,6 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(Response::no_content())
 }
 
-/// PUT /v1/carts/{id}/items/{product}: sets a line and returns it.
 pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (id, token) = named(request)?;
     let product: ProductId = request.path("product")?;
@@ -84,7 +82,6 @@ pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Resp
     Ok(Response::ok(&CartLineView::new((&product, &line), Some(&stored))))
 }
 
-/// DELETE /v1/carts/{id}/items/{product}: removes a line, if the cart has it.
 pub async fn remove_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (id, token) = named(request)?;
     let product: ProductId = request.path("product")?;
@@ -156,7 +153,6 @@ fn merged(
     lines
 }
 
-/// Returns the id in the path and the token in the header.
 fn named(request: &Request<'_>) -> Result<(GuestCartId, CartToken), Problem> {
     let id = request.path("id")?;
     let token = request.header(TOKEN).filter(|token| token.len() <= MAX_TOKEN_BYTES).ok_or_else(no_cart)?;

@@ -19,10 +19,8 @@ use key_schema::pattern::Pattern;
 use key_schema::{customer, question, recipient, session};
 use workflows::erasure::{PATTERNS, with_patterns};
 
-/// The access patterns of an erasure.
 const ERASE_CUSTOMER: &[&Pattern] = &with_patterns::<{ 1 + PATTERNS.len() }>(&[&customer::BEGIN_ERASURE]);
 
-/// Returns the routes. Their keys are those of the routes in template.yaml.
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()
@@ -128,11 +126,6 @@ pub fn routes() -> Routes<Services> {
         })
 }
 
-/// Runs the function.
-///
-/// # Errors
-/// Fails when the environment lacks a setting ([`http_api::ServicesError`]), or the Runtime API
-/// fails.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("customers");
     let services = Services::from_env().await?;

@@ -1,5 +1,3 @@
-//! Finds customers, for staff.
-
 use http_api::view::CustomerView;
 use http_api::{Code, List, Problem, Request, Response, Services};
 use key_schema::customer::{self, Customer, CustomerSummary, Tier};

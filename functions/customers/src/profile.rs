@@ -55,7 +55,6 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     }
 }
 
-/// GET /v1/customers/{id}: returns a customer.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let found = services.table.get(&customer::get(owner.customer())?).await?;
@@ -93,7 +92,6 @@ pub async fn overview(services: &Services, request: &Request<'_>) -> Result<Resp
     Ok(Response::ok(&OverviewView { customer: CustomerView::from(&profile), orders: &orders, questions }))
 }
 
-/// The number of questions in an overview.
 struct QuestionCount(usize);
 
 impl FromStr for QuestionCount {
@@ -107,12 +105,10 @@ impl FromStr for QuestionCount {
     }
 }
 
-/// Returns 200 with a customer and the ETag.
 pub fn respond(customer: &Stored<Customer>) -> Response {
     Response::ok(&CustomerView::from(customer)).etag(customer.meta.version)
 }
 
-/// Returns 404 for a customer who does not exist.
 pub fn no_customer() -> Problem {
     Problem::not_found("customer")
 }
@@ -148,7 +144,6 @@ pub fn name(value: Value<'_>) -> Result<String, Invalid> {
     text(1..=200)(value)
 }
 
-/// Reads a country or a city.
 pub fn place_name(value: Value<'_>) -> Result<String, Invalid> {
     text(1..=128)(value)
 }

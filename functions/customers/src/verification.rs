@@ -24,12 +24,10 @@ use crate::profile::{no_customer, respond};
 /// it read.
 const ATTEMPTS: usize = 4;
 
-/// The response to a request for a code.
 #[derive(Debug, Serialize)]
 struct RequestView {
     /// Whether the address is verified already. If it is, no mail is sent.
     email_verified: bool,
-    /// When the code expires.
     expires_at: Option<Instant>,
 }
 
@@ -78,7 +76,6 @@ pub async fn request(services: &Services, request: &Request<'_>) -> Result<Respo
     Err(Problem::new(Code::Conflict, "Other requests changed the email address or its verification. Try again."))
 }
 
-/// PUT /v1/customers/{id}/email/verification: verifies the address with the code.
 pub async fn verify(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     read_fields!(request.object()? => {

@@ -1,5 +1,3 @@
-//! The JSON bodies of responses.
-
 use http_api::url;
 use http_api::view::{CustomerView, QuestionView};
 use key_schema::cart::{Cart, CartLine};
@@ -16,16 +14,12 @@ use serde::Serialize;
 /// A customer with the newest orders and questions, newest first.
 #[derive(Debug, Serialize)]
 pub struct OverviewView<'a> {
-    /// The customer.
     pub customer: CustomerView<'a>,
-    /// The orders.
     pub orders: &'a [OrderSummary],
-    /// The questions, if the client wants them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub questions: Option<Vec<QuestionView<'a>>>,
 }
 
-/// A session.
 #[derive(Debug, Serialize)]
 pub struct SessionView<'a> {
     id: &'a SessionId,
@@ -84,7 +78,6 @@ fn priced<'a>(
     (items, subtotal)
 }
 
-/// A guest cart.
 #[derive(Debug, Serialize)]
 pub struct GuestCartView<'a> {
     id: &'a GuestCartId,
@@ -97,14 +90,12 @@ pub struct GuestCartView<'a> {
 }
 
 impl<'a> GuestCartView<'a> {
-    /// Creates the view of a guest cart, with the product of each line.
     pub fn new(cart: &'a GuestCart, token: Option<&'a CartToken>, products: &'a [Option<Stored<Product>>]) -> Self {
         let (items, subtotal) = priced(&cart.lines, products);
         Self { id: &cart.id, token: token.map(CartToken::as_str), items, subtotal, expires_at: cart.expires_at }
     }
 }
 
-/// One line of a cart.
 #[derive(Debug, Serialize)]
 pub struct CartLineView<'a> {
     product_id: &'a ProductId,

@@ -59,9 +59,6 @@ pub fn by_membership(document: &Document, customer: &CustomerId, member: Option<
 }
 
 /// Returns a caller's access to a document. Reads the membership, if the membership decides.
-///
-/// # Errors
-/// Fails when the table fails.
 pub async fn standing(services: &Services, caller: &SignedIn, document: &Document) -> Result<Access, Problem> {
     match access_by_head(caller, document) {
         Ok(standing) => Ok(standing),

@@ -13,13 +13,11 @@ use workflows::removal::{self, RemovalError};
 
 use crate::access::{Access, no_such_document, refused, right, standing};
 
-/// A requested change.
 pub struct RequestedChange {
     pub caller: SignedIn,
     pub id: DocumentId,
     /// The version in the client's If-Match.
     pub version: u64,
-    /// The access that the change needs.
     pub needed: Access,
 }
 
@@ -31,7 +29,6 @@ pub fn read_request(request: &Request<'_>, needed: Access) -> Result<RequestedCh
     Ok(RequestedChange { caller: request.signed_in()?, id: request.path("id")?, version: request.if_match()?, needed })
 }
 
-/// A change of a document, after the document was read.
 pub struct OpenChange<'a> {
     services: &'a Services,
     asked: &'a RequestedChange,
@@ -50,10 +47,6 @@ impl RequestedChange {
         self.open_read(services, document).await
     }
 
-    /// Opens a change of a document that was read already.
-    ///
-    /// # Errors
-    /// As [`RequestedChange::open`].
     pub async fn open_read<'a>(
         &'a self,
         services: &'a Services,
@@ -86,7 +79,6 @@ impl OpenChange<'_> {
         Ok(self)
     }
 
-    /// Returns the change in the form that the schema needs.
     pub fn edit(&self) -> Edit<'_> {
         let Self { asked, document, at, born, .. } = self;
         Edit { old: document, right: right(&asked.caller, document), by: asked.caller.id(), at: *at, born }
@@ -142,7 +134,6 @@ pub async fn finish_discard(
     removal::discard(&services.table, &document.id, &budget).await.map_err(removal_failed)
 }
 
-/// Returns the problem of a removal that stopped.
 pub fn removal_failed(error: RemovalError) -> Problem {
     match error {
         RemovalError::Table(error) => error.into(),

@@ -14,7 +14,6 @@ use http_api::{Error, Routes, Services};
 use key_schema::document;
 use key_schema::pattern::Pattern;
 
-/// The access patterns of the deletion of a document.
 const DELETE_DOCUMENT: &[&Pattern] = &[
     &document::EDIT,
     &document::STANDING,
@@ -25,7 +24,6 @@ const DELETE_DOCUMENT: &[&Pattern] = &[
     &document::DELETE,
 ];
 
-/// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()
@@ -89,10 +87,6 @@ pub fn routes() -> Routes<Services> {
         )
 }
 
-/// Answers requests until Lambda shuts down the execution environment.
-///
-/// # Errors
-/// Fails when the environment lacks a required setting, or when the Runtime API fails.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("documents");
     let services = Services::from_env().await?;

@@ -1,5 +1,3 @@
-//! The JSON bodies of documents.
-
 use std::collections::BTreeMap;
 
 use http_api::url::location;
@@ -12,7 +10,6 @@ use serde::Serialize;
 /// The longest note about a version, in bytes of UTF-8.
 pub const MAX_NOTE: usize = 500;
 
-/// Returns the URL path of a version.
 pub fn version_location(id: &DocumentId, number: u64) -> String {
     location(&["documents", id.as_str(), "versions", &number.to_string()])
 }
@@ -42,13 +39,10 @@ pub struct DocumentBody<'a, S> {
 /// text.
 pub type HeadView<'a> = DocumentBody<'a, &'a Manifest>;
 
-/// A document with its current texts.
 pub type DocumentView<'a> = DocumentBody<'a, Sections<'a>>;
 
-/// Texts by section.
 type Sections<'a> = BTreeMap<&'a SectionName, SectionView<'a>>;
 
-/// A section with its name.
 type NamedSection<'a> = (&'a SectionName, SectionView<'a>);
 
 impl<'a> HeadView<'a> {
@@ -93,7 +87,6 @@ fn shown<'a, S>(
     }
 }
 
-/// The draft of the next version.
 #[derive(Serialize)]
 pub struct DraftView<'a> {
     number: u64,
@@ -117,7 +110,6 @@ pub struct SectionView<'a> {
     at: Instant,
 }
 
-/// Returns the sections, sorted by name.
 pub fn parts(texts: &BTreeMap<SectionName, DocumentSection>) -> Vec<NamedSection<'_>> {
     texts.iter().map(|(name, section)| (name, SectionView::from(section))).collect()
 }
@@ -126,7 +118,6 @@ fn first<'a>(parts: &[NamedSection<'a>], kept: usize) -> Sections<'a> {
     parts.iter().take(kept).copied().collect()
 }
 
-/// One section of the current version.
 #[derive(Serialize)]
 pub struct OneSection<'a> {
     document_id: &'a DocumentId,
@@ -227,7 +218,6 @@ impl<'a> From<&'a DocumentVersion> for VersionSummaryView<'a> {
     }
 }
 
-/// An editor of a document.
 #[derive(Serialize)]
 pub struct EditorView<'a> {
     pub document_id: &'a DocumentId,

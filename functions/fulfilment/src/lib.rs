@@ -26,7 +26,6 @@ use tokio::time::Instant;
 use message::{Batch, Message};
 use picking::{Answer, Picking};
 
-/// The access patterns that the function uses.
 pub const PATTERNS: &[&Pattern] = &[
     &key_schema::picking::STATIONS,
     &key_schema::picking::WAITING,
@@ -37,13 +36,10 @@ pub const PATTERNS: &[&Pattern] = &[
 
 /// The time before the deadline at which the function stops, so that its response is still sent.
 const MARGIN: Duration = Duration::from_secs(1);
-/// The default number of stations.
 const DEFAULT_STATIONS: usize = 10;
 
-/// The reason why the function cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The table's client cannot be set up.
     #[error(transparent)]
     Table(#[from] SetupError),
     /// `PICKING_STATIONS` is not a valid number of stations.
@@ -58,9 +54,6 @@ pub enum StartError {
 ///
 /// Environment: `TABLE_NAME`, the SDK's variables, and optionally `PICKING_STATIONS` (1 to 100,
 /// default 10).
-///
-/// # Errors
-/// [`StartError`], or an error of the Runtime API.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("fulfilment");
     let stations = stations(std::env::var("PICKING_STATIONS").ok().as_deref())?;

@@ -1,5 +1,3 @@
-//! A batch of the queue, and the steps in its messages.
-
 use bus::{Data, DecodeError, Event, OrderPlaced, OrderStatusChanged};
 use key_schema::id::OrderId;
 use key_schema::order::OrderStatus;
@@ -10,7 +8,6 @@ use telemetry::correlation;
 /// The event from SQS.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Batch {
-    /// The messages.
     #[serde(rename = "Records")]
     pub records: Vec<Message>,
 }
@@ -27,7 +24,6 @@ pub struct Message {
     pub body: String,
 }
 
-/// The step of an order in the warehouse.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// The order is paid and waits for a picking station.
@@ -38,7 +34,6 @@ pub enum Step {
     Nothing,
 }
 
-/// The reason why a message cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum MessageError {
     /// The message holds no event of the bus. The error does not quote the message.

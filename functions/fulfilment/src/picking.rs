@@ -81,19 +81,15 @@ impl Answer {
 /// The reason why a message must be delivered again.
 #[derive(Debug, thiserror::Error)]
 pub enum PickingError {
-    /// The message cannot be read.
     #[error(transparent)]
     Message(#[from] MessageError),
-    /// The table failed.
     #[error(transparent)]
     Table(#[from] TableError),
     /// An id cannot be part of a key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// An id is invalid.
     #[error(transparent)]
     Id(#[from] IdError),
-    /// An item cannot be encoded.
     #[error(transparent)]
     Encode(#[from] EncodeError),
     /// Other invocations changed the same items in every round.
@@ -101,7 +97,6 @@ pub enum PickingError {
     Contended,
 }
 
-/// The queue of picking jobs.
 #[derive(Debug)]
 pub struct Picking {
     table: Table,
@@ -109,7 +104,6 @@ pub struct Picking {
 }
 
 impl Picking {
-    /// Creates the queue with this many stations.
     #[must_use]
     pub const fn new(table: Table, stations: usize) -> Self {
         Self { table, stations }
@@ -159,7 +153,6 @@ impl Picking {
         Answer::naming(open.map(|message| message.id.clone()))
     }
 
-    /// Writes the step of a message.
     async fn write(&self, message: &Message) -> Result<(), PickingError> {
         match message.step()? {
             Step::Wait(order) => self.wait(order).await,
@@ -181,7 +174,6 @@ impl Picking {
         Ok(())
     }
 
-    /// Removes an order from the list and the stations.
     async fn leave(&self, order: &OrderId) -> Result<(), PickingError> {
         let leave = picking::leave(order, &Born::new(order.as_str())?, instant::Instant::now())?;
         self.table.transact(&leave).await?.map_err(|_| PickingError::Contended)

@@ -121,7 +121,6 @@ pub async fn split(services: &Services, request: &Request<'_>) -> Result<Respons
     }
 }
 
-/// Returns the name in the path.
 fn name_of(request: &Request<'_>) -> Result<CounterName, Problem> {
     let name: CounterName = request.path("name")?;
     if counter::is_reserved(&name) {

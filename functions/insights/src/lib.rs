@@ -9,7 +9,6 @@ mod stores;
 use http_api::{Error, Routes, Services};
 use key_schema::{counter, expiration, idempotency, metric, place};
 
-/// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()
@@ -44,10 +43,6 @@ pub fn routes() -> Routes<Services> {
         })
 }
 
-/// Answers requests until Lambda shuts down the execution environment.
-///
-/// # Errors
-/// Fails when the environment lacks a required setting, or when the Runtime API fails.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("insights");
     let services = Services::from_env().await?;

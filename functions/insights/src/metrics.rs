@@ -102,7 +102,6 @@ fn read_point(
     Ok(MetricPoint { name, at, id: id.unwrap_or(generated), value }.stored())
 }
 
-/// Returns the table with the points of a month.
 fn table(services: &Services, month: Month) -> Table {
     services.metrics.table(&services.table, month.table(services.table.name()))
 }
@@ -182,7 +181,6 @@ struct Report<'a> {
     results: Vec<Outcome<'a>>,
 }
 
-/// The outcome of a point.
 #[derive(Serialize)]
 struct Outcome<'a> {
     index: usize,

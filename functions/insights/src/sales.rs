@@ -1,5 +1,3 @@
-//! Lists sales by place.
-
 use http_api::{Code, List, Problem, Request, Response, Services};
 use key_schema::id::{StoreId, check};
 use key_schema::money::Money;

@@ -13,7 +13,6 @@ use serde::Serialize;
 /// The longest name of a store, in bytes of UTF-8.
 const MAX_NAME: usize = 200;
 
-/// GET stores/{id}: returns a store.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: StoreId = request.path("id")?;

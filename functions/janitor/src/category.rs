@@ -1,5 +1,3 @@
-//! Continues an abandoned category move.
-
 use key_schema::category::relocation::{CategoryMove, Phase};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -10,20 +8,16 @@ use workflows::relocation::{Mover, RelocationError};
 use crate::Grace;
 use crate::round::Janitor;
 
-/// The outcome of a category move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Moved {
-    /// The move is complete.
     Done,
     /// The move is not complete. It must wait, or time ran out.
     Continued,
-    /// The move failed. The log has the error.
     Failed,
 }
 
 impl Moved {
-    /// Returns the outcome's name in the log.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

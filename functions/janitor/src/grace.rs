@@ -2,7 +2,6 @@
 
 use key_schema::instant::Instant;
 
-/// The default grace period.
 const DEFAULT_SECONDS: u32 = 60;
 /// The longest grace period: a day. During the grace period, the stock of an abandoned order stays
 /// reserved.
@@ -27,10 +26,6 @@ impl Grace {
         Self(seconds)
     }
 
-    /// Reads the grace period from the value of the environment variable.
-    ///
-    /// # Errors
-    /// [`GraceError`].
     pub fn from_variable(given: Option<&str>) -> Result<Self, GraceError> {
         let Some(text) = given.map(str::trim).filter(|text| !text.is_empty()) else {
             return Ok(Self(DEFAULT_SECONDS));

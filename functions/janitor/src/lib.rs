@@ -97,7 +97,6 @@ const OTHERS: &[&Pattern] = &[
     &heartbeat::BEAT,
 ];
 
-/// The access patterns that the function uses.
 pub const PATTERNS: &[&Pattern] = &with_patterns::<{ OTHERS.len() + workflows::erasure::PATTERNS.len() }>(OTHERS);
 
 /// The time before the deadline at which the function stops, so that its response is still sent.
@@ -113,7 +112,6 @@ pub struct Event {
     pub grace_seconds: Option<u32>,
 }
 
-/// The reason why the function cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The client of the table or of a bucket cannot be set up.
@@ -128,9 +126,6 @@ pub enum StartError {
 ///
 /// Environment: `TABLE_NAME`, `MEDIA_BUCKET`, `ARCHIVE_BUCKET`, the SDK's variables, and optionally
 /// `JANITOR_GRACE_SECONDS` ([`Grace`]).
-///
-/// # Errors
-/// [`StartError`], or an error of the Runtime API.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("janitor");
     let grace = Grace::from_variable(std::env::var("JANITOR_GRACE_SECONDS").ok().as_deref())?;

@@ -1,5 +1,3 @@
-//! The Lambda function `Janitor`.
-
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_runtime::Error> {
     janitor::run().await

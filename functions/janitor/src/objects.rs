@@ -19,7 +19,6 @@ use crate::round::{AT_ONCE, Janitor, ListError, PAGE, Round};
 /// The maximum number of objects in one round. The next round handles the other objects.
 const MOST: usize = 1000;
 
-/// The error that prevented the deletion of an object.
 #[derive(Debug, thiserror::Error)]
 enum ObjectError {
     #[error(transparent)]
@@ -51,7 +50,6 @@ macro_rules! failures {
 }
 failures!(TableError EncodeError KeyError MediaError);
 
-/// The reason why an object was not deleted.
 enum NotDeleted {
     /// The object is referenced, or another function is handling it.
     Settled,

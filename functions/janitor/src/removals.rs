@@ -94,7 +94,6 @@ impl Janitor {
     }
 }
 
-/// Counts the outcome of one removal.
 fn count(outcome: Option<Result<bool, RemovalError>>, round: &mut Round) {
     match outcome {
         Some(Ok(true)) => round.removed += 1,

@@ -24,14 +24,12 @@ use crate::{Grace, Moved, turns};
 /// The number of orders or objects that are handled concurrently. It is low, because the orders
 /// change the same stocks as customers' requests, which take precedence.
 pub(crate) const AT_ONCE: usize = 4;
-/// The number of entries on a page of a list.
 pub(crate) const PAGE: usize = 100;
 /// The age at which an order that other requests keep busy counts as failed.
 const OVERDUE: Duration = Duration::from_secs(24 * 60 * 60);
 /// The maximum number of pages of one list in a round. A later round finds the other entries.
 const MAX_PAGES: usize = 50;
 
-/// The results of a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Round {
     /// Unfinished orders in the index. An order that another function finishes meanwhile is in no
@@ -66,10 +64,8 @@ pub struct Round {
 /// A list of work cannot be read: orders, removals, erasures or objects.
 #[derive(Debug, thiserror::Error)]
 pub enum ListError {
-    /// The table cannot be read.
     #[error("the unfinished work cannot be listed: {0}")]
     Table(#[from] TableError),
-    /// The key of the list is invalid.
     #[error("the unfinished work cannot be listed: {0}")]
     Key(#[from] KeyError),
     /// The list was not read in time.
@@ -77,7 +73,6 @@ pub enum ListError {
     Time,
 }
 
-/// The outcome of one order.
 enum Outcome {
     Undone,
     Finished,
@@ -87,7 +82,6 @@ enum Outcome {
     Left,
 }
 
-/// The janitor, which finishes or undoes abandoned work.
 #[derive(Debug)]
 pub struct Janitor {
     pub(crate) table: Table,

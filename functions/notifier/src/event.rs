@@ -11,7 +11,6 @@ use telemetry::correlation;
 /// The parts of an EventBridge event that the function needs.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Delivery {
-    /// The publisher.
     #[serde(default)]
     pub source: String,
     /// The domain event, or SES's report.
@@ -22,10 +21,6 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Decodes the domain event.
-    ///
-    /// # Errors
-    /// [`DecodeError`] if this program does not know the event.
     pub fn event(&self) -> Result<Event, DecodeError> {
         Event::from_detail(&self.detail)
     }
@@ -45,40 +40,27 @@ impl Delivery {
     }
 }
 
-/// The occasion of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occasion {
-    /// The order was placed.
     Placed,
-    /// The order is paid.
     Paid,
-    /// The order is shipped.
     Shipped,
-    /// The order was delivered.
     Delivered,
-    /// The order was cancelled.
     Cancelled,
     /// The order was cancelled, because it was not paid in time.
     Lapsed,
-    /// The order was returned.
     Returned,
 }
 
-/// The news for one customer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News<'a> {
-    /// The news about one order.
     Order {
         /// The occasion.
         occasion: Occasion,
-        /// The order.
         order: &'a OrderId,
-        /// The customer.
         customer: &'a CustomerId,
     },
-    /// The code that the customer requested.
     Code {
-        /// The customer.
         customer: &'a CustomerId,
         /// When the code expires.
         expires_at: Instant,

@@ -14,7 +14,6 @@ use key_schema::text::Email;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The source of SES's events.
 pub const SOURCE: &str = "aws.ses";
 /// The maximum number of recipients of one mail in SES.
 const MAX_RECIPIENTS: usize = 50;
@@ -27,7 +26,6 @@ pub struct NotFeedback;
 /// The recipients to whom no more mail may be sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Feedback {
-    /// The reason.
     pub reason: StopReason,
     /// The addresses. The list is empty for a bounce that is not permanent.
     pub recipients: Vec<Email>,
@@ -46,17 +44,12 @@ struct Bounce {
     bounce_type: String,
 }
 
-/// The mail that the report is about.
 #[derive(Deserialize)]
 struct Mail {
     destination: Vec<String>,
 }
 
 impl Feedback {
-    /// Reads the detail of an event.
-    ///
-    /// # Errors
-    /// [`NotFeedback`].
     pub fn read(detail: &Value) -> Result<Self, NotFeedback> {
         let (reason, recipients) = match Detail::deserialize(detail).map_err(|_| NotFeedback)? {
             Detail::Bounce { bounce, mail } if bounce.bounce_type == "Permanent" => {

@@ -66,7 +66,6 @@ use mailer::Ses;
 use notifier::{Notifier, NotifyError, Outcome};
 use tokio::time::Instant;
 
-/// The access patterns that the function uses.
 pub const PATTERNS: &[&Pattern] = &[
     &verification::READ,
     &order::LINES,
@@ -82,9 +81,6 @@ pub const PATTERNS: &[&Pattern] = &[
 ///
 /// Environment: `TABLE_NAME`, `MAIL_FROM` (the sender's address, verified in SES),
 /// `MAIL_CONFIGURATION_SET`, `CURSOR_KEYS` and the SDK's variables.
-///
-/// # Errors
-/// An incomplete environment, or an error of the Runtime API.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("notifier");
     let from = aws::variable("MAIL_FROM")?;

@@ -14,7 +14,6 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 /// The path of the operation, in the REST JSON protocol of SES's API version 2.
 const SEND_EMAIL: &str = "/v2/email/outbound-emails";
 
-/// A service that sends messages.
 pub trait Mailer: Send + Sync {
     /// Sends a message at most once. `Ok` means that the service accepted it.
     fn send(&self, message: &Message) -> impl Future<Output = Result<(), MailError>> + Send;

@@ -1,5 +1,3 @@
-//! The Lambda function `Notifier`.
-
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_runtime::Error> {
     notifier::run().await

@@ -31,7 +31,6 @@ pub struct Message {
 }
 
 impl Message {
-    /// Returns the recipient's address.
     #[must_use]
     pub const fn to(&self) -> &Email {
         &self.to
@@ -43,13 +42,11 @@ impl Message {
         &self.subject
     }
 
-    /// Returns the text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns the kind of the event that caused the message.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         self.kind
@@ -104,13 +101,11 @@ impl Message {
         Self { to: email.clone(), subject, text, kind: Kind::EmailVerificationRequested }
     }
 
-    /// Returns the hash of the recipient.
     #[must_use]
     pub fn recipient(&self) -> RecipientHash {
         RecipientHash::of(&self.to)
     }
 
-    /// Returns whether the message holds a code.
     #[must_use]
     pub fn has_code(&self) -> bool {
         self.kind == Kind::EmailVerificationRequested

@@ -43,10 +43,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// The record still exists, because records live longer ([`LIFETIME_SECONDS`]).
 pub const MAX_REPLAY_AGE_SECONDS: i64 = 30 * 24 * 60 * 60;
 
-/// The outcome of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// A message was sent.
     Sent,
     /// An earlier delivery of the event has completed.
     Known,
@@ -68,7 +66,6 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Returns the outcome's name in logs.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -97,24 +94,19 @@ pub enum NotifyError {
     /// Another attempt has claimed the message and has not ended yet.
     #[error("another attempt has claimed the message")]
     Claimed,
-    /// The table failed.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// The mail service failed.
     #[error(transparent)]
     Mail(#[from] MailError),
     /// An id cannot be part of a key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// An id is invalid.
     #[error(transparent)]
     Id(#[from] IdError),
-    /// The claim cannot be encoded.
     #[error(transparent)]
     Encode(#[from] EncodeError),
 }
 
-/// The notifier, which sends the messages of events.
 #[derive(Debug)]
 pub struct Notifier<M> {
     table: Table,
@@ -129,7 +121,6 @@ enum Composed {
 }
 
 impl<M: Mailer> Notifier<M> {
-    /// Creates a notifier with a table, a mailer and the keys of codes.
     #[must_use]
     pub const fn new(table: Table, mailer: M, codes: CodeKeys) -> Self {
         Self { table, mailer, codes }
@@ -180,7 +171,6 @@ impl<M: Mailer> Notifier<M> {
         self.send_claimed(&event, &message, claim).await
     }
 
-    /// Stops mail to the recipients of a report.
     async fn stop(&self, feedback: &Feedback, now: Instant) -> Result<Outcome, NotifyError> {
         for recipient in &feedback.recipients {
             let stop = recipient::stop(&RecipientHash::of(recipient), feedback.reason, now)?;
@@ -264,7 +254,6 @@ impl<M: Mailer> Notifier<M> {
         }
     }
 
-    /// Sends the claimed message.
     async fn send_claimed(&self, event: &Event, message: &Message, lease: Lease) -> Result<Outcome, NotifyError> {
         let Lease { mail: claim, until, end, now } = lease;
         let sent = self.send(message, until).await;

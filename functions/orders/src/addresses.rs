@@ -1,5 +1,3 @@
-//! The addresses of a new order.
-
 use std::borrow::Cow;
 
 use http_api::fields::{parsed, visible_text};
@@ -19,7 +17,6 @@ enum Given {
     Whole(Box<PostalAddress>),
 }
 
-/// The addresses that a caller gives for an order.
 #[derive(Debug, Default)]
 pub struct GivenAddresses {
     shipping: Option<Given>,
@@ -58,7 +55,6 @@ impl GivenAddresses {
         Self { shipping: whole(shipping), billing: whole(billing) }
     }
 
-    /// Returns whether the caller gave no address.
     pub const fn is_empty(&self) -> bool {
         self.shipping.is_none() && self.billing.is_none()
     }

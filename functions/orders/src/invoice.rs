@@ -68,7 +68,6 @@ pub async fn issue(services: &Services, request: &Request<'_>) -> Result<Respons
     .await
 }
 
-/// GET invoices/{number}: returns an invoice.
 pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let number = request.path_number("number", "invoice")?;

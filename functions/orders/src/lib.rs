@@ -24,17 +24,14 @@ use key_schema::order::open::Limits;
 use key_schema::pattern::Pattern;
 use key_schema::{cart, customer, idempotency, order, pricing, promotion, settings};
 
-/// The function's state, built once at start-up.
 #[derive(Debug)]
 pub struct App {
-    /// The state that every function with routes has: the table, the cursors and the caches.
     pub services: Services,
     /// The limits of open orders that apply if the settings contain none.
     pub defaults: Limits,
 }
 
 impl App {
-    /// Creates the state with the default limits.
     #[must_use]
     pub fn new(services: Services) -> Self {
         Self { services, defaults: Limits::default() }
@@ -47,7 +44,6 @@ impl Measured for App {
     }
 }
 
-/// The access patterns of a new order.
 const PLACE_ORDER: &[&Pattern] = &[
     &order::PREPARE,
     &order::PLACE,
@@ -66,7 +62,6 @@ const PLACE_ORDER: &[&Pattern] = &[
     &idempotency::GET,
 ];
 
-/// The access patterns of a checkout.
 const CHECK_OUT: &[&Pattern] = &[
     &cart::GET,
     &order::addresses::READ,
@@ -89,7 +84,6 @@ const CHECK_OUT: &[&Pattern] = &[
     &idempotency::GET,
 ];
 
-/// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::new()
@@ -160,10 +154,6 @@ pub fn routes() -> Routes<App> {
         })
 }
 
-/// Answers requests until Lambda shuts down the execution environment.
-///
-/// # Errors
-/// Fails when a setting is missing or invalid, or when the Runtime API fails.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("orders");
     let defaults = limits::defaults(std::env::var("PENDING_ORDER_MINUTES").ok().as_deref())?;

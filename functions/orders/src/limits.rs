@@ -19,9 +19,6 @@ pub struct LimitsError;
 
 /// Returns the limits that apply if the settings contain none. `minutes` is the value of
 /// `PENDING_ORDER_MINUTES`, if it is set.
-///
-/// # Errors
-/// [`LimitsError`].
 pub fn defaults(minutes: Option<&str>) -> Result<Limits, LimitsError> {
     let Some(text) = minutes.map(str::trim).filter(|text| !text.is_empty()) else {
         return Ok(Limits::default());

@@ -1,5 +1,3 @@
-//! The lines of a wanted order, and their products.
-
 use std::borrow::Cow;
 
 use http_api::fields::{array, integer, money, parsed, text};
@@ -21,14 +19,11 @@ const MAX_LINE_AMOUNT: i64 = 1_000_000_000_000;
 /// The maximum number of bytes in the name of a line's discount.
 const MAX_DISCOUNT_NAME: usize = 64;
 
-/// A line of the wanted order.
 #[derive(Debug)]
 pub struct WantedLine {
     /// The JSON Pointer to the line, in the request's body or in the cart.
     pub pointer: String,
-    /// The product.
     pub product_id: ProductId,
-    /// The number of pieces.
     pub quantity: u64,
     /// Staff only: the amount paid for the line.
     pub total: Option<Money>,
@@ -36,7 +31,6 @@ pub struct WantedLine {
     pub discounts: Vec<LineDiscount>,
 }
 
-/// Returns the reader of the lines in a body.
 pub fn read<'a>(caller: &SignedIn) -> impl Fn(Value<'a>) -> Result<Vec<WantedLine>, Invalid> {
     array(1..=MAX_LINES_READ, |value: Value<'a>| {
         let mut line = value.object()?;
@@ -81,7 +75,6 @@ fn read_discounts(line: &mut Object<'_>, total: Option<Option<Money>>) -> Option
 }
 
 impl WantedLine {
-    /// Adds an error about one field of this line to a problem.
     pub fn error(&self, problem: Problem, field: &str, detail: impl Into<Cow<'static, str>>) -> Problem {
         problem.line_error(format!("{}/{field}", self.pointer), &self.product_id, detail)
     }
@@ -90,13 +83,10 @@ impl WantedLine {
 /// A line with its product, and its price before promotions, shipping and tax.
 #[derive(Debug)]
 pub struct Sold {
-    /// The number of pieces.
     pub quantity: u64,
-    /// The product.
     pub product: Stored<Product>,
     /// The quantity times the price of the product, or the amount that staff entered.
     pub total: Money,
-    /// The discounts that staff entered.
     pub discounts: Vec<LineDiscount>,
 }
 
@@ -146,12 +136,10 @@ impl Sold {
         Ok(Self { quantity: line.quantity, product, total, discounts: line.discounts.clone() })
     }
 
-    /// Returns the sum of the discounts that staff entered.
     pub fn discount(&self) -> i64 {
         self.discounts.iter().map(|discount| discount.amount).sum()
     }
 
-    /// Returns the line of an order.
     pub fn line(&self, order_id: &OrderId, number: u64) -> OrderLine {
         OrderLine {
             order_id: order_id.clone(),
@@ -171,7 +159,6 @@ impl Sold {
     }
 }
 
-/// Returns the product, if the item is one.
 pub fn product(item: Option<AnyEntity>) -> Option<Stored<Product>> {
     match item {
         Some(AnyEntity::Product(product)) => Some(product),

@@ -1,5 +1,3 @@
-//! The log: notes of staff about orders.
-
 use http_api::fields::long_text;
 use http_api::{Code, List, Problem, Request, Response, Services, read_fields};
 use key_schema::id::{LogId, OrderId};
@@ -9,7 +7,6 @@ use key_schema::order::{self, LogLine, OrderLog, OrderStatus};
 
 use crate::view::no_such_order;
 
-/// POST orders/{id}/log: adds a note.
 pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let staff = request.staff()?;
     let order_id: OrderId = request.path("id")?;

@@ -1,5 +1,3 @@
-//! The Lambda function `Orders`.
-
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_runtime::Error> {
     orders::run().await

@@ -6,13 +6,11 @@ use key_schema::instant::Instant;
 use key_schema::picking;
 use serde::Serialize;
 
-/// The orders with a station, which the response shows before the waiting orders.
 #[derive(Serialize)]
 struct Stations {
     jobs: Vec<Job>,
 }
 
-/// An order with a station.
 #[derive(Serialize)]
 struct Job {
     order_id: OrderId,

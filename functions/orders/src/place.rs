@@ -42,16 +42,13 @@ use crate::view::OrderCollection;
 /// cannot be placed in the future.
 const CLOCK_SKEW_SECONDS: i64 = 5 * 60;
 
-/// An order that a caller wants to place.
 #[derive(Debug)]
 pub struct Wanted {
-    /// The customer.
     pub customer_id: CustomerId,
     /// The JSON Pointer to the list of lines, in the request's body or in the cart.
     pub list: &'static str,
     /// The lines, in the sequence of their numbers in the order.
     pub lines: Vec<WantedLine>,
-    /// The client's reference for the order.
     pub reference: Option<OrderReference>,
     /// Staff only: the time of placing.
     pub placed_at: Option<Instant>,
@@ -62,7 +59,6 @@ pub struct Wanted {
     pub lapses: bool,
     /// The total that the client has shown to the customer. Any other total is refused.
     pub expected_total: Option<Money>,
-    /// The addresses.
     pub addresses: GivenAddresses,
     /// The quote, with the current data that determines its price.
     pub quote: Option<Quoted>,
@@ -88,7 +84,6 @@ pub async fn replay(
     Ok(Some(created(&collection.into_placed()).header("idempotency-replayed", "true")))
 }
 
-/// POST orders: places an order.
 pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let once = Once::required(request)?;
@@ -244,7 +239,6 @@ pub async fn place(
     }
 }
 
-/// An order that is ready to be placed.
 struct Attempt<'a> {
     services: &'a Services,
     collection: &'a OrderCollection,
@@ -302,7 +296,6 @@ pub async fn first_response_or(
     Err(problem)
 }
 
-/// Maps a failure of work in several transactions to the problem in the client's response.
 pub fn staging_failed(error: StagingError) -> Problem {
     match error {
         StagingError::Table(error) => error.into(),

@@ -17,23 +17,18 @@ use crate::promotions::{Candidate, Codes};
 /// A shipping method that can send the basket, with its price.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer<'a> {
-    /// The method.
     pub method: &'a ShippingMethod,
     /// The price in minor units.
     pub price: i64,
 }
 
-/// The price of a basket.
 #[derive(Debug)]
 pub struct Price<'a> {
-    /// The currency of all amounts.
     pub currency: Currency,
-    /// The amounts.
     pub priced: Priced,
     /// The shipping methods that can send the basket, cheapest first. The list is empty if nothing
     /// is shipped, or if there are no shipping zones.
     pub offers: Vec<Offer<'a>>,
-    /// The chosen shipping method.
     pub chosen: Option<Offer<'a>>,
     /// The promotions that reduce the price, with their discounts.
     applied: Vec<(&'a Candidate, i64)>,
@@ -43,17 +38,12 @@ pub struct Price<'a> {
 /// The data that determines a price, besides the lines.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms<'a> {
-    /// The rules of pricing.
     pub rules: &'a Rules,
-    /// The address of the delivery.
     pub address: Option<&'a PostalAddress>,
     /// The shipping method that the customer wants, or `None` for the cheapest one.
     pub method: Option<&'a MethodId>,
-    /// When tax is rounded.
     pub rounding: TaxRounding,
-    /// The promotions that the customer may use.
     pub promotions: &'a [Candidate],
-    /// The codes that the customer entered.
     pub codes: Codes<'a>,
 }
 
@@ -171,7 +161,6 @@ impl<'a> Price<'a> {
     }
 }
 
-/// Returns a tax rate as the order keeps it.
 pub const fn tax_rate(TaxRate { millionths, included }: TaxRate) -> order::TaxRate {
     order::TaxRate { rate_millionths: millionths, included }
 }

@@ -37,7 +37,6 @@ const USED_UP: &str = "has reached its limit of uses";
 /// A promotion that the customer may use.
 #[derive(Debug, Clone)]
 pub struct Candidate {
-    /// The promotion.
     pub promotion: Promotion,
     /// The position of the promotion's code among the entered codes, or `None` for an automatic
     /// promotion.
@@ -45,7 +44,6 @@ pub struct Candidate {
 }
 
 impl Candidate {
-    /// Returns the promotion as an order keeps it.
     pub fn applied(&self, discount: i64) -> AppliedPromotion {
         let Promotion { id, name, limit_total, .. } = &self.promotion;
         AppliedPromotion {
@@ -58,7 +56,6 @@ impl Candidate {
         }
     }
 
-    /// Returns the use of the promotion by an order.
     pub fn usage(&self) -> Use {
         Use {
             promotion: self.promotion.id.clone(),
@@ -68,17 +65,14 @@ impl Candidate {
     }
 }
 
-/// The codes that a customer entered.
 #[derive(Debug, Clone, Copy)]
 pub struct Codes<'a> {
-    /// The codes.
     pub texts: &'a [String],
     /// Whether the codes are in a quote and not in the body.
     pub quoted: bool,
 }
 
 impl Codes<'_> {
-    /// Adds an error about one of the codes to a problem.
     fn error(self, problem: Problem, at: usize, detail: &str) -> Problem {
         let pointer = if self.quoted { "/quote_id".to_owned() } else { format!("/codes/{at}") };
         let code = self.texts.get(at).map_or("", String::as_str);
@@ -102,7 +96,6 @@ impl Codes<'_> {
     }
 }
 
-/// Reads the codes in a body.
 pub fn read(body: &mut Object<'_>) -> Option<Option<Vec<String>>> {
     body.optional("codes", array(0..=MAX_CODES, visible_text(1..=MAX_CODE_BYTES)))
 }

@@ -27,27 +27,19 @@ use crate::price::{Price, Terms, tax_rate};
 use crate::promotions::{self, Candidate, Codes};
 use crate::view::{DiscountView, MethodView, PricedLineView, RateView, TaxLineView, TotalsView};
 
-/// How long a quote is valid.
 const LIFETIME_SECONDS: i64 = 15 * 60;
-/// The number of bytes of a digest.
 const DIGEST_BYTES: usize = 16;
 
-/// The content of a sealed quote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quote {
-    /// The address of the delivery.
     pub shipping_address: Option<PostalAddress>,
-    /// The address on the invoice.
     pub billing_address: Option<PostalAddress>,
-    /// The shipping method.
     pub method: Option<MethodId>,
-    /// The codes of promotions.
     pub codes: Vec<String>,
     expires_at: Instant,
     digests: Digests,
 }
 
-/// The digests of the parts of a price.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Digests {
     items: String,
@@ -89,7 +81,6 @@ impl Digests {
     }
 }
 
-/// Returns the digest of a value's JSON.
 fn digest(value: &impl Serialize) -> Result<String, Problem> {
     let json = serde_json::to_vec(value).map_err(Problem::internal)?;
     Ok(digest::digest(&SHA256, &json).as_ref().iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect())
@@ -122,12 +113,10 @@ impl Quote {
         })
     }
 
-    /// Returns the codes of promotions.
     pub fn codes(&self) -> Codes<'_> {
         Codes { texts: &self.codes, quoted: true }
     }
 
-    /// Returns the addresses of the quote, for the order.
     pub fn addresses(&self) -> GivenAddresses {
         GivenAddresses::whole(self.shipping_address.clone(), self.billing_address.clone())
     }
@@ -136,13 +125,9 @@ impl Quote {
 /// A quote with the current data that determines its price.
 #[derive(Debug)]
 pub struct Quoted {
-    /// The quote.
     pub quote: Quote,
-    /// The rules of pricing.
     pub rules: Rules,
-    /// The promotions that the customer may use.
     pub promotions: Vec<Candidate>,
-    /// When tax is rounded.
     pub rounding: TaxRounding,
 }
 
@@ -182,8 +167,6 @@ pub fn changed(pointers: impl IntoIterator<Item = &'static str>) -> Problem {
     pointers.into_iter().fold(problem, |problem, pointer| problem.error(pointer, "differs from the quote"))
 }
 
-/// POST customers/{id}/cart/quote: returns the price of the cart for an address and a shipping
-/// method.
 pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let services = &app.services;
     let customer_id: CustomerId = request.path("id")?;
@@ -254,20 +237,14 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
     Ok(Response::ok(&view))
 }
 
-/// Reads all rules of pricing.
-///
-/// # Errors
-/// [`Problem`] if the table cannot be read.
 pub async fn rules(services: &Services) -> Result<Rules, Problem> {
     Ok(Rules::from_items(services.table.query(&pricing::read()?).await?.items))
 }
 
-/// Reads the quote in a body, if there is one.
 pub fn read(body: &mut Object<'_>) -> Option<Option<String>> {
     body.optional("quote_id", text(1..=MAX_SEALED_BYTES))
 }
 
-/// The response with a quote.
 #[derive(Debug, Serialize)]
 struct View<'a> {
     id: String,

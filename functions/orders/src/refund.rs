@@ -94,7 +94,6 @@ pub fn refundable_amount(order: &Order) -> i64 {
     order.total.amount.saturating_sub(order.refunded).max(0)
 }
 
-/// Returns the wallet that a refusal contains.
 fn wallet_in(refusals: &Refusals<OrderAction>) -> Option<Stored<Wallet>> {
     refusals.of(OrderAction::Wallet)?.stored().ok().flatten()
 }

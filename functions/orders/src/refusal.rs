@@ -41,7 +41,6 @@ pub fn quote_required() -> Problem {
     )
 }
 
-/// Returns the problem of a line whose total is invalid.
 pub fn amount_refused(line: &WantedLine, error: MoneyError) -> Problem {
     let (field, detail) = match error {
         MoneyError::Mixed => ("total/currency", "The total of a line has another currency than the product."),
@@ -51,14 +50,12 @@ pub fn amount_refused(line: &WantedLine, error: MoneyError) -> Problem {
     line.error(problem, field, error.to_string())
 }
 
-/// Returns the problem of lines whose products are not in the catalogue.
 pub fn unknown_products<'a>(lines: impl IntoIterator<Item = &'a WantedLine>) -> Problem {
     let problem = Problem::new(Code::UnknownProduct, "The order has products that are not in the catalogue.");
     let at_line = |problem, line: &WantedLine| line.error(problem, "product_id", "is not in the catalogue");
     lines.into_iter().fold(problem, at_line)
 }
 
-/// Returns the problem of lines whose products are parents of variants.
 pub fn parents_of_variants<'a>(lines: impl IntoIterator<Item = &'a WantedLine>) -> Problem {
     let problem = Problem::new(Code::HasVariants, "The order has products that are sold only as variants.");
     let at_line = |problem, line: &WantedLine| line.error(problem, "product_id", "has variants: choose one of them");
@@ -76,7 +73,6 @@ pub async fn reference_taken(services: &Services, order: &Order, now: Instant) -
     }
 }
 
-/// Returns the problem of an order whose reference another order has claimed.
 async fn claimed(services: &Services, claim: &Stored<ReferenceClaim>, now: Instant) -> Result<Problem, Problem> {
     // The function may still undo an order in status `placing` and release the reference. An
     // expired order keeps its reference, even if its head no longer exists.

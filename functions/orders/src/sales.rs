@@ -1,5 +1,3 @@
-//! Lists a product's sales by date.
-
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;

@@ -1,5 +1,3 @@
-//! Moves an order to its next status.
-
 use std::time::Duration;
 
 use http_api::fields::{boolean, money, one_of, text, visible_text};
@@ -17,7 +15,6 @@ use workflows::staging;
 /// the rest.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The statuses that a client may request.
 const TARGETS: &[&str] = &["paid", "picking", "shipped", "delivered", "cancelled", "returned"];
 
 /// POST orders/{id}/status: changes an order's status. One transaction changes the head, the

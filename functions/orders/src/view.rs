@@ -1,5 +1,3 @@
-//! The JSON form of orders.
-
 mod price;
 
 use http_api::{Problem, Services};
@@ -17,7 +15,6 @@ pub use price::{DiscountView, LineView, MethodView, PricedLineView, RateView, Sh
 /// An order with its lines and history, read from its partition.
 #[derive(Debug, Clone)]
 pub struct OrderCollection {
-    /// The head.
     pub order: Stored<Order>,
     /// The lines, by number.
     pub lines: Vec<OrderLine>,
@@ -65,7 +62,6 @@ impl OrderCollection {
         Ok(self)
     }
 
-    /// Returns whether every line was read.
     pub fn has_all_lines(&self) -> bool {
         u64::try_from(self.lines.len()) == Ok(self.order.line_count)
     }
@@ -75,12 +71,10 @@ impl OrderCollection {
         self.history.iter().any(|step| step.status == OrderStatus::Pending)
     }
 
-    /// Returns the views of the lines.
     pub fn line_views(&self) -> Vec<LineView<'_>> {
         self.lines.iter().map(LineView::from).collect()
     }
 
-    /// Returns the views of the history's steps.
     pub fn history_views(&self) -> Vec<StepView<'_>> {
         self.history.iter().map(StepView::from).collect()
     }
@@ -98,7 +92,6 @@ impl OrderCollection {
         self
     }
 
-    /// Builds the JSON form of the order.
     pub fn view(&self) -> View<'_> {
         let Order {
             id,
@@ -139,13 +132,11 @@ impl OrderCollection {
         }
     }
 
-    /// Returns the URL path of the order.
     pub fn location(&self) -> String {
         location(&self.order.id)
     }
 }
 
-/// Returns the URL path of an order.
 pub fn location(id: &OrderId) -> String {
     http_api::url::location(&["orders", id.as_str()])
 }
@@ -155,7 +146,6 @@ pub fn no_such_order() -> Problem {
     Problem::not_found("order")
 }
 
-/// The JSON form of an order.
 #[derive(Debug, Serialize)]
 pub struct View<'a> {
     id: &'a OrderId,
@@ -204,7 +194,6 @@ impl<'a> AddressView<'a> {
     }
 }
 
-/// A step of an order's history.
 #[derive(Debug, Serialize)]
 pub struct StepView<'a> {
     status: OrderStatus,

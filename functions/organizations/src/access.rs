@@ -47,7 +47,6 @@ pub fn denied_by(member: Option<&Stored<Member>>) -> Option<Problem> {
     }
 }
 
-/// Returns the membership that a refusal contains.
 pub fn member_in(refusal: &Refusal<OrganizationAction>) -> Option<Stored<Member>> {
     refusal.stored().ok().flatten()
 }

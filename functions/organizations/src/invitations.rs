@@ -79,14 +79,12 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
     .await
 }
 
-/// The stored items from which a change is computed.
 pub struct Read {
     pub head: Option<Stored<Organization>>,
     pub state: State,
     pub caller: Option<Stored<Member>>,
 }
 
-/// Reads an invitation with the items that decide about it.
 pub async fn read(
     services: &Services,
     id: &OrganizationId,

@@ -25,7 +25,6 @@ const PUT_MEMBER: &[&Pattern] = &[
     &organization::invitation::WITHDRAW,
 ];
 
-/// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()
@@ -78,10 +77,6 @@ pub fn routes() -> Routes<Services> {
         })
 }
 
-/// Answers requests until Lambda shuts down the execution environment.
-///
-/// # Errors
-/// Fails when the environment lacks a required setting, or when the Runtime API fails.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("organizations");
     let services = Services::from_env().await?;

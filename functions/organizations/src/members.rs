@@ -219,7 +219,6 @@ fn denied_own(own: Option<&Refusal<OrganizationAction>>) -> Option<Problem> {
     own.and_then(|refusal| denied_by(member_in(refusal).as_ref()))
 }
 
-/// The items from which a change of a membership is computed.
 struct Read {
     head: Option<Stored<Organization>>,
     member: Option<Stored<Member>>,

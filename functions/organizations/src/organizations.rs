@@ -1,5 +1,3 @@
-//! The organization itself: creating, reading and renaming it.
-
 use http_api::fields::{parsed, visible_text};
 use http_api::url::location;
 use http_api::{Code, Problem, Request, Response, Services, read_fields};
@@ -61,7 +59,6 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(answer)
 }
 
-/// PATCH organizations/{id}: changes the organization's name.
 pub async fn rename(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;

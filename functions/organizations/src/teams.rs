@@ -72,7 +72,6 @@ fn not_added(refusals: &Refusals<OrganizationAction>, location: String) -> Probl
     }
 }
 
-/// Explains why a team was not changed or removed.
 fn not_changed(refusals: &Refusals<OrganizationAction>, version: u64) -> Problem {
     let team = || refusals.of(OrganizationAction::Team)?.item.as_ref();
     denied(refusals).unwrap_or_else(|| match team().map(|item| item.get("version")) {

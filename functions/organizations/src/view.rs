@@ -1,5 +1,3 @@
-//! The JSON bodies of organizations.
-
 use key_schema::id::{CustomerId, OrganizationId, TeamId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -10,7 +8,6 @@ use serde::Serialize;
 /// The longest name of an organization or a team, in bytes of UTF-8.
 pub const MAX_NAME: usize = 200;
 
-/// An organization with its teams.
 #[derive(Serialize)]
 pub struct OrganizationView<'a> {
     id: &'a OrganizationId,
@@ -44,7 +41,6 @@ impl<'a> From<&'a Stored<Team>> for TeamView<'a> {
     }
 }
 
-/// A member in the list of an organization.
 #[derive(Serialize)]
 pub struct MemberView<'a> {
     customer_id: &'a CustomerId,
@@ -62,7 +58,6 @@ impl<'a> From<&'a Stored<Member>> for MemberView<'a> {
     }
 }
 
-/// A membership in the list of a customer.
 #[derive(Serialize)]
 pub struct MembershipView<'a> {
     organization_id: &'a OrganizationId,

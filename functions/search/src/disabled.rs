@@ -2,7 +2,6 @@
 
 use http_api::{Code, Measured, Problem, Request, Response, Routes};
 
-/// The empty state of a function without an engine.
 #[derive(Debug)]
 pub struct Disabled;
 

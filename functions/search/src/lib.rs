@@ -16,31 +16,24 @@ use key_schema::cursor::{CursorKeyError, Cursors};
 use search_index::{ConfigError, SearchClient};
 use table::{SetupError, Table};
 
-/// The function's state, built once at start-up.
 #[derive(Debug)]
 pub struct App {
-    /// The client of the index.
     pub client: SearchClient,
-    /// The keys that seal and open the cursors of lists.
     pub cursors: Cursors,
     /// The table with the revocations of sign-ins. The function reads nothing else from it.
     pub table: Table,
-    /// The cache of callers' sign-ins in this execution environment.
     pub sign_ins: SignIns,
     /// The cache of the settings. The common checks of requests use it only for writes.
     pub settings: SettingsCache,
 }
 
-/// The reason why the function cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The search engine's client cannot be set up.
     #[error(transparent)]
     Search(#[from] ConfigError),
     /// `CURSOR_KEYS` is missing or unusable.
     #[error("CURSOR_KEYS: {0}")]
     Cursors(#[from] CursorKeyError),
-    /// The table's client cannot be set up.
     #[error(transparent)]
     Table(#[from] SetupError),
 }
@@ -48,9 +41,6 @@ pub enum StartError {
 impl App {
     /// Creates the state from the environment: `SEARCH_ENDPOINT`, `SEARCH_INDEX_PREFIX`,
     /// `CURSOR_KEYS`, `TABLE_NAME`, the SDK's variables, and optionally `SEARCH_SERVICE`.
-    ///
-    /// # Errors
-    /// [`StartError`].
     pub async fn from_env() -> Result<Self, StartError> {
         let cursors = Cursors::new(&std::env::var("CURSOR_KEYS").unwrap_or_default())?;
         let (client, table) = (SearchClient::from_env()?, Table::from_env().await?);
@@ -64,7 +54,6 @@ impl Measured for App {
     }
 }
 
-/// Returns the routes. Their keys equal the keys of the routes in template.yaml.
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
@@ -74,9 +63,6 @@ pub fn routes() -> Routes<App> {
 }
 
 /// Runs the function. With `SEARCH_SERVICE=none` every route responds 503 `search_disabled`.
-///
-/// # Errors
-/// [`StartError`], or an error of the Lambda Runtime API.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("search");
     if std::env::var("SEARCH_SERVICE").is_ok_and(|service| service == "none") {

@@ -1,5 +1,3 @@
-//! The Lambda function `Search`.
-
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_runtime::Error> {
     search::run().await

@@ -1,5 +1,3 @@
-//! The query parameters of both searches.
-
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::str::FromStr;
@@ -9,7 +7,6 @@ use key_schema::id;
 use key_schema::product::{CategoryError, CategoryPath};
 use search_index::{ProductSort, SearchText};
 
-/// The maximum number of values of a filter.
 const MAX_VALUES: usize = 10;
 
 /// Reads a parameter with `read`. The response to the client contains the error of `read`.
@@ -77,7 +74,6 @@ pub fn brands(request: &Request<'_>) -> Result<Vec<String>, Problem> {
     read_all(request, "brand", |text| id::check(text).map(|()| text.to_owned()))
 }
 
-/// Reads `in_stock`.
 pub fn in_stock(request: &Request<'_>) -> Result<Option<bool>, Problem> {
     read(request, "in_stock", |text| match text {
         "true" => Ok(true),
@@ -101,10 +97,8 @@ fn amount(text: &str) -> Result<i64, &'static str> {
     text.parse().ok().filter(|_| digits).ok_or("must be an integer of minor units, 0 or more")
 }
 
-/// The value of the `sort` parameter.
 #[derive(Debug, Clone, Copy)]
 pub struct Sort {
-    /// The order of the hits.
     pub by: ProductSort,
     /// The value's name in cursors.
     pub name: &'static str,

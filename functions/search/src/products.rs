@@ -170,7 +170,6 @@ fn average(count: u64, sum: u64) -> Option<f64> {
     Some(f64::from(u32::try_from(hundredths).ok()?) / 100.0)
 }
 
-/// A price from the index.
 #[derive(Serialize)]
 pub struct Price<'a> {
     /// The amount in minor units.

@@ -77,7 +77,6 @@ fn private(value: Value<'_>) -> Result<(), Invalid> {
     }
 }
 
-/// Checks the maintenance mode.
 fn mode(value: Value<'_>) -> Result<(), Invalid> {
     let mut mode = value.object()?;
     let on = mode.required("on", boolean);
@@ -85,7 +84,6 @@ fn mode(value: Value<'_>) -> Result<(), Invalid> {
     mode.finish((on, retry)).map(|_| ())
 }
 
-/// Checks the limits of orders.
 fn limits(value: Value<'_>) -> Result<(), Invalid> {
     let mut limits = value.object()?;
     let minutes = limits.optional("pending_minutes", integer(PENDING_MINUTES));

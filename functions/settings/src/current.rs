@@ -1,5 +1,3 @@
-//! Reading and replacing the settings.
-
 use http_api::url::location;
 use http_api::{Code, Precondition, Problem, Request, Response, Services};
 use key_schema::settings::{self, Known};
@@ -84,14 +82,12 @@ fn here() -> String {
     location(&["settings"])
 }
 
-/// The public settings, which every caller may see.
 #[derive(Serialize)]
 struct PublicView<'a> {
     values: &'a RawValue,
     version: u64,
 }
 
-/// The public and private settings, which only staff may see.
 #[derive(Serialize)]
 struct SettingsView<'a> {
     values: &'a RawValue,

@@ -18,7 +18,6 @@ use http_api::{Error, Routes, Services};
 use key_schema::pricing::{self, ShippingZone, TaxRule};
 use key_schema::{idempotency, promotion, settings};
 
-/// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()
@@ -74,10 +73,6 @@ pub fn routes() -> Routes<Services> {
         )
 }
 
-/// Answers requests until Lambda shuts down the execution environment.
-///
-/// # Errors
-/// Fails when the environment lacks a required setting, or when the Runtime API fails.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("settings");
     http_api::run(routes(), Services::from_env().await?).await

@@ -54,13 +54,11 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     .await
 }
 
-/// GET promotions: lists all promotions by id.
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     request.list(services, promotion::list()?, &[]).await?.answer(PromotionView::of)
 }
 
-/// GET promotions/{id}: returns a promotion with the number of its uses.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (promotion, uses) = load(services, &request.path("id")?).await?;
@@ -157,7 +155,6 @@ fn current(promotion: &Stored<Promotion>, uses: Option<u64>) -> Response {
     Response::ok(&PromotionView::with_uses(promotion, uses)).etag(promotion.meta.version)
 }
 
-/// A promotion in a response.
 #[derive(Serialize)]
 struct PromotionView<'a> {
     id: &'a PromotionId,

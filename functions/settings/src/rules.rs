@@ -15,24 +15,18 @@ use table::retry_on_conflict;
 
 /// A rule of pricing: a shipping zone or a tax rule.
 pub trait Rule: Entity + Clone {
-    /// The type of the rule's id.
     type Id: Id + PartialEq + FromStr<Err: Display>;
-    /// The rule in responses.
     type View<'a>: Serialize
     where
         Self: 'a;
     /// The name of the kind of rule in messages.
     const WHAT: &'static str;
-    /// The segments of the rules' path.
     const PATH: [&'static str; 2];
 
-    /// Returns all rules of this kind.
     fn all(rules: &Rules) -> &[Stored<Self>];
 
-    /// Returns the rule's id.
     fn id(&self) -> &Self::Id;
 
-    /// Returns the rule for responses.
     fn view(&self) -> Self::View<'_>;
 
     /// Checks a wanted rule against the stored rules.
@@ -42,9 +36,6 @@ pub trait Rule: Entity + Clone {
     fn check(&self, rules: &Rules) -> Result<(), Problem>;
 
     /// Returns the transaction that replaces the rule, if the stored rule is at `version`.
-    ///
-    /// # Errors
-    /// [`EncodeError`].
     fn change(&self, rules: &Rules, version: u64, at: Instant) -> Result<Transaction<PricingAction>, EncodeError>;
 }
 
@@ -70,7 +61,6 @@ pub async fn list<R: Rule>(services: &Services, request: &Request<'_>) -> Result
     Ok(Response::ok(&List { items, version: rules.version }))
 }
 
-/// Returns a rule.
 pub async fn read<R: Rule>(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: R::Id = request.path("id")?;

@@ -1,5 +1,3 @@
-//! Bodies of tax rules.
-
 use http_api::fields::{boolean, integer, parsed, visible_text};
 use http_api::{Code, Problem, Request, read_fields};
 use key_schema::id::{TaxCategory, TaxRuleId};
@@ -57,7 +55,6 @@ impl Rule for TaxRule {
     }
 }
 
-/// A tax rule in a response.
 #[derive(Serialize)]
 pub struct TaxRuleView<'a> {
     id: &'a TaxRuleId,

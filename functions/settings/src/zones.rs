@@ -1,5 +1,3 @@
-//! Bodies of shipping zones.
-
 use std::collections::BTreeSet;
 
 use http_api::fields::{MAX_AMOUNT, array, integer, money, parsed, visible_text};
@@ -61,7 +59,6 @@ impl Rule for ShippingZone {
     }
 }
 
-/// A shipping zone in a response.
 #[derive(Serialize)]
 pub struct ZoneView<'a> {
     id: &'a ZoneId,
@@ -70,7 +67,6 @@ pub struct ZoneView<'a> {
     methods: &'a [ShippingMethod],
 }
 
-/// Reads a zone from a request's body.
 pub fn read(request: &Request<'_>, id: ZoneId) -> Result<ShippingZone, Problem> {
     read_fields!(request.object()? => {
         countries: required(distinct(1..=MAX_COUNTRIES, parsed::<Country>, |one, other| one == other)),

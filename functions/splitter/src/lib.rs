@@ -43,7 +43,6 @@ use tokio::time::Instant;
 
 use round::{Round, Splitter};
 
-/// The access patterns that the function uses.
 pub const PATTERNS: &[&Pattern] = &[&counter::HEAD, &counter::SPLIT];
 
 /// The time before the deadline at which the function stops, so that its response is still sent.
@@ -52,9 +51,6 @@ const MARGIN: Duration = Duration::from_secs(2);
 /// Runs a round at each invocation, with any event, until Lambda ends the execution environment.
 ///
 /// Environment: `TABLE_NAME` and the SDK's variables.
-///
-/// # Errors
-/// An incomplete environment, or an error of the Runtime API.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("splitter");
     let splitter = &Splitter::new(Table::from_env().await?, CloudWatch::from_env()?);

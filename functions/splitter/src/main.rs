@@ -1,5 +1,3 @@
-//! The Lambda function `Splitter`.
-
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), lambda_runtime::Error> {
     splitter::run().await

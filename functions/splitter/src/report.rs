@@ -55,9 +55,6 @@ pub fn window(now: Instant) -> (i64, i64) {
 
 impl Report {
     /// Reads a rule's largest contributors in each minute between two times, in seconds since 1970.
-    ///
-    /// # Errors
-    /// [`CloudWatchError`].
     pub async fn fetch(cloudwatch: &CloudWatch, rule: &str, (from, to): (i64, i64)) -> Result<Self, CloudWatchError> {
         let request = json!({
             "RuleName": rule,
@@ -69,7 +66,6 @@ impl Report {
         cloudwatch.read("GetInsightRuleReport", &request).await
     }
 
-    /// Returns the number of keys in the report.
     #[must_use]
     pub fn keys(&self) -> u32 {
         u32::try_from(self.contributors.len()).unwrap_or(u32::MAX)

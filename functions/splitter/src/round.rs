@@ -15,7 +15,6 @@ use crate::report;
 /// The number of counters that are split concurrently. It is low, because the table is busy.
 const AT_ONCE: usize = 4;
 
-/// The results of a round.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Round {
     /// Partition keys that CloudWatch reports as throttled, for any kind of item.
@@ -58,7 +57,6 @@ enum SplitError {
     Time,
 }
 
-/// The outcome of one counter.
 enum Outcome {
     Split,
     /// The counter was already split after the throttled minute began.
@@ -66,7 +64,6 @@ enum Outcome {
     Full,
 }
 
-/// The splitter, which splits throttled counters.
 #[derive(Debug)]
 pub struct Splitter {
     table: Table,
@@ -74,7 +71,6 @@ pub struct Splitter {
 }
 
 impl Splitter {
-    /// Creates a splitter for the counters in this table, with a client of CloudWatch.
     #[must_use]
     pub const fn new(table: Table, cloudwatch: CloudWatch) -> Self {
         Self { table, cloudwatch }

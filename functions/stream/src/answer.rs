@@ -1,5 +1,3 @@
-//! The consumer's response to Lambda.
-
 use serde::Serialize;
 
 use crate::sequence::SequenceNumber;

@@ -12,13 +12,9 @@ use crate::sequence::SequenceNumber;
 /// An expired item, in the form of its archive object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Archived {
-    /// The name of the item's entity.
     pub entity: String,
-    /// The item's key in the table.
     pub key: ItemKey,
-    /// When the item was removed.
     pub removed_at: Instant,
-    /// The actor that removed the item.
     pub removed_by: RemovedBy,
     /// The sequence number of the removal's stream record.
     pub sequence_number: String,
@@ -26,13 +22,10 @@ pub struct Archived {
     pub item: Item,
 }
 
-/// A key of the table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ItemKey {
-    /// The partition key.
     #[serde(rename = "PK")]
     pub pk: String,
-    /// The sort key.
     #[serde(rename = "SK")]
     pub sk: String,
 }
@@ -43,10 +36,6 @@ impl From<&Key> for ItemKey {
     }
 }
 
-/// Returns the name of the object for one removal.
-///
-/// # Errors
-/// [`KeyError`] of [`key_schema::archive::objects`].
 pub fn name(item: &AnyEntity, key: &Key, removal: &SequenceNumber) -> Result<String, KeyError> {
     Ok(format!("{}{}.json", key_schema::archive::objects(item, key)?, removal.as_str()))
 }

@@ -55,7 +55,6 @@ const CLOCK_SECONDS: i64 = 24 * 60 * 60;
 /// items that expired more than five years ago.
 const LATEST_SECONDS: i64 = 5 * 366 * 24 * 60 * 60;
 
-/// The audit sink.
 #[derive(Debug)]
 pub struct Audit<I, O> {
     table: Arc<I>,
@@ -90,7 +89,6 @@ impl<I: Items, O: Objects> Audit<I, O> {
         Ok(owner.is_some_and(|owner| owner.created_at <= expired.began_at))
     }
 
-    /// Archives the item and returns the name of its object.
     async fn archive(&self, record: &Record<'_>, expired: &Expired<'_>) -> Result<String, KeepError> {
         let name = archive::name(expired.item, &record.key, &record.origin.sequence)?;
         let object = Archived {
@@ -141,7 +139,6 @@ impl<I: Items, O: Objects> Sink for Audit<I, O> {
     }
 }
 
-/// An item that has expired.
 struct Expired<'r> {
     item: &'r AnyEntity,
     /// The customer whose erasure deletes the archived item, or `None` for accounting
@@ -193,7 +190,6 @@ fn removed_at(written_at: Option<Instant>, created_at: Instant, expires_at: Inst
     written_at.filter(|at| believed.contains(at)).unwrap_or(expires_at)
 }
 
-/// The reason why an expired item was not archived or not recorded.
 #[derive(Debug, thiserror::Error)]
 enum KeepError {
     #[error(transparent)]

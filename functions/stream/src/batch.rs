@@ -41,7 +41,6 @@ pub struct Event {
 pub struct Batch<'e> {
     /// Changes of known entities, in the order of the batch.
     pub records: Vec<Record<'e>>,
-    /// The records that cannot be read.
     pub malformed: Vec<Malformed<'e>>,
     /// The number of records of entities that this program does not know.
     pub foreign: usize,
@@ -50,11 +49,8 @@ pub struct Batch<'e> {
 /// One change of one item.
 #[derive(Debug)]
 pub struct Record<'e> {
-    /// The record's origin.
     pub origin: Origin<'e>,
-    /// The item's key.
     pub key: Key,
-    /// The change.
     pub change: Change,
 }
 
@@ -68,28 +64,20 @@ impl Record<'_> {
     }
 }
 
-/// A change of an item.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub enum Change {
-    /// The item was created.
     Created {
-        /// The item's state now.
         new: AnyEntity,
     },
-    /// The item was changed.
     Changed {
-        /// The item's state now.
         new: AnyEntity,
         /// The item's former state, or `None` if the old image cannot be read. So the repair of a
         /// malformed item does not fail because of its old image.
         old: Option<AnyEntity>,
     },
-    /// The item was removed.
     Removed {
-        /// The item's last state.
         old: AnyEntity,
-        /// The actor that removed the item.
         by: Remover,
     },
 }
@@ -127,12 +115,9 @@ pub enum Remover {
     Unknown,
 }
 
-/// A record that cannot be read.
 #[derive(Debug)]
 pub struct Malformed<'e> {
-    /// The record's position and metadata.
     pub origin: Origin<'e>,
-    /// The reason why the record cannot be read.
     pub reason: Reason,
 }
 
@@ -140,7 +125,6 @@ pub struct Malformed<'e> {
 /// malformed.
 #[derive(Debug)]
 pub struct Origin<'e> {
-    /// The sequence number, which is the record's position in the shard.
     pub sequence: SequenceNumber,
     /// The stream's event id, if it is usable.
     pub event_id: Option<String>,

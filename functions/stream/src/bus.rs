@@ -55,7 +55,6 @@ const PURPOSE: &str = "bus";
 /// The maximum number of events that are sent before their marks are written.
 const WAVE: usize = 100;
 
-/// The sink of the event bus.
 #[derive(Debug)]
 pub struct Bus<I, P> {
     table: Arc<I>,
@@ -73,7 +72,6 @@ struct Unsent {
 }
 
 impl<I: Items, P: Publisher> Bus<I, P> {
-    /// Creates a sink that marks its published events in this table.
     #[must_use]
     pub const fn new(table: Arc<I>, publisher: P, rules: Rules) -> Self {
         Self { table, publisher, rules }
@@ -160,7 +158,6 @@ impl<I: Items, P: Publisher> Bus<I, P> {
         lanes.filter(|lane: &Lane| !lane.is_empty()).collect()
     }
 
-    /// Returns the events that are marked as published.
     async fn marked(&self, open: &[Lane]) -> Result<HashSet<EventId>, Reason> {
         let ids: Vec<&EventId> =
             open.iter().flatten().flat_map(|record| &record.events).map(|event| &event.id).collect();
@@ -206,7 +203,6 @@ impl<I: Items, P: Publisher> Sink for Bus<I, P> {
     }
 }
 
-/// The reason why marks were not written.
 #[derive(Debug, thiserror::Error)]
 enum MarkError {
     #[error(transparent)]
@@ -234,7 +230,6 @@ fn drop_published(lane: &mut Lane, known: &HashSet<EventId>, verdicts: &Verdicts
     }
 }
 
-/// Refuses the first record of the lane.
 fn refuse(lane: &mut Lane, verdicts: &Verdicts, reason: Reason) {
     if let Some(record) = lane.pop_front() {
         verdicts.settle(record.position, Verdict::Refused(reason));

@@ -30,20 +30,14 @@ pub struct Consumer {
     table: Option<Arc<Table>>,
 }
 
-/// The outcome of a batch.
 #[derive(Debug)]
 pub struct BatchOutcome {
-    /// The response to Lambda.
     pub answer: Answer,
-    /// The report for operators.
     pub report: Report,
 }
 
 impl Consumer {
     /// Creates a consumer from the environment ([`crate::run`] lists the variables).
-    ///
-    /// # Errors
-    /// [`StartError`].
     pub async fn from_env() -> Result<Self, StartError> {
         let names = std::env::var("SINKS").ok();
         let names = settings::sinks(names.as_deref())?;
@@ -71,7 +65,6 @@ impl Consumer {
         Self { name, sinks, quarantine, settings, table: None }
     }
 
-    /// Returns the settings.
     #[must_use]
     pub const fn settings(&self) -> Settings {
         self.settings

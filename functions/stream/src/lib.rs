@@ -65,7 +65,6 @@ use telemetry::correlation;
 pub use consumer::Consumer;
 pub use settings::{Settings, StartError};
 
-/// The access patterns that the function uses.
 pub const PATTERNS: &[&Pattern] = &[
     &product::copies::COPY_STOCK,
     &product::copies::COPY_RATING,
@@ -94,9 +93,6 @@ pub const PATTERNS: &[&Pattern] = &[
 /// - `search`: `SEARCH_ENDPOINT`, `SEARCH_INDEX_PREFIX`, and optionally `SEARCH_SERVICE`
 /// - `bus`: `BUS_NAME`
 /// - `audit`: `ARCHIVE_BUCKET`
-///
-/// # Errors
-/// [`StartError`] for an invalid environment, or an error of the Runtime API.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("stream");
     let consumer = Consumer::from_env().await;

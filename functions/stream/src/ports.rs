@@ -16,28 +16,22 @@ use table::{Page, Refusal, Refusals, Table, TableError};
 
 /// The table.
 pub trait Items: Send + Sync + 'static {
-    /// See [`Table::get`].
     fn get<T: FromItem + Send>(&self, get: &Get<T>) -> impl Future<Output = Result<Option<T>, TableError>> + Send;
 
-    /// See [`Table::batch_get`].
     fn batch_get<T: FromItem + Clone + Send>(
         &self,
         batch: &BatchGet<T>,
     ) -> impl Future<Output = Result<Vec<Option<T>>, TableError>> + Send;
 
-    /// See [`Table::query`].
     fn query<T: FromItem + Send>(&self, query: &Query<T>) -> impl Future<Output = Result<Page<T>, TableError>> + Send;
 
-    /// See [`Table::write`].
     fn write(&self, write: &Single<()>) -> impl Future<Output = Result<Result<(), Refusal>, TableError>> + Send;
 
-    /// See [`Table::transact`].
     fn transact<A: Clone + Send + Sync>(
         &self,
         transaction: &Transaction<A>,
     ) -> impl Future<Output = Result<Result<(), Refusals<A>>, TableError>> + Send;
 
-    /// See [`Table::batch_write`].
     fn batch_write(&self, batch: &BatchWrite)
     -> impl Future<Output = Result<Vec<BatchWriteAction>, TableError>> + Send;
 }
@@ -73,10 +67,8 @@ impl Items for Table {
 
 /// The search engine.
 pub trait Index: Send + Sync + 'static {
-    /// See [`SearchClient::ensure_indices`].
     fn ensure(&self) -> BoxFuture<'_, Result<(), SearchError>>;
 
-    /// See [`SearchClient::bulk`].
     fn bulk<'a>(&'a self, operations: &'a [BulkOperation]) -> BoxFuture<'a, Result<Vec<BulkOutcome>, SearchError>>;
 }
 
@@ -92,7 +84,6 @@ impl Index for SearchClient {
 
 /// The event bus.
 pub trait Publisher: Send + Sync + 'static {
-    /// See [`EventBus::publish`].
     fn publish<'a>(&'a self, events: &'a [Event]) -> BoxFuture<'a, Vec<Outcome>>;
 }
 
@@ -104,7 +95,6 @@ impl Publisher for EventBus {
 
 /// The object store.
 pub trait Objects: Send + Sync + 'static {
-    /// See [`ObjectStore::put_new`].
     fn put_new<'a>(&'a self, name: &'a str, body: Vec<u8>, class: Class) -> BoxFuture<'a, Result<Put, ObjectError>>;
 }
 

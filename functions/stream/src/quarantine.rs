@@ -13,7 +13,6 @@ use crate::batch::Origin;
 use crate::ports::Objects;
 use crate::verdict::Reason;
 
-/// The prefix of the names of all quarantined records.
 pub const PREFIX: &str = "quarantine/";
 /// The maximum length of an event id in an object's name. The stream's ids have 32 characters.
 const MAX_EVENT_ID_BYTES: usize = 128;
@@ -27,14 +26,11 @@ pub trait Quarantine: Send + Sync {
     fn put<'a>(&'a self, entry: Entry<'a>) -> BoxFuture<'a, Result<(), Reason>>;
 }
 
-/// One record for the quarantine.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
     /// The sinks that have not taken the record, separated by commas.
     pub consumer: &'a str,
-    /// The record.
     pub origin: &'a Origin<'a>,
-    /// The reason why the record is quarantined.
     pub reason: &'a Reason,
 }
 
@@ -50,10 +46,8 @@ pub struct Entry<'a> {
 #[derive(Debug)]
 pub struct InStore<O>(pub Arc<O>);
 
-/// The content of a quarantined record's object.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Quarantined {
-    /// When the record was quarantined.
     pub at: Instant,
     /// The sinks that have not taken the record, separated by commas.
     pub consumer: String,

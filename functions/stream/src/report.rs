@@ -29,7 +29,6 @@ pub struct Report {
     oldest: Option<Duration>,
     /// The age of the last heartbeat in the batch. The janitor writes heartbeats.
     heartbeat: Option<Duration>,
-    /// Whether all records are heartbeats.
     only_heartbeats: bool,
     causes: Ids,
     sinks: Vec<(&'static str, Counts)>,
@@ -38,14 +37,11 @@ pub struct Report {
     costs: Vec<Measured>,
 }
 
-/// The number of records for each outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Records that are durable or have no effect.
     pub done: usize,
-    /// Records in the quarantine.
     pub quarantined: usize,
-    /// Records that failed in this delivery.
     pub failed: usize,
     /// Records that were not attempted, or not settled at the deadline.
     pub unfinished: usize,
@@ -116,13 +112,11 @@ impl Report {
         self.costs = costs;
     }
 
-    /// Returns the counts of a sink.
     #[must_use]
     pub fn counts(&self, sink: &str) -> Option<Counts> {
         self.sinks.iter().find(|(name, _)| *name == sink).map(|(_, counts)| *counts)
     }
 
-    /// Returns the counts of the records that could not be read.
     #[must_use]
     pub const fn malformed(&self) -> Counts {
         self.malformed

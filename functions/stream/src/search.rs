@@ -32,7 +32,6 @@ const BAD_DOCUMENT: u16 = 400;
 /// The status that a bulk response has for an operation whose index or alias does not exist.
 const NO_INDEX: u16 = 404;
 
-/// The index sink.
 #[derive(Debug)]
 pub struct Search<I> {
     index: I,
@@ -45,7 +44,6 @@ struct Merged {
     operation: BulkOperation,
     /// The position of the record from which the operation is made.
     newest: usize,
-    /// The positions of the older records.
     older: Vec<usize>,
 }
 

@@ -1,5 +1,3 @@
-//! The sequence number of a record in its shard.
-
 use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;

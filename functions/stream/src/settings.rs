@@ -1,11 +1,8 @@
-//! The consumer's settings from the environment.
-
 use std::time::{Duration, SystemTime};
 
 use key_schema::product::{MAX_STOCK, STOCK_LOW};
 use tokio::time::Instant;
 
-/// The settings of the consumer.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// The maximum number of concurrent lanes, and of concurrent writes to the quarantine.
@@ -16,32 +13,25 @@ pub struct Settings {
     pub stock_low: u64,
 }
 
-/// The reason why the consumer cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// `SINKS` is missing or empty.
     #[error("the environment variable SINKS names no sink")]
     NoSinks,
-    /// `SINKS` names an unknown sink.
     #[error("SINKS names an unknown sink: {0}")]
     UnknownSink(String),
-    /// `SINKS` names a sink twice.
     #[error("SINKS names a sink twice: {0}")]
     RepeatedSink(String),
     /// A variable is not a number, or is out of range.
     #[error("the environment variable {name} must be a number from {low} to {high}")]
     Number {
-        /// The variable.
         name: &'static str,
         /// The smallest value.
         low: u64,
-        /// The largest value.
         high: u64,
     },
-    /// The table's client cannot be set up.
     #[error(transparent)]
     Table(#[from] table::SetupError),
-    /// The request `DescribeTable` failed.
     #[error(
         "the table's stream cannot be looked up: {0}; check TABLE_NAME, AWS_REGION, the endpoint (AWS_ENDPOINT_URL, \
          AWS_ENDPOINT_URL_DYNAMODB) and the role's permission dynamodb:DescribeTable"
@@ -50,7 +40,6 @@ pub enum StartError {
     /// The stream's records lack images that the sinks read.
     #[error("the table's stream must show NEW_AND_OLD_IMAGES, and its view is {0}: set StreamViewType and start again")]
     StreamView(String),
-    /// The search engine's client cannot be set up.
     #[error(transparent)]
     Search(#[from] search_index::ConfigError),
     /// The event bus's client cannot be set up: `BUS_NAME` is missing, or TLS fails.
@@ -70,9 +59,6 @@ impl Default for Settings {
 impl Settings {
     /// Reads `STREAM_CONCURRENCY` (1 to 64, default 8), `STREAM_DEADLINE_MARGIN_MS` (50 to 60,000,
     /// default 1,000) and `STOCK_LOW_THRESHOLD` (0 to 1,000,000,000,000, default 10).
-    ///
-    /// # Errors
-    /// [`StartError::Number`].
     pub fn from_env() -> Result<Self, StartError> {
         Self::from_variables(|name| std::env::var(name).ok())
     }

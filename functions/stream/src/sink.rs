@@ -31,12 +31,9 @@ pub trait Sink: Send + Sync {
     fn take<'a>(&'a self, records: &'a [Record<'a>], verdicts: &'a Verdicts) -> BoxFuture<'a, ()>;
 }
 
-/// The parts that sinks are built from.
 #[derive(Debug, Clone)]
 pub struct Shared {
-    /// The table.
     pub table: Arc<Table>,
-    /// The consumer's settings.
     pub settings: Settings,
 }
 

@@ -88,13 +88,10 @@ impl Rules {
     }
 }
 
-/// The state of an item before a change.
 enum Before<'a, T> {
-    /// The item did not exist.
     Absent,
     /// The item existed, but its old image cannot be read.
     Unreadable,
-    /// The item's old state.
     Known(&'a Stored<T>),
 }
 

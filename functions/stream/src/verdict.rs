@@ -1,5 +1,3 @@
-//! The verdicts on the records of a batch, for one sink.
-
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +12,6 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// Creates a reason.
     pub fn new(kind: &'static str, detail: impl fmt::Display) -> Self {
         Self { kind, detail: detail.to_string() }
     }
@@ -26,14 +23,12 @@ impl fmt::Display for Reason {
     }
 }
 
-/// The outcome of a record in a sink.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// The record's effect is durable, or the record has no effect in this sink.
     Done,
     /// No retry can succeed. The record is unfinished until it is in the quarantine.
     Refused(Reason),
-    /// The record is in the quarantine.
     Quarantined,
     /// The sink could not take the record now, so Lambda must deliver it again.
     Failed(Reason),
@@ -53,7 +48,6 @@ impl Verdict {
 pub struct Verdicts(Mutex<Vec<Option<Verdict>>>);
 
 impl Verdicts {
-    /// Creates a list without verdicts.
     #[must_use]
     pub fn new(records: usize) -> Self {
         Self(Mutex::new(vec![None; records]))
@@ -66,7 +60,6 @@ impl Verdicts {
         }
     }
 
-    /// Returns the refused records with their positions.
     #[must_use]
     pub fn refused(&self) -> Vec<(usize, Reason)> {
         let entries = self.entries();

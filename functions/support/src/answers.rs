@@ -1,5 +1,3 @@
-//! Answers of staff to questions.
-
 use http_api::fields::long_text;
 use http_api::url::location;
 use http_api::{Code, Once, Problem, Request, Response, Services, read_fields};

@@ -11,7 +11,6 @@ use key_schema::question::QuestionAction;
 use key_schema::{idempotency, question};
 use table::Refusals;
 
-/// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()
@@ -36,10 +35,6 @@ pub fn routes() -> Routes<Services> {
         )
 }
 
-/// Answers requests until Lambda shuts down the execution environment.
-///
-/// # Errors
-/// Fails when the environment lacks a required setting, or when the Runtime API fails.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("support");
     let services = Services::from_env().await?;

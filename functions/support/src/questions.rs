@@ -86,7 +86,6 @@ pub async fn open(services: &Services, request: &Request<'_>) -> Result<Response
     request.list(services, question::open()?, &parameters).await?.answer(QuestionView::from)
 }
 
-/// GET questions/{id}: returns a question with its answers.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let id: QuestionId = request.path("id")?;

@@ -1,5 +1,3 @@
-//! The JSON bodies of questions and answers.
-
 use http_api::view::{CustomerView, QuestionView};
 use key_schema::id::{AnswerId, CustomerId, QuestionId};
 use key_schema::instant::Instant;
@@ -22,7 +20,6 @@ pub struct SupportView<'a> {
     pub questions: Vec<QuestionView<'a>>,
 }
 
-/// An answer.
 #[derive(Serialize)]
 pub struct AnswerView<'a> {
     id: &'a AnswerId,

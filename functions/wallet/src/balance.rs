@@ -1,5 +1,3 @@
-//! Reads a wallet's balances and entries.
-
 use http_api::{Problem, Request, Response, Services};
 use key_schema::entity::AnyEntity;
 use key_schema::id::CustomerId;

@@ -1,5 +1,3 @@
-//! Wallets: balances, their entries, deposits and transfers.
-
 mod balance;
 mod deposits;
 mod transfers;
@@ -8,7 +6,6 @@ mod view;
 use http_api::{Error, Routes, Services};
 use key_schema::{idempotency, wallet};
 
-/// Returns the routes of this function.
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()
@@ -29,10 +26,6 @@ pub fn routes() -> Routes<Services> {
         })
 }
 
-/// Answers requests until Lambda shuts down the execution environment.
-///
-/// # Errors
-/// Fails when the environment lacks a required setting, or when the Runtime API fails.
 pub async fn run() -> Result<(), Error> {
     telemetry::init("wallet");
     let services = Services::from_env().await?;

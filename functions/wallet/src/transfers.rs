@@ -72,7 +72,6 @@ fn refused(transfer: &Transfer, refusals: &Refusals<WalletAction>) -> Problem {
     }
 }
 
-/// Returns the wallet that a refusal contains.
 fn wallet_in(refusal: &Refusal<WalletAction>) -> Option<Stored<Wallet>> {
     refusal.stored().ok().flatten()
 }

@@ -1,5 +1,3 @@
-//! The JSON bodies of wallets and movements.
-
 use http_api::body::Object;
 use http_api::fields::{MAX_AMOUNT, money, visible_text};
 use http_api::url::location;
@@ -23,7 +21,6 @@ pub fn entries_of(customer: &CustomerId) -> String {
     location(&["customers", customer.as_str(), "wallet", "entries"])
 }
 
-/// A wallet.
 #[derive(Serialize)]
 pub struct WalletView<'a> {
     customer_id: &'a CustomerId,
@@ -82,7 +79,6 @@ pub struct DepositView<'a> {
     pub balance: Money,
 }
 
-/// A transfer.
 #[derive(Serialize)]
 pub struct TransferView<'a> {
     id: &'a EntryId,

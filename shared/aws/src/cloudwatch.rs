@@ -9,7 +9,6 @@ use serde::de::DeserializeOwned;
 
 use crate::{Api, Call, CallError, Failure, Limits, OPERATION_TIMEOUT, Response, Service, SetupError, is_transient};
 
-/// The timeouts and retries of a call.
 const LIMITS: Limits = Limits {
     attempt: Duration::from_secs(3),
     total: OPERATION_TIMEOUT,
@@ -22,7 +21,6 @@ const MAX_RESPONSE: usize = 8 << 20;
 /// The service's name in this protocol.
 const TARGET: &str = "GraniteServiceVersion20100801";
 
-/// A reason why a call has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum CloudWatchError {
     /// The call is invalid, or CloudWatch refuses it. A retry would fail as well.
@@ -33,7 +31,6 @@ pub enum CloudWatchError {
     Unavailable(String),
 }
 
-/// CloudWatch in one region.
 #[derive(Debug)]
 pub struct CloudWatch {
     service: Service,
@@ -41,23 +38,15 @@ pub struct CloudWatch {
 
 impl CloudWatch {
     /// Creates a client from the SDK's variables of region, credentials and endpoint.
-    ///
-    /// # Errors
-    /// [`SetupError`].
     pub fn from_env() -> Result<Self, SetupError> {
         Service::from_env(Api::CloudWatch).map(Self::new)
     }
 
-    /// Creates a client of this service.
     #[must_use]
     pub fn new(service: Service) -> Self {
         Self { service: service.with_limits(LIMITS) }
     }
 
-    /// Calls a read operation, and returns its response.
-    ///
-    /// # Errors
-    /// [`CloudWatchError`].
     pub async fn read<T: DeserializeOwned>(
         &self,
         operation: &str,

@@ -62,13 +62,11 @@ pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(8);
 /// The maximum number of attempts of one call, the first one included.
 const ATTEMPTS: u32 = 4;
 
-/// A reason why a client cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// The environment does not name the region, or the table, bucket or bus.
     #[error("the environment variable {0} is not set")]
     NotSet(&'static str),
-    /// The TLS client cannot be built.
     #[error("the TLS client cannot be built: {0}")]
     Tls(#[from] tokio_rustls::rustls::Error),
     /// The trust store has no certificates, or an entry that is not a certificate.
@@ -81,9 +79,6 @@ pub enum SetupError {
 
 /// Reads the configuration of SDK clients from the SDK's standard environment variables. Clients
 /// made from one value share its connections.
-///
-/// # Errors
-/// As [`connector`].
 pub async fn config() -> Result<SdkConfig, SetupError> {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(CONNECT_TIMEOUT)
@@ -132,18 +127,12 @@ pub fn credentials() -> SharedCredentialsProvider {
 }
 
 /// Creates a connector with its own pool, which trusts the servers that [`tls`] trusts.
-///
-/// # Errors
-/// [`SetupError::Roots`], [`SetupError::Tls`] and [`SetupError::CaBundle`].
 pub fn connector() -> Result<Connector, SetupError> {
     Ok(Connector::new(tls()?, CONNECT_TIMEOUT))
 }
 
 /// Creates a connector to one host, like [`connector()`]. For hosts outside AWS it trusts the
 /// system's roots from the start, unless `AWS_CA_BUNDLE` is set.
-///
-/// # Errors
-/// As [`connector()`].
 pub fn connector_to(host: &str, is_encrypted: bool) -> Result<Connector, SetupError> {
     let is_of_aws = service::is_of_aws(host) || std::env::var_os("AWS_CA_BUNDLE").is_some();
     let tls = if is_encrypted && !is_of_aws { Tls::of_system()? } else { tls()? };
@@ -154,9 +143,6 @@ pub fn connector_to(host: &str, is_encrypted: bool) -> Result<Connector, SetupEr
 ///
 /// It trusts the roots that AWS endpoints chain to, and falls back to the system's roots. With
 /// `AWS_CA_BUNDLE` it trusts only the roots of that file.
-///
-/// # Errors
-/// As [`connector()`].
 pub fn tls() -> Result<Tls, SetupError> {
     static TLS: OnceLock<Tls> = OnceLock::new();
     if let Some(tls) = TLS.get() {

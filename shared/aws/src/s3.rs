@@ -29,9 +29,6 @@ pub struct Bucket {
 
 impl Bucket {
     /// Creates the client of a bucket in a region, at `address` or else at AWS's own address.
-    ///
-    /// # Errors
-    /// As [`crate::connector()`].
     pub fn new(
         name: &str,
         region: &str,
@@ -43,9 +40,6 @@ impl Bucket {
 
     /// Creates the client of a bucket from the environment: `variable` names the bucket, and the
     /// SDK's variables give region, credentials and endpoint.
-    ///
-    /// # Errors
-    /// [`SetupError::NotSet`] when a variable is missing. Otherwise as [`crate::connector()`].
     pub fn from_env(variable: &'static str) -> Result<Self, SetupError> {
         let (name, region) = (crate::variable(variable)?, crate::region()?);
         let base = base(&name, &region, configured(Api::S3).as_deref(), Variant::from_env());
@@ -57,13 +51,11 @@ impl Bucket {
         Ok(Self { service: Service::new(crate::connector()?, base, Some(signing)), name: name.to_owned() })
     }
 
-    /// Returns the same bucket with other limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { service: self.service.with_limits(limits), ..self }
     }
 
-    /// Returns the bucket's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -84,27 +76,21 @@ impl Bucket {
     }
 
     /// Returns a presigned address, as [`Service::presign`].
-    ///
-    /// # Errors
-    /// [`Failure::Invalid`].
     pub async fn presign(&self, call: &Call<'_>, from: SystemTime, life: Duration) -> Result<String, Failure> {
         self.service.presign(call, from, life).await
     }
 }
 
-/// Returns the path of an object.
 #[must_use]
 pub fn object(name: &str) -> String {
     format!("/{}", utf8_percent_encode(name, IN_PATH))
 }
 
-/// Encodes a value for a query.
 #[must_use]
 pub fn query(value: &str) -> String {
     utf8_percent_encode(value, UNRESERVED).to_string()
 }
 
-/// Returns the value of [`CHECKSUM`] for a body.
 #[must_use]
 pub fn checksum(body: &[u8]) -> String {
     STANDARD.encode(digest(&SHA256, body))

@@ -1,5 +1,3 @@
-//! The envelope of an event.
-
 use std::str::FromStr;
 
 use key_schema::instant::Instant;
@@ -8,7 +6,6 @@ use serde_json::Value;
 
 use crate::{Data, EventId, Kind};
 
-/// An event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     /// The id, by which subscribers recognise a repeated event.
@@ -19,7 +16,6 @@ pub struct Event {
     /// id comes from the stream record, so it is the same in every publication of the event. It is
     /// `None` if the request is unknown, or if the event is older than this field.
     pub correlation_id: Option<String>,
-    /// The data.
     pub data: Data,
 }
 
@@ -37,7 +33,6 @@ pub enum DecodeError {
     /// old.
     #[error("{kind} has version {version}, but this program can only read version {}", .kind.version())]
     UnknownVersion {
-        /// The kind.
         kind: Kind,
         /// The event's version.
         version: u32,
@@ -45,7 +40,6 @@ pub enum DecodeError {
     /// The version is known, but the data does not match it.
     #[error("malformed {kind}")]
     Malformed {
-        /// The kind.
         kind: Kind,
         /// The decoding error.
         source: serde_json::Error,
@@ -53,7 +47,6 @@ pub enum DecodeError {
 }
 
 impl Event {
-    /// Returns the kind of the event.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         self.data.kind()
@@ -61,9 +54,6 @@ impl Event {
 
     /// Decodes the `detail` of a bus event. Unknown fields are ignored. An event is refused if its
     /// version is not the current version of its kind ([`Kind::version`]).
-    ///
-    /// # Errors
-    /// [`DecodeError`].
     pub fn from_detail(detail: &Value) -> Result<Self, DecodeError> {
         let Header { kind, version } = Header::deserialize(detail).map_err(DecodeError::Envelope)?;
         let kind = Kind::named(&kind).ok_or(DecodeError::UnknownKind(kind))?;

@@ -1,5 +1,3 @@
-//! The ids of events.
-
 use std::fmt;
 use std::str::FromStr;
 
@@ -27,9 +25,7 @@ pub struct NotAnEventId;
 /// The change of an item that causes an event.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'a> {
-    /// The table's name.
     pub table: &'a str,
-    /// The item's key.
     pub key: &'a Key,
     /// The item's incarnation. It differs if the item was deleted and created again with the same
     /// key.
@@ -57,7 +53,6 @@ impl EventId {
         Self(hash.finish().as_ref().iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")).collect())
     }
 
-    /// Returns the digits.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -1,5 +1,3 @@
-//! The kinds of events and their data.
-
 use std::fmt;
 
 use key_schema::customer::Tier;
@@ -24,7 +22,6 @@ macro_rules! kinds {
         }
 
         impl Kind {
-            /// Every kind.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
             /// Returns the name: the event's `type`, and its detail-type on the bus.
@@ -50,7 +47,6 @@ macro_rules! kinds {
             }
         }
 
-        /// The data of an event.
         #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
         #[serde(untagged)]
         pub enum Data {
@@ -58,7 +54,6 @@ macro_rules! kinds {
         }
 
         impl Data {
-            /// Returns the kind of event with this data.
             #[must_use]
             pub const fn kind(&self) -> Kind {
                 match self {
@@ -86,7 +81,6 @@ kinds! {
 }
 
 impl Kind {
-    /// Returns the kind with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
@@ -102,51 +96,38 @@ impl fmt::Display for Kind {
 /// An order became visible.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderPlaced {
-    /// The order.
     pub order_id: OrderId,
     /// The client's own number for the order.
     pub reference: Option<OrderReference>,
-    /// The customer.
     pub customer_id: CustomerId,
-    /// The store where the order was placed, if any.
     pub store_id: Option<StoreId>,
     /// The status with which the order became visible.
     pub status: OrderStatus,
     /// The amount that is charged: the sum of the order's lines plus the price of shipping.
     #[serde(deserialize_with = "money")]
     pub total: Money,
-    /// The number of lines.
     pub line_count: u64,
-    /// When the order was placed.
     pub placed_at: Instant,
 }
 
 /// An order became visible, with the parts of its total. It is published beside [`OrderPlaced`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderPlacedV2 {
-    /// The order.
     pub order_id: OrderId,
     /// The client's own number for the order.
     pub reference: Option<OrderReference>,
-    /// The customer.
     pub customer_id: CustomerId,
     /// Whether the customer, and not staff, placed the order.
     pub by_customer: bool,
-    /// The store where the order was placed, if any.
     pub store_id: Option<StoreId>,
     /// The status with which the order became visible.
     pub status: OrderStatus,
-    /// The total and its parts.
     pub totals: PlacedTotals,
-    /// The shipping method, if the goods are sent.
     pub shipping_method: Option<MethodId>,
     /// The country to which the goods are sent, if the order has an address.
     pub country: Option<Country>,
-    /// The promotions of the order.
     pub promotions: Vec<PlacedPromotion>,
-    /// The number of lines.
     pub line_count: u64,
-    /// When the order was placed.
     pub placed_at: Instant,
 }
 
@@ -156,7 +137,6 @@ pub struct PlacedTotals {
     /// The price of all lines before discounts.
     #[serde(deserialize_with = "money")]
     pub items: Money,
-    /// All discounts.
     #[serde(deserialize_with = "money")]
     pub discount: Money,
     /// The price of shipping before its discount.
@@ -170,12 +150,9 @@ pub struct PlacedTotals {
     pub total: Money,
 }
 
-/// A promotion of an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlacedPromotion {
-    /// The promotion.
     pub promotion_id: PromotionId,
-    /// The discount.
     #[serde(deserialize_with = "money")]
     pub amount: Money,
 }
@@ -214,13 +191,9 @@ impl From<&Order> for OrderPlacedV2 {
 /// A visible order changed its status.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderStatusChanged {
-    /// The order.
     pub order_id: OrderId,
-    /// The customer.
     pub customer_id: CustomerId,
-    /// The old status.
     pub from: OrderStatus,
-    /// The new status.
     pub to: OrderStatus,
     /// The reason, if no caller made the change. A reader ignores reasons that it does not know.
     #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "reason")]
@@ -228,7 +201,6 @@ pub struct OrderStatusChanged {
     /// The amount that is charged: the sum of the order's lines plus the price of shipping.
     #[serde(deserialize_with = "money")]
     pub total: Money,
-    /// When the order was placed.
     pub placed_at: Instant,
 }
 
@@ -248,33 +220,24 @@ fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Reason>, 
 /// A product is for sale, and its stock fell below the threshold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StockLow {
-    /// The product.
     pub product_id: ProductId,
-    /// The number of pieces left.
     pub available: u64,
-    /// The threshold that was crossed.
     pub threshold: u64,
 }
 
 /// A customer posted a new review of a product. Changes of a review cause no event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewPosted {
-    /// The product.
     pub product_id: ProductId,
-    /// The customer.
     pub customer_id: CustomerId,
     /// The rating, 1 to 5.
     pub rating: u64,
 }
 
-/// A customer's tier changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CustomerTierChanged {
-    /// The customer.
     pub customer_id: CustomerId,
-    /// The old tier.
     pub from: Tier,
-    /// The new tier.
     pub to: Tier,
 }
 
@@ -282,7 +245,6 @@ pub struct CustomerTierChanged {
 /// neither the address nor the code, nor a value from which the code is derived.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmailVerificationRequested {
-    /// The customer.
     pub customer_id: CustomerId,
     /// When the code expires. It identifies the request among the customer's requests.
     pub expires_at: Instant,

@@ -42,5 +42,4 @@ pub use kinds::{
 };
 pub use publisher::{EventBus, Limits, MAX_ENTRIES, MAX_REQUEST_BYTES, Outcome};
 
-/// The source of every event.
 pub const SOURCE: &str = "bodega";

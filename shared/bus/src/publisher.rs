@@ -41,10 +41,8 @@ const ROUNDS: u32 = 10;
 /// is valid, and its event must not be quarantined.
 const REFUSALS: [&str; 2] = ["InvalidArgument", "MalformedDetail"];
 
-/// The outcome of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The bus has accepted the event.
     Published,
     /// The bus did not accept the event, but may accept it later. Or the bus did not respond, and
     /// may have published the event.
@@ -59,7 +57,6 @@ pub enum Outcome {
     },
 }
 
-/// An event bus of EventBridge.
 #[derive(Debug, Clone)]
 pub struct EventBus {
     service: Service,
@@ -67,7 +64,6 @@ pub struct EventBus {
     limits: Limits,
 }
 
-/// The limits of the publisher: the size of a call, and the time for retries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The total size of a call's entries must be below this number of bytes.
@@ -130,20 +126,15 @@ struct ResultEntry {
 impl EventBus {
     /// Creates a publisher from the environment: `BUS_NAME` and the SDK's variables (region,
     /// credentials, endpoint).
-    ///
-    /// # Errors
-    /// [`SetupError`] if a variable is missing or the TLS client cannot be built.
     pub fn from_env() -> Result<Self, SetupError> {
         Ok(Self::new(Service::from_env(Api::EventBridge)?, aws::variable("BUS_NAME")?))
     }
 
-    /// Creates a publisher for the bus with this name or ARN.
     #[must_use]
     pub fn new(service: Service, name: String) -> Self {
         Self { service, name, limits: Limits::default() }
     }
 
-    /// Returns the publisher with other limits.
     #[must_use]
     pub const fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;

@@ -51,7 +51,6 @@ pub enum Change<T> {
     Keep,
     /// The field was given as `null`. It is removed.
     Clear,
-    /// The field was given with a value.
     Set(T),
 }
 
@@ -141,7 +140,6 @@ impl<'a> Object<'a> {
 }
 
 impl<T> Change<T> {
-    /// Returns the field's value after the change.
     pub fn apply(self, before: Option<T>) -> Option<T> {
         match self {
             Self::Keep => before,
@@ -150,7 +148,6 @@ impl<T> Change<T> {
         }
     }
 
-    /// Returns whether the field was given.
     pub const fn is_given(&self) -> bool {
         !matches!(self, Self::Keep)
     }
@@ -189,7 +186,6 @@ impl Invalid {
         if self.0.is_empty() { Ok(value) } else { Err(self) }
     }
 
-    /// Returns the errors.
     #[must_use]
     pub fn errors(&self) -> &[FieldError] {
         &self.0

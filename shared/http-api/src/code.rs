@@ -1,5 +1,3 @@
-//! The stable error codes of the API.
-
 use lambda_http::http::StatusCode;
 
 macro_rules! codes {
@@ -12,7 +10,6 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// All codes.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
             /// Returns the name that clients see.
@@ -23,7 +20,6 @@ macro_rules! codes {
                 }
             }
 
-            /// Returns the HTTP status that always accompanies the code.
             #[must_use]
             pub const fn status(self) -> StatusCode {
                 match self {
@@ -31,7 +27,6 @@ macro_rules! codes {
                 }
             }
 
-            /// Returns a short title for people.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self {
@@ -53,7 +48,6 @@ codes! {
     InvalidHeader = "invalid_header", BAD_REQUEST, "Invalid header";
     /// The cursor was altered, has expired, or belongs to another list or another caller.
     CursorInvalid = "cursor_invalid", BAD_REQUEST, "Invalid cursor";
-    /// The request needs an Idempotency-Key.
     IdempotencyKeyMissing = "idempotency_key_missing", BAD_REQUEST, "Idempotency-Key missing";
     /// The request has no valid token.
     Unauthenticated = "unauthenticated", UNAUTHORIZED, "Not signed in";
@@ -65,9 +59,7 @@ codes! {
     AccountNotFound = "account_not_found", NOT_FOUND, "Account not found";
     /// A record with this id or reference exists.
     AlreadyExists = "already_exists", CONFLICT, "Already exists";
-    /// Another customer has this email address.
     EmailTaken = "email_taken", CONFLICT, "Email address taken";
-    /// Another customer has this user name.
     UsernameTaken = "username_taken", CONFLICT, "User name taken";
     /// The stock is smaller than the requested quantity.
     InsufficientStock = "insufficient_stock", CONFLICT, "Too little in stock";
@@ -91,9 +83,7 @@ codes! {
     QuoteExpired = "quote_expired", CONFLICT, "Quote expired";
     /// The price is not the quoted price any more.
     QuoteChanged = "quote_changed", CONFLICT, "Quote changed";
-    /// The shop has no promotion with the code.
     PromotionUnknown = "promotion_unknown", CONFLICT, "Unknown promotion";
-    /// The promotion has ended.
     PromotionExpired = "promotion_expired", CONFLICT, "Promotion expired";
     /// The promotion has reached its limit, for all customers or for this one.
     PromotionUsedUp = "promotion_used_up", CONFLICT, "Promotion used up";
@@ -105,7 +95,6 @@ codes! {
     IllegalTransition = "illegal_transition", CONFLICT, "Illegal status change";
     /// The first request with this Idempotency-Key is still running.
     IdempotencyInProgress = "idempotency_in_progress", CONFLICT, "Still in progress";
-    /// An organization would be left without an admin.
     LastAdmin = "last_admin", CONFLICT, "Last admin";
     /// Another shipping zone or tax rule applies to the same place.
     RuleOverlaps = "rule_overlaps", CONFLICT, "Overlapping rule";
@@ -118,7 +107,6 @@ codes! {
     TeamInUse = "team_in_use", CONFLICT, "Team in use";
     /// The document already has a draft, which must be published or deleted first.
     DraftOpen = "draft_open", CONFLICT, "Draft open";
-    /// The document has no draft.
     DraftMissing = "draft_missing", CONFLICT, "No draft";
     /// The category is being moved, so a client cannot change it now. Or a client wants to begin a
     /// move while another move is in progress. Only one move may run at a time.
@@ -130,9 +118,7 @@ codes! {
     Conflict = "conflict", CONFLICT, "Conflict";
     /// The version in If-Match is not the current version.
     VersionMismatch = "version_mismatch", PRECONDITION_FAILED, "Changed in the meantime";
-    /// The body is larger than the route allows.
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "Body too large";
-    /// The route does not accept the body's media type.
     UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE, "Unsupported media type";
     /// The body is JSON, but fields are missing, unknown, of the wrong type or out of range.
     InvalidBody = "invalid_body", UNPROCESSABLE_ENTITY, "Invalid body";
@@ -153,19 +139,12 @@ codes! {
     QuotaExceeded = "quota_exceeded", TOO_MANY_REQUESTS, "Quota exceeded";
     /// The order, cart or import would have more lines than allowed.
     TooManyLines = "too_many_lines", UNPROCESSABLE_ENTITY, "Too many lines";
-    /// The product would have more additional categories than allowed.
     TooManyCategories = "too_many_categories", UNPROCESSABLE_ENTITY, "Too many categories";
-    /// The product would have more pictures than allowed.
     TooManyPictures = "too_many_pictures", UNPROCESSABLE_ENTITY, "Too many pictures";
-    /// The product would have more variants than allowed.
     TooManyVariants = "too_many_variants", UNPROCESSABLE_ENTITY, "Too many variants";
-    /// The question already has the maximum number of answers.
     TooManyAnswers = "too_many_answers", UNPROCESSABLE_ENTITY, "Too many answers";
-    /// The request names a product that does not exist.
     UnknownProduct = "unknown_product", UNPROCESSABLE_ENTITY, "Unknown product";
-    /// The caller wants to follow themselves.
     FollowsSelf = "follows_self", UNPROCESSABLE_ENTITY, "Following oneself";
-    /// The cart is empty.
     CartEmpty = "cart_empty", UNPROCESSABLE_ENTITY, "Empty cart";
     /// The change needs If-Match. A change that may create the record can have If-None-Match
     /// instead.

@@ -46,9 +46,6 @@ impl Request<'_> {
 
     /// Returns the version in If-Match, or `None` if staff send `If-Match: *`, which means any
     /// version. With a version, a customer with frequent changes could delay a change by staff.
-    ///
-    /// # Errors
-    /// As [`Request::if_match`].
     pub fn if_match_or_any(&self) -> Result<Option<u64>, Problem> {
         let any = self.caller().is_staff() && self.header("if-match") == Some("*");
         if any { Ok(None) } else { self.if_match().map(Some) }

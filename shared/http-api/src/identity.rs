@@ -17,7 +17,6 @@ use crate::problem::{Code, Problem};
 /// The group of staff in a token.
 pub const STAFF_GROUP: &str = "staff";
 
-/// The caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caller {
     /// The request has no verified token, or its token has no `sub`.
@@ -38,7 +37,6 @@ pub struct SignedIn {
     email: Option<Email>,
 }
 
-/// A caller who is staff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Staff {
     id: CustomerId,
@@ -95,7 +93,6 @@ impl Caller {
         }
     }
 
-    /// Returns whether the caller is staff.
     #[must_use]
     pub fn is_staff(&self) -> bool {
         matches!(self, Self::SignedIn(SignedIn { staff: true, .. }))
@@ -141,13 +138,11 @@ impl Caller {
 }
 
 impl SignedIn {
-    /// Returns the caller's customer id.
     #[must_use]
     pub const fn id(&self) -> &CustomerId {
         &self.id
     }
 
-    /// Returns whether the caller is staff.
     #[must_use]
     pub const fn is_staff(&self) -> bool {
         self.staff
@@ -178,7 +173,6 @@ impl SignedIn {
 }
 
 impl Staff {
-    /// Returns the staff member's id.
     #[must_use]
     pub const fn id(&self) -> &CustomerId {
         &self.id
@@ -198,7 +192,6 @@ impl Owner {
         &self.caller
     }
 
-    /// Returns whether the caller is staff.
     #[must_use]
     pub const fn is_staff(&self) -> bool {
         self.caller.staff

@@ -24,9 +24,7 @@ pub enum Value<'a> {
     Integer(i128),
     /// Any other number, without its value. [`texts_of`] returns the text of such a number.
     OtherNumber,
-    /// A string.
     Text(Cow<'a, str>),
-    /// An array.
     Array(Vec<Value<'a>>),
     /// An object. Each name occurs once.
     Object(Members<'a>),

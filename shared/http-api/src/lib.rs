@@ -100,12 +100,6 @@ const DEADLINE_MARGIN: Duration = Duration::from_millis(300);
 
 /// Serves the function's events one after the other, until the environment ends. Prints a log line
 /// with the metrics for each event, and a second line for a throttled request.
-///
-/// # Errors
-/// When the Lambda Runtime API cannot be reached or breaks its protocol.
-///
-/// # Panics
-/// When the environment is not that of a Lambda function ([`lambda_runtime::run`]).
 pub async fn run<S: Measured>(routes: Routes<S>, app: S) -> Result<(), Error> {
     let (routes, app) = (&routes, &app);
     lambda_runtime::run(lambda_runtime::service_fn(move |event: LambdaEvent<Payload>| async move {

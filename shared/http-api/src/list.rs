@@ -14,18 +14,13 @@ use crate::services::Services;
 /// A requested page of a list, with its items.
 #[derive(Debug)]
 pub struct List<'p, T> {
-    /// The requested page.
     pub page: Page<'p>,
-    /// The items of the page.
     pub found: Found<T>,
 }
 
 impl Request<'_> {
     /// Reads the requested page of the query's list. `parameters` are the parameters that select
     /// the list. A cursor is valid only for the same access pattern, parameters and caller.
-    ///
-    /// # Errors
-    /// As [`Request::page`] and [`Page::read`].
     pub async fn list<'p, T: FromItem>(
         &'p self,
         services: &'p Services,
@@ -38,9 +33,6 @@ impl Request<'_> {
 
 impl<'p> Page<'p> {
     /// Reads this page of a query, for handlers that check something before the read.
-    ///
-    /// # Errors
-    /// 503 and 500 for errors of the table.
     pub async fn read<T: FromItem>(self, services: &Services, query: Query<T>) -> Result<List<'p, T>, Problem> {
         let found = services.table.query(&query.limit(self.limit()).after(self.after())).await?;
         Ok(List { page: self, found })
@@ -49,17 +41,11 @@ impl<'p> Page<'p> {
 
 impl<T> List<'_, T> {
     /// Builds a response with the views of the items, as [`Page::answer`] does.
-    ///
-    /// # Errors
-    /// As [`Page::answer`].
     pub fn answer<'a, V: Serialize>(&'a self, view: impl Fn(&'a T) -> V) -> Result<Response, Problem> {
         self.answer_with(view, &serde_json::Map::new())
     }
 
     /// Builds a response with the views of the items, as [`Page::answer_with`] does.
-    ///
-    /// # Errors
-    /// As [`Page::answer`].
     pub fn answer_with<'a, V: Serialize>(
         &'a self,
         view: impl Fn(&'a T) -> V,

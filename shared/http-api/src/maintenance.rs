@@ -18,7 +18,6 @@ use serde::Deserialize;
 
 use crate::problem::{Code, Problem};
 
-/// The name of the public setting.
 pub const NAME: &str = "maintenance";
 /// The valid values of `retry_after_seconds`.
 pub const RETRY_AFTER_SECONDS: std::ops::RangeInclusive<u64> = 1..=86_400;

@@ -15,7 +15,6 @@ use crate::trail::StaffWrite;
 pub struct PatternCost {
     /// The pattern's id in the registry.
     pub pattern: &'static str,
-    /// Requests to the table.
     pub requests: u32,
     /// Consumed read capacity units.
     pub read_units: f64,

@@ -58,9 +58,6 @@ impl Once {
     /// Reads the key of a request to a route that needs no token. The key may be missing. All
     /// anonymous callers share one set of keys. So the responses must be public, and the clients
     /// must choose unguessable keys.
-    ///
-    /// # Errors
-    /// As [`Request::idempotency_key_optional`] and [`Request::fingerprint`].
     pub fn of_anybody(request: &Request<'_>) -> Result<Option<Self>, Problem> {
         let key = request.idempotency_key_optional()?;
         key.map(|key| Self::of(request, request.caller().key().to_owned(), key)).transpose()
@@ -103,9 +100,6 @@ impl Once {
     /// Returns the first response again, byte for byte, from a record that stores it
     /// ([`Once::claim`] with [`StoredResponse::Body`]). Returns `None` when the key has no valid
     /// record.
-    ///
-    /// # Errors
-    /// As [`Once::first`], and the errors of the table.
     pub async fn replay(&self, services: &Services) -> Result<Option<Response>, Problem> {
         let record = services.table.get(&idempotency::get(&self.scope)?).await?;
         match self.first(record.as_deref(), Instant::now())? {
@@ -122,9 +116,6 @@ impl Once {
     }
 
     /// Returns the action that claims the key, for the transaction that executes the request.
-    ///
-    /// # Errors
-    /// When the record cannot be stored.
     pub fn claim(&self, answer: StoredResponse, born: Born, at: Instant) -> Result<Guarded, Problem> {
         let record = IdempotencyRecord {
             scope: self.scope.clone(),
@@ -137,9 +128,6 @@ impl Once {
 
     /// Returns the action of [`Once::claim`] for a response that is stored unchanged, with its
     /// headers.
-    ///
-    /// # Errors
-    /// When the response could not be built, or the record cannot be stored.
     pub fn claim_with(&self, response: &Response, born: Born, at: Instant) -> Result<Guarded, Problem> {
         let answer = StoredResponse::Body { status: response.status().as_u16(), body: response.to_record()? };
         self.claim(answer, born, at)

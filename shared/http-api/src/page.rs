@@ -15,9 +15,7 @@ use crate::problem::{Code, Problem};
 use crate::request::Request;
 use crate::response::Response;
 
-/// The default number of entries of a page.
 pub const DEFAULT_LIMIT: usize = 20;
-/// The maximum number of entries of a page.
 pub const MAX_LIMIT: usize = 100;
 
 /// The maximum size of a page in bytes, escaped as in Lambda's response. It is two thirds of
@@ -59,7 +57,6 @@ fn fitting<T: Serialize>(entries: impl Iterator<Item = T>, beside: usize) -> Res
     Ok(kept)
 }
 
-/// The page that a request reads.
 #[derive(Debug)]
 pub struct Page<'p> {
     limit: usize,
@@ -127,9 +124,6 @@ impl Page<'_> {
     ///
     /// `end` takes the number of entries on this page. It returns the sort key after which the next
     /// page starts, or `None` at the end of the list.
-    ///
-    /// # Errors
-    /// 500 `internal` when a sort key cannot be sealed.
     pub fn answer<T: Serialize>(
         &self,
         items: &[T],
@@ -140,9 +134,6 @@ impl Page<'_> {
 
     /// Builds the response of [`Page::answer`] with further members beside the items. `more` must
     /// serialize as an object.
-    ///
-    /// # Errors
-    /// As [`Page::answer`].
     pub fn answer_with<T: Serialize>(
         &self,
         items: &[T],
@@ -161,9 +152,6 @@ impl Page<'_> {
 
     /// Builds the response of a document whose named parts are split into pages. `view` builds the
     /// document from the number of parts on this page and the cursor of the next page.
-    ///
-    /// # Errors
-    /// As [`Page::answer`].
     pub fn answer_parts<K: ToString + Serialize, P: Serialize>(
         &self,
         parts: &[(K, P)],

@@ -36,7 +36,6 @@ struct Inner {
     cause: Option<Cause>,
 }
 
-/// An error in one field of a body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FieldError {
     /// A JSON Pointer (RFC 6901) into the body, such as `/lines/0/quantity`. Empty for the body
@@ -69,13 +68,11 @@ impl Problem {
         Self::new(Code::NotFound, format!("There is no such {what}."))
     }
 
-    /// Creates a 401 `unauthenticated`.
     #[must_use]
     pub fn unauthenticated() -> Self {
         Self::new(Code::Unauthenticated, "This request needs a token.")
     }
 
-    /// Creates a 403 `forbidden`.
     #[must_use]
     pub fn forbidden() -> Self {
         Self::new(Code::Forbidden, "Only staff can do this.")
@@ -142,7 +139,6 @@ impl Problem {
         self
     }
 
-    /// Adds errors of several fields.
     #[must_use]
     pub fn errors(mut self, errors: impl IntoIterator<Item = FieldError>) -> Self {
         self.0.errors.extend(errors);
@@ -157,19 +153,16 @@ impl Problem {
         self
     }
 
-    /// Returns the code.
     #[must_use]
     pub fn code(&self) -> Code {
         self.0.code
     }
 
-    /// Returns the status of [`Problem::code`].
     #[must_use]
     pub fn status(&self) -> StatusCode {
         self.0.code.status()
     }
 
-    /// Returns the errors of the fields.
     #[must_use]
     pub fn field_errors(&self) -> &[FieldError] {
         &self.0.errors

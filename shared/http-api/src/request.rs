@@ -21,7 +21,6 @@ use crate::url;
 /// created with this id.
 pub const ME: &str = "me";
 
-/// One request, as its handler sees it.
 #[derive(Debug)]
 pub struct Request<'a> {
     route: &'static str,
@@ -79,16 +78,12 @@ impl<'a> Request<'a> {
         self.route
     }
 
-    /// Returns the caller.
     #[must_use]
     pub const fn caller(&self) -> &Caller {
         &self.caller
     }
 
     /// Returns the caller, who must have a token.
-    ///
-    /// # Errors
-    /// As [`Caller::signed_in`].
     pub fn signed_in(&self) -> Result<SignedIn, Problem> {
         self.caller.signed_in()
     }
@@ -102,17 +97,11 @@ impl<'a> Request<'a> {
     }
 
     /// Returns the caller as an [`Owner`], if the caller may act for this customer.
-    ///
-    /// # Errors
-    /// As [`Caller::owner`].
     pub fn owner(&self, customer: &CustomerId) -> Result<Owner, Problem> {
         self.caller.owner(customer)
     }
 
     /// Reads a path parameter with the rule of the type `T`.
-    ///
-    /// # Errors
-    /// As [`Request::path_by`].
     pub fn path<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, Problem> {
         self.path_by(name, T::from_str)
     }

@@ -1,5 +1,3 @@
-//! A handler's response, and its form for the gateway.
-
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,7 +37,6 @@ struct Record<'a> {
 }
 
 impl Response {
-    /// Creates a 200 with a JSON body.
     #[must_use]
     pub fn ok(body: &impl Serialize) -> Self {
         Self::new(StatusCode::OK).json(body)
@@ -57,7 +54,6 @@ impl Response {
         Self::new(StatusCode::ACCEPTED).json(body)
     }
 
-    /// Creates a 204.
     #[must_use]
     pub fn no_content() -> Self {
         Self::new(StatusCode::NO_CONTENT)
@@ -129,16 +125,12 @@ impl Response {
         self
     }
 
-    /// Returns the status.
     #[must_use]
     pub const fn status(&self) -> StatusCode {
         self.status
     }
 
     /// Returns the response as text, to be stored with the effect of an idempotent request.
-    ///
-    /// # Errors
-    /// 500 `internal` when the response could not be built.
     pub fn to_record(&self) -> Result<String, Problem> {
         if let Some(fault) = &self.fault {
             return Err(Problem::internal(fault.to_string()));

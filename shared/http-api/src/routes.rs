@@ -36,7 +36,6 @@ pub type ResponseFuture<'a> = Pin<Box<dyn Future<Output = Result<Response, Probl
 /// A handler. It takes the function's state and the request.
 pub type Handler<S> = for<'a> fn(&'a S, &'a Request<'a>) -> ResponseFuture<'a>;
 
-/// The routes of one function.
 pub struct Routes<S> {
     routes: Vec<Route<S>>,
     #[cfg(feature = "table")]
@@ -47,7 +46,6 @@ pub struct Routes<S> {
 #[cfg(feature = "table")]
 #[derive(Debug, Clone, Copy)]
 pub struct Checks<'a> {
-    /// The table.
     pub table: &'a table::Table,
     /// Tells whether a caller's session has ended.
     pub sign_ins: &'a crate::sign_ins::SignIns,
@@ -79,7 +77,6 @@ pub(crate) struct Served {
 }
 
 impl<S> Routes<S> {
-    /// Creates an empty set of routes.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -142,9 +139,6 @@ impl<S> Routes<S> {
 
     /// Serves one event from text to text, as the runtime does. Tests with malformed events call
     /// it.
-    ///
-    /// # Errors
-    /// When the response cannot be serialized as JSON.
     pub async fn answer_text(&self, app: &S, event: &str) -> Result<String, serde_json::Error> {
         serde_json::to_string(&self.serve(app, Some(event), "", TEST_TIME).await.reply)
     }

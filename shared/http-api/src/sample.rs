@@ -20,7 +20,6 @@ pub async fn with_page_bytes<F: Future>(bytes: usize, future: F) -> F::Output {
     crate::page::TEST_PAGE_BYTES.scope(bytes, future).await
 }
 
-/// A request that a test builds.
 #[derive(Debug, Clone)]
 pub struct Call {
     route: &'static str,
@@ -32,10 +31,8 @@ pub struct Call {
     id: &'static str,
 }
 
-/// The response to a [`Call`].
 #[derive(Debug, Clone)]
 pub struct Answered {
-    /// The HTTP status.
     pub status: u16,
     /// The body, or null if there is none or it is not JSON.
     pub body: Value,
@@ -57,7 +54,6 @@ impl Call {
         }
     }
 
-    /// Sets the id of the request.
     #[must_use]
     pub fn id(self, id: &'static str) -> Self {
         Self { id, ..self }
@@ -77,14 +73,12 @@ impl Call {
         self
     }
 
-    /// Sets a header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.insert(name.to_ascii_lowercase(), value.into());
         self
     }
 
-    /// Signs in as a customer.
     #[must_use]
     pub fn customer(self, id: &str) -> Self {
         self.claims(json!({ "sub": id }))
@@ -96,20 +90,17 @@ impl Call {
         self.claims(json!({ "sub": id, "email": email, "email_verified": "true" }))
     }
 
-    /// Signs in as staff.
     #[must_use]
     pub fn staff(self, id: &str) -> Self {
         self.claims(json!({ "sub": id, "cognito:groups": "[staff]" }))
     }
 
-    /// Sets the claims of the token.
     #[must_use]
     pub fn claims(mut self, claims: Value) -> Self {
         self.claims = Some(claims);
         self
     }
 
-    /// Sets a JSON body.
     #[must_use]
     pub fn json(self, body: &Value) -> Self {
         self.header("content-type", "application/json").body(body.to_string())
@@ -187,26 +178,22 @@ impl Call {
 }
 
 impl Answered {
-    /// Returns a header's value.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the code of a problem.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         self.body.get("code").and_then(Value::as_str)
     }
 
-    /// Returns the pointers of a problem's errors.
     #[must_use]
     pub fn pointers(&self) -> Vec<&str> {
         let errors = self.body.get("errors").and_then(Value::as_array);
         errors.into_iter().flatten().filter_map(|error| error.get("pointer").and_then(Value::as_str)).collect()
     }
 
-    /// Returns the version in the ETag.
     #[must_use]
     pub fn version(&self) -> Option<u64> {
         self.header("etag")?.trim_matches('"').parse().ok()

@@ -1,5 +1,3 @@
-//! The state that all functions with table access share.
-
 use key_schema::code::CodeKeys;
 use key_schema::cursor::{CursorKeyError, Cursors};
 use key_schema::id::Born;
@@ -26,13 +24,9 @@ pub const SHARED_PATTERNS: &[(&str, &Pattern)] =
 /// A function's state, which it builds once when its environment starts.
 #[derive(Debug)]
 pub struct Services {
-    /// The table.
     pub table: Table,
-    /// Seals and opens the cursors of lists.
     pub cursors: Cursors,
-    /// The sign-ins of callers that this environment has looked up.
     pub sign_ins: SignIns,
-    /// The shop's settings, as this environment has cached them.
     pub settings: SettingsCache,
     /// The tables that store metrics, one for each month.
     pub metrics: Periods,
@@ -40,7 +34,6 @@ pub struct Services {
     pub codes: CodeKeys,
 }
 
-/// A reason why a function cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServicesError {
     /// A variable is not set, or the table's client cannot be built.
@@ -55,9 +48,6 @@ impl Services {
     /// Creates the state from the environment: `TABLE_NAME`, `CURSOR_KEYS`, and the SDK's own
     /// variables. With `METRICS_TABLES=monthly`, each month of metrics has its own table. Also
     /// opens the connection to the table, if possible.
-    ///
-    /// # Errors
-    /// [`ServicesError`].
     pub async fn from_env() -> Result<Self, ServicesError> {
         let table = Table::from_env().await?;
         let keys = std::env::var("CURSOR_KEYS").map_err(|_| SetupError::NotSet("CURSOR_KEYS"))?;
@@ -69,7 +59,6 @@ impl Services {
         Ok(Self { metrics, ..Self::new(table, cursors, codes) })
     }
 
-    /// Creates the state with empty caches.
     #[must_use]
     pub fn new(table: Table, cursors: Cursors, codes: CodeKeys) -> Self {
         let (sign_ins, settings, metrics) = (SignIns::default(), SettingsCache::default(), Periods::default());
@@ -84,9 +73,6 @@ impl Services {
 
     /// Returns the caller of a public route, or an anonymous caller if the caller's session has
     /// ended.
-    ///
-    /// # Errors
-    /// 503 when the table does not respond.
     pub async fn unless_ended(&self, caller: Caller) -> Result<Caller, Problem> {
         self.sign_ins.unless_ended(&self.table, caller).await
     }
@@ -101,26 +87,17 @@ impl Services {
     }
 
     /// Returns the present layout of a list whose number of shards can change.
-    ///
-    /// # Errors
-    /// As [`SettingsCache::current`].
     pub async fn layout(&self, list: &Pattern) -> Result<Layout, Problem> {
         Ok(self.settings.current(&self.table).await?.0.lists.of(list))
     }
 
     /// Returns random bytes from the system's generator, such as the ten bytes of a
     /// time-ordered id.
-    ///
-    /// # Errors
-    /// 500 `internal` when the system's generator fails.
     pub fn random<const N: usize>(&self) -> Result<[u8; N], Problem> {
         random()
     }
 
     /// Generates the `born` id for an item that is created at `at`.
-    ///
-    /// # Errors
-    /// As [`Services::random`].
     pub fn born(&self, at: Instant) -> Result<Born, Problem> {
         Ok(Born::generate(at, self.random()?))
     }

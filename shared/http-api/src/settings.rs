@@ -24,7 +24,6 @@ use crate::services::random;
 /// How long after a change a function may still use the previous settings.
 pub const MAX_AGE: Duration = Duration::from_secs(30);
 
-/// The settings that this environment has cached.
 pub struct SettingsCache {
     clock: Box<dyn Fn() -> Instant + Send + Sync>,
     held: Mutex<Option<Held>>,
@@ -51,7 +50,6 @@ impl Default for SettingsCache {
 }
 
 impl SettingsCache {
-    /// Creates an empty cache with this clock.
     pub fn new(clock: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         Self { clock: Box::new(clock), held: Mutex::new(None) }
     }
@@ -64,16 +62,12 @@ impl SettingsCache {
         cache
     }
 
-    /// Returns the clock's time.
     #[must_use]
     pub fn now(&self) -> Instant {
         (self.clock)()
     }
 
     /// Returns the settings, and how long they may still be used.
-    ///
-    /// # Errors
-    /// The errors of the table, if the settings must be read.
     pub async fn current(&self, table: &Table) -> Result<(Arc<Known>, Duration), Problem> {
         let now = self.now();
         let held = self.held().as_ref().and_then(|held| Some((Arc::clone(&held.known), held.remaining_time(now)?)));
@@ -88,9 +82,6 @@ impl SettingsCache {
     }
 
     /// Reads the settings from the table, not from the cache, and stores them in the cache.
-    ///
-    /// # Errors
-    /// The errors of the table.
     pub async fn latest(&self, table: &Table) -> Result<Arc<Known>, Problem> {
         let since = self.now();
         let random = u32::from_be_bytes(random()?);

@@ -34,7 +34,6 @@ pub const MAX_AGE: Duration = Duration::from_secs(30);
 /// The maximum number of sign-ins that an environment remembers.
 const MAX_KNOWN: usize = 1_000;
 
-/// The sign-ins that this environment has looked up.
 pub struct SignIns {
     clock: Box<dyn Fn() -> Instant + Send + Sync>,
     known: Mutex<HashMap<SignIn, Known>>,
@@ -54,7 +53,6 @@ impl Default for SignIns {
 }
 
 impl SignIns {
-    /// Creates an empty cache with this clock.
     pub fn new(clock: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
         Self { clock: Box::new(clock), known: Mutex::default() }
     }
@@ -84,9 +82,6 @@ impl SignIns {
 
     /// Returns the caller, or an anonymous caller if the caller's session has ended. A public route
     /// treats such a token like an expired token.
-    ///
-    /// # Errors
-    /// 503 when the table does not respond.
     pub async fn unless_ended(&self, table: &Table, caller: Caller) -> Result<Caller, Problem> {
         match self.check(table, &caller).await {
             Ok(()) => Ok(caller),

@@ -14,7 +14,6 @@ use crate::response::Reply;
 /// The maximum number of logged characters of an id. No valid id is longer.
 const LONGEST: usize = 128;
 
-/// A write by staff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StaffWrite {
     /// The staff member: the token's subject.

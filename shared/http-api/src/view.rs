@@ -10,7 +10,6 @@ use key_schema::question::{CustomerQuestion, Question, QuestionStatus, QuestionS
 use key_schema::text::{Email, Username};
 use serde::Serialize;
 
-/// A customer, as clients see it.
 #[derive(Debug, Serialize)]
 pub struct CustomerView<'a> {
     id: &'a CustomerId,
@@ -44,7 +43,6 @@ impl<'a> From<&'a Stored<Customer>> for CustomerView<'a> {
     }
 }
 
-/// A question, as clients see it.
 #[derive(Debug, Serialize)]
 pub struct QuestionView<'a> {
     id: &'a QuestionId,

@@ -18,23 +18,14 @@ use crate::key::IndexKey;
 
 /// An item's key in an index, with the fields that make it up.
 pub trait IndexEntry {
-    /// The entity that has this entry.
     type Entity: Entity;
 
-    /// Returns the key in the index.
-    ///
-    /// # Errors
-    /// [`EncodeError::Key`] when a part makes the key too long.
     fn index_key(&self) -> Result<IndexKey, EncodeError>;
 
     /// Returns the fields that the key depends on and that this entry may change.
-    ///
-    /// # Errors
-    /// [`EncodeError::Value`].
     fn fields(&self) -> Result<Vec<(&'static str, AttributeValue)>, EncodeError>;
 }
 
-/// Changes to one item of an entity.
 #[derive(Debug, Clone)]
 pub struct Change<E> {
     pub(crate) steps: Vec<Step>,
@@ -70,9 +61,6 @@ impl<E: Entity> Change<E> {
     }
 
     /// Sets the item's key in an index, and the fields that the key depends on.
-    ///
-    /// # Errors
-    /// [`EncodeError`] when the key is too long, or when a field has no DynamoDB form.
     pub fn enter(mut self, entry: &impl IndexEntry<Entity = E>) -> Result<Self, EncodeError> {
         let key = entry.index_key()?;
         self.steps.push(Step::Set(key.index.partition_attribute(), AttributeValue::S(key.partition.into_string())));
@@ -143,9 +131,6 @@ macro_rules! entity {
         pub trait $changes: Sized {
             $(
                 #[doc = concat!("Sets `", stringify!($mutable), "`.")]
-                ///
-                /// # Errors
-                /// When the value has no DynamoDB form.
                 fn $mutable(self, to: &$mutable_type) -> Result<Self, $crate::item::EncodeError>;
             )*
         }

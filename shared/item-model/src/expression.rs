@@ -9,10 +9,8 @@ use serde_dynamo::AttributeValue;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Meta};
 
-/// An expression with its placeholders.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Expression {
-    /// The text.
     pub text: String,
     /// `#0` → attribute name.
     pub names: Vec<(String, String)>,
@@ -20,7 +18,6 @@ pub struct Expression {
     pub values: Vec<(String, AttributeValue)>,
 }
 
-/// Collects placeholders for the expressions of one request.
 #[derive(Debug, Default)]
 pub struct Placeholders {
     names: Vec<(String, String)>,
@@ -38,14 +35,12 @@ impl Placeholders {
         placeholder
     }
 
-    /// Returns the placeholder of a value.
     pub fn value(&mut self, value: AttributeValue) -> String {
         let placeholder = format!(":{}", self.values.len());
         self.values.push((placeholder.clone(), value));
         placeholder
     }
 
-    /// Returns the names and values, for the request.
     #[must_use]
     #[allow(clippy::type_complexity)]
     pub fn finish(self) -> (Vec<(String, String)>, Vec<(String, AttributeValue)>) {
@@ -53,15 +48,10 @@ impl Placeholders {
     }
 }
 
-/// Converts a value into an attribute.
-///
-/// # Errors
-/// [`serde_dynamo::Error`] for a value without a DynamoDB form. This crate's types always have one.
 pub fn value<T: Serialize>(value: T) -> Result<AttributeValue, serde_dynamo::Error> {
     serde_dynamo::to_attribute_value(value)
 }
 
-/// Converts a number into an attribute.
 #[must_use]
 pub fn number(value: impl std::fmt::Display) -> AttributeValue {
     AttributeValue::N(value.to_string())
@@ -78,51 +68,36 @@ pub fn first_alive(now: Instant) -> AttributeValue {
     AttributeValue::S(now.plus_millis(1).to_string())
 }
 
-/// A comparison of an attribute.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Compare {
     /// The attribute does not exist.
     Lacks,
-    /// The attribute has this value.
     Is(AttributeValue),
-    /// The attribute is at least this value.
     AtLeast(AttributeValue),
-    /// The attribute is less than this value.
     Below(AttributeValue),
 }
 
-/// A condition of a write.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Condition {
-    /// The item exists.
     Exists,
-    /// No item has this key.
     NotExists,
-    /// The attribute exists.
     Has(&'static str),
-    /// The attribute does not exist.
     Lacks(&'static str),
-    /// The attribute has this value.
     Is(&'static str, AttributeValue),
     /// The attribute has another value or is absent. Add [`Condition::Exists`] if the item must
     /// exist.
     IsNot(&'static str, AttributeValue),
-    /// The attribute is at least this value.
     AtLeast(&'static str, AttributeValue),
-    /// The attribute is less than this value.
     Below(&'static str, AttributeValue),
     /// The comparison holds for an attribute whose name comes from data.
     Named(String, Compare),
-    /// The map attribute has this entry.
     HasEntry(&'static str, String),
     /// The map or set attribute has fewer entries than this number. False if the attribute is
     /// absent.
     FewerEntries(&'static str, usize),
     /// The set attribute has this member. False if the attribute is absent.
     Contains(&'static str, AttributeValue),
-    /// All of these conditions hold.
     All(Vec<Condition>),
-    /// At least one of these conditions holds.
     Any(Vec<Condition>),
 }
 
@@ -135,9 +110,6 @@ impl Condition {
 
     /// Requires that the item has the same `version` and the same `born` as when it was read. An
     /// item that was deleted and created again has another `born`, but may have the same `version`.
-    ///
-    /// # Errors
-    /// [`EncodeError::Value`].
     pub fn unchanged(read: &Meta) -> Result<Self, EncodeError> {
         Ok(Self::version(read.version).and(Self::Is("born", value(&read.born)?)))
     }
@@ -148,7 +120,6 @@ impl Condition {
         Self::Lacks(name).or(Self::Below(name, number(limit)))
     }
 
-    /// Requires both conditions.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match self {
@@ -160,7 +131,6 @@ impl Condition {
         }
     }
 
-    /// Requires at least one of the two conditions.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         match self {
@@ -172,7 +142,6 @@ impl Condition {
         }
     }
 
-    /// Returns the condition's text.
     pub fn render(&self, with: &mut Placeholders) -> String {
         let mut compare = |name: &str, operator: &str, value: &AttributeValue| {
             let name = with.name(name);
@@ -205,18 +174,13 @@ impl Condition {
     }
 }
 
-/// One step of an update.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Give the attribute this value.
     Set(&'static str, AttributeValue),
     /// Give the attribute this value unless the attribute already exists.
     SetIfMissing(&'static str, AttributeValue),
-    /// Give the map's entry this value.
     SetEntry(&'static str, String, AttributeValue),
-    /// Remove the attribute.
     Remove(&'static str),
-    /// Remove the map's entry.
     RemoveEntry(&'static str, String),
     /// Add to a number. A missing number counts as 0.
     Add(&'static str, i64),
@@ -229,7 +193,6 @@ pub enum Step {
     Exclude(&'static str, String),
 }
 
-/// Returns the update expression of some steps.
 pub fn render_update(steps: &[Step], with: &mut Placeholders) -> String {
     let (mut set, mut remove, mut add, mut delete) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for step in steps {

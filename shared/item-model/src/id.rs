@@ -7,16 +7,13 @@ use crate::instant::Instant;
 /// long, so two ids fit in one sort key.
 pub const MAX_ID_BYTES: usize = 128;
 
-/// The reason why a text is not an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
-    /// The text is empty.
     #[error("must not be empty")]
     Empty,
     /// The text has more than [`MAX_ID_BYTES`] bytes.
     #[error("must have at most {MAX_ID_BYTES} bytes")]
     TooLong,
-    /// The text holds a control character.
     #[error("must not contain control characters")]
     ControlCharacter,
     /// The text holds a character that cannot be in a path.
@@ -92,7 +89,6 @@ pub fn time_ordered_floor(at: Instant) -> String {
 
 /// A type that [`crate::ids`] declares.
 pub trait Id {
-    /// Returns the id as text.
     fn as_str(&self) -> &str;
 }
 
@@ -151,7 +147,6 @@ macro_rules! ids {
                 Self($crate::id::time_ordered(at, random))
             }
 
-            /// Returns the id as text, as clients know it.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0

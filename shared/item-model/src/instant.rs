@@ -53,7 +53,6 @@ impl Instant {
         let _ = STEP.set(step);
     }
 
-    /// Returns the milliseconds since the epoch.
     #[must_use]
     pub const fn as_millis(self) -> i64 {
         self.0

@@ -104,17 +104,10 @@ pub trait Entity: Serialize + DeserializeOwned {
     /// The value of the attribute `entity`.
     const NAME: &'static str;
 
-    /// Returns the item's key.
-    ///
-    /// # Errors
-    /// [`KeyError`] when an id makes the key too long.
     fn key(&self) -> Result<Key, KeyError>;
 
     /// Returns the item's keys in the indexes. An item that does not qualify for a sparse index has
     /// no key there.
-    ///
-    /// # Errors
-    /// [`KeyError`] when an id makes a key too long.
     fn index_keys(&self, meta: &Meta) -> Result<Vec<IndexKey>, KeyError> {
         let _ = meta;
         Ok(Vec::new())
@@ -131,12 +124,10 @@ pub trait Entity: Serialize + DeserializeOwned {
     }
 }
 
-/// An item as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored<T> {
     /// The common attributes.
     pub meta: Meta,
-    /// The entity's own attributes.
     pub data: T,
 }
 
@@ -148,16 +139,13 @@ impl<T> std::ops::Deref for Stored<T> {
     }
 }
 
-/// A reason why an item cannot be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// The attribute `entity` is missing or not a string.
     #[error("the item has no entity attribute")]
     NoEntity,
-    /// The item belongs to another entity.
     #[error("the item is a {found}, not a {expected}")]
     OtherEntity {
-        /// The expected entity.
         expected: &'static str,
         /// The entity of the item.
         found: String,
@@ -168,7 +156,6 @@ pub enum DecodeError {
     /// An attribute is missing or has a wrong type.
     #[error("malformed {entity}: {why}")]
     Malformed {
-        /// The entity of the item.
         entity: String,
         /// The fault, without the value. The value may be personal data, and this text goes to the
         /// log.
@@ -177,7 +164,6 @@ pub enum DecodeError {
 }
 
 impl DecodeError {
-    /// Creates a [`DecodeError::Malformed`].
     #[must_use]
     pub fn malformed(entity: &str, why: &str) -> Self {
         Self::Malformed { entity: entity.to_owned(), why: why.to_owned() }
@@ -198,13 +184,10 @@ fn without_value(text: &str) -> String {
     }
 }
 
-/// The reason why an item cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodeError {
-    /// A key is empty or too long.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// A value has no DynamoDB form.
     #[error("a value cannot be stored: {0}")]
     Value(#[from] serde_dynamo::Error),
     /// The item is larger than DynamoDB's limit of 400 KB.
@@ -257,10 +240,6 @@ impl<T: Entity> Stored<T> {
 /// The result type of a read: a whole entity, a projection of an entity, or one of several
 /// entities.
 pub trait FromItem: Sized {
-    /// Decodes an item.
-    ///
-    /// # Errors
-    /// [`DecodeError`] when the item is of another kind or malformed.
     fn from_item(item: Item) -> Result<Self, DecodeError>;
 }
 
@@ -278,10 +257,6 @@ impl<T: Entity> FromItem for Stored<T> {
     }
 }
 
-/// Returns the item's `entity` attribute.
-///
-/// # Errors
-/// [`DecodeError::NoEntity`].
 pub fn entity_name(item: &Item) -> Result<&str, DecodeError> {
     match item.get("entity") {
         Some(AttributeValue::S(name)) => Ok(name),
@@ -290,9 +265,6 @@ pub fn entity_name(item: &Item) -> Result<&str, DecodeError> {
 }
 
 /// Decodes attributes into a type. The error names the entity.
-///
-/// # Errors
-/// [`DecodeError::Malformed`].
 pub fn decode<T: DeserializeOwned>(entity: &str, item: Item) -> Result<T, DecodeError> {
     serde_dynamo::from_item(item).map_err(|error| DecodeError::malformed(entity, &without_value(&error.to_string())))
 }

@@ -29,7 +29,6 @@ pub enum KeyError {
     TooLong {
         /// The length of the key.
         bytes: usize,
-        /// The maximum length.
         limit: usize,
     },
 }
@@ -42,9 +41,6 @@ macro_rules! key_text {
 
         impl $name {
             /// Creates a key from text that is already escaped.
-            ///
-            /// # Errors
-            /// [`KeyError`] when the text is empty or over the limit.
             pub fn new(text: impl Into<String>) -> Result<Self, KeyError> {
                 let text = text.into();
                 match text.len() {
@@ -55,20 +51,15 @@ macro_rules! key_text {
             }
 
             /// Creates a key from a prefix and parts. This function escapes the parts.
-            ///
-            /// # Errors
-            /// [`KeyError`] when the result is over the limit.
             pub fn of(prefix: &str, parts: &[&dyn Part]) -> Result<Self, KeyError> {
                 Self::new(join(prefix, parts))
             }
 
-            /// Returns the key's text.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
             }
 
-            /// Returns the key's text, owned.
             #[must_use]
             pub fn into_string(self) -> String {
                 self.0
@@ -211,13 +202,9 @@ pub(crate) const fn is_index_attribute(name: &str) -> bool {
     matches!(name.as_bytes(), [b'G', b'S', b'I', ..])
 }
 
-/// An item's key in one index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexKey {
-    /// The index.
     pub index: Index,
-    /// The partition key in that index.
     pub partition: PartitionKey,
-    /// The sort key in that index.
     pub sort: SortKey,
 }

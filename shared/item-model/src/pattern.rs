@@ -7,7 +7,6 @@
 
 use crate::key::Index;
 
-/// The operation of DynamoDB that a pattern uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// Reads one item by key.
@@ -22,7 +21,6 @@ pub enum Operation {
     PutItem,
     /// Changes some attributes of one item.
     UpdateItem,
-    /// Deletes one item.
     DeleteItem,
     /// Makes up to 100 writes, all or none.
     TransactWriteItems,
@@ -63,14 +61,12 @@ pub enum Consistency {
     Write,
 }
 
-/// One access pattern.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Pattern {
     /// The id, `<area>.<what>`. It is stable, because logs, metrics and the cost snapshot use it.
     pub id: &'static str,
     /// The purpose, in a few words.
     pub purpose: &'static str,
-    /// The operation of DynamoDB.
     pub operation: Operation,
     /// The index, or [`None`] for the table itself.
     pub index: Option<Index>,
@@ -78,7 +74,6 @@ pub struct Pattern {
     pub key: &'static str,
     /// For a read, the result. For a write, its condition.
     pub detail: &'static str,
-    /// The consistency of the read.
     pub consistency: Consistency,
     /// The callers that may cause such a request: `any`, `owner`, `signed in`, `staff` or `system`.
     pub callers: &'static str,
@@ -111,7 +106,6 @@ macro_rules! patterns {
             };
         )*
 
-        /// Every pattern of this module.
         pub static PATTERNS: &[&$crate::pattern::Pattern] = &[$(&$name),*];
     };
     (@index) => { None };

@@ -27,7 +27,6 @@ pub trait Request {
     /// The keys or writes of the request.
     type Content;
 
-    /// Makes the request of an access pattern.
     fn new(pattern: &'static Pattern, content: Self::Content) -> Self;
 }
 
@@ -76,9 +75,6 @@ pub trait QueryRequest: Sized {
     /// Reads the same range of every shard of a list whose number of shards may change. The
     /// function `partitions` returns the item collections of one shard. Two items of the list must
     /// not have the same sort key.
-    ///
-    /// # Errors
-    /// The errors of `partitions`.
     fn in_layout(
         pattern: &'static Pattern,
         layout: Layout,
@@ -149,25 +145,17 @@ impl<L> TransactionRequest<L> for Transaction<L> {
 
 /// Makes a write with its condition, or without a condition.
 pub trait GuardedWrite: Sized {
-    /// Writes a whole item.
-    ///
-    /// # Errors
-    /// [`EncodeError`].
     fn put<T: Entity>(item: &Stored<T>, condition: Condition) -> Result<Self, EncodeError>;
 
     /// Changes some attributes of an item.
     fn update<T: Entity>(key: Key, change: Change<T>, condition: Condition) -> Self;
 
-    /// Deletes an item.
     fn delete(key: Key, condition: Condition) -> Self;
 
     /// Checks a condition on an item that the transaction does not write.
     fn check(key: Key, condition: Condition) -> Self;
 
     /// Writes a whole item, without a condition.
-    ///
-    /// # Errors
-    /// [`EncodeError`].
     fn overwrite<T: Entity>(item: &Stored<T>) -> Result<Self, EncodeError>;
 
     /// Changes some attributes of an item, or creates the item, without a condition.
@@ -214,23 +202,14 @@ pub trait ChangeFields: Sized {
     #[must_use]
     fn reborn(self, born: &Born, at: Instant) -> Self;
 
-    /// Removes the item from an index.
     #[must_use]
     fn leave(self, index: Index) -> Self;
 
     /// Sets a field. A `None` removes the attribute.
-    ///
-    /// # Errors
-    /// [`EncodeError`] when the value has no DynamoDB form.
     fn set(self, name: &'static str, to: impl Serialize) -> Result<Self, EncodeError>;
 
-    /// Sets an entry of a map.
-    ///
-    /// # Errors
-    /// [`EncodeError`] when the value has no DynamoDB form.
     fn set_entry(self, map: &'static str, entry: &str, to: impl Serialize) -> Result<Self, EncodeError>;
 
-    /// Removes an entry of a map.
     #[must_use]
     fn remove_entry(self, map: &'static str, entry: &str) -> Self;
 
@@ -242,11 +221,9 @@ pub trait ChangeFields: Sized {
     #[must_use]
     fn add_named(self, name: &str, amount: i64) -> Self;
 
-    /// Adds a member to a set of texts.
     #[must_use]
     fn include(self, set: &'static str, member: &str) -> Self;
 
-    /// Removes a member from a set of texts.
     #[must_use]
     fn exclude(self, set: &'static str, member: &str) -> Self;
 

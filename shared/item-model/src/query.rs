@@ -22,7 +22,6 @@ impl Range {
         Self::Between(format!("{prefix}#"), format!("{prefix}$"))
     }
 
-    /// Returns whether a sort key is in the range.
     #[must_use]
     pub fn contains(&self, sort_key: &str) -> bool {
         match self {
@@ -66,7 +65,6 @@ impl<T> Query<T> {
         self
     }
 
-    /// Returns the access pattern.
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
         self.pattern
@@ -78,7 +76,6 @@ impl<T> Query<T> {
         self.pattern.index
     }
 
-    /// Returns the partitions to query.
     #[must_use]
     pub fn partitions(&self) -> &[PartitionKey] {
         &self.partitions
@@ -119,19 +116,16 @@ impl<T> Query<T> {
         self.after.as_deref()
     }
 
-    /// Returns whether the read is in descending order.
     #[must_use]
     pub const fn is_descending(&self) -> bool {
         self.newest_first
     }
 
-    /// Returns the maximum number of items in a page (see [`Query::limit`]).
     #[must_use]
     pub const fn item_limit(&self) -> usize {
         self.limit
     }
 
-    /// Returns whether the read must be strongly consistent.
     #[must_use]
     pub const fn is_strong(&self) -> bool {
         is_strong(self.pattern)

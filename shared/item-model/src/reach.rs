@@ -22,9 +22,6 @@ patterns! {
 }
 
 /// Reads the key that never has an item. The result type is `()`, because there is no result.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn nothing() -> Result<Get<()>, KeyError> {
     Ok(Get::new(&NOTHING, Key { pk: PartitionKey::new("REACH")?, sk: SortKey::new("REACH")? }))
 }

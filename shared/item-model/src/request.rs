@@ -19,7 +19,6 @@ pub const MAX_BATCH_GET: usize = 100;
 /// DynamoDB's limit of writes in one BatchWriteItem.
 pub const MAX_BATCH_WRITE: usize = 25;
 
-/// A read of one item.
 #[derive(Debug)]
 pub struct Get<T> {
     pub(crate) pattern: &'static Pattern,
@@ -28,19 +27,16 @@ pub struct Get<T> {
 }
 
 impl<T> Get<T> {
-    /// Returns the access pattern.
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
         self.pattern
     }
 
-    /// Returns the key of the item.
     #[must_use]
     pub const fn key(&self) -> &Key {
         &self.key
     }
 
-    /// Returns whether the read must be strongly consistent.
     #[must_use]
     pub const fn is_strong(&self) -> bool {
         is_strong(self.pattern)
@@ -57,7 +53,6 @@ pub struct BatchGet<T> {
 }
 
 impl<T> BatchGet<T> {
-    /// Returns the access pattern.
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
         self.pattern
@@ -70,7 +65,6 @@ impl<T> BatchGet<T> {
         &self.keys
     }
 
-    /// Returns whether the read must be strongly consistent.
     #[must_use]
     pub const fn is_strong(&self) -> bool {
         is_strong(self.pattern)
@@ -81,37 +75,28 @@ pub(crate) const fn is_strong(pattern: &Pattern) -> bool {
     matches!(pattern.consistency, Consistency::Strong(_))
 }
 
-/// A write of one item.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Write {
     /// Writes a whole item.
     Put {
-        /// The item.
         item: Item,
     },
     /// Changes some attributes of an item.
     Update {
-        /// The key of the item.
         key: Key,
-        /// The steps of the update expression.
         steps: Vec<Step>,
     },
-    /// Deletes an item.
     Delete {
-        /// The key of the item.
         key: Key,
     },
     /// Writes nothing and only checks the condition.
     Check {
-        /// The key of the item.
         key: Key,
     },
 }
 
-/// A write with its condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Guarded {
-    /// The write.
     pub write: Write,
     /// The condition of the write, or [`None`] for an unconditional write.
     pub condition: Option<Condition>,
@@ -152,12 +137,9 @@ impl Guarded {
     }
 }
 
-/// The expressions of one write.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rendered {
-    /// The update expression.
     pub update: Option<String>,
-    /// The condition expression.
     pub condition: Option<String>,
     /// The placeholders of attribute names: `#0` → attribute name.
     pub names: Vec<(String, String)>,
@@ -175,13 +157,11 @@ pub struct Single<R> {
 }
 
 impl<R> Single<R> {
-    /// Returns the access pattern.
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
         self.pattern
     }
 
-    /// Returns the write with its condition.
     #[must_use]
     pub const fn guarded(&self) -> &Guarded {
         &self.guarded
@@ -202,7 +182,6 @@ pub struct Transaction<L> {
 pub struct TooManyActions(pub usize);
 
 impl<L> Transaction<L> {
-    /// Returns the access pattern.
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
         self.pattern
@@ -218,7 +197,6 @@ impl<L> Transaction<L> {
         self
     }
 
-    /// Returns the actions, in order.
     #[must_use]
     pub fn actions(&self) -> &[(L, Guarded)] {
         &self.actions
@@ -242,17 +220,13 @@ pub struct BatchWrite {
     pub(crate) writes: Vec<BatchWriteAction>,
 }
 
-/// One action of a [`BatchWrite`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum BatchWriteAction {
-    /// Writes a whole item.
     Put(Item),
-    /// Deletes an item.
     Delete(Key),
 }
 
 impl BatchWrite {
-    /// Returns the access pattern.
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
         self.pattern

@@ -50,7 +50,6 @@ impl Shards {
         u32::try_from(shard).unwrap_or(0)
     }
 
-    /// Returns every shard, in order.
     pub fn all(self) -> impl Iterator<Item = u32> {
         0..self.0.max(1)
     }

@@ -47,7 +47,6 @@ use crate::wallet::{Wallet, WalletEntry};
 
 macro_rules! entities {
     ($($name:ident)*) => {
-        /// Any item of the table, typed.
         #[derive(Debug, Clone, PartialEq, Eq)]
         #[allow(clippy::large_enum_variant)]
         pub enum AnyEntity {
@@ -58,7 +57,6 @@ macro_rules! entities {
             /// The names of all entities, as in the attribute `entity`.
             pub const NAMES: &'static [&'static str] = &[$(<$name as Entity>::NAME),*];
 
-            /// Returns the name of the item's entity.
             #[must_use]
             pub const fn name(&self) -> &'static str {
                 match self {
@@ -67,9 +65,6 @@ macro_rules! entities {
             }
 
             /// Encodes the whole item: [`Stored::to_item`].
-            ///
-            /// # Errors
-            /// [`EncodeError`].
             pub fn to_item(&self) -> Result<Item, EncodeError> {
                 match self {
                     $(Self::$name(stored) => stored.to_item(),)*

@@ -6,7 +6,6 @@ use item_model::ids;
 ids! { check_id:
     /// The id of a customer: the `sub` of the caller's token, or an id that staff gave.
     CustomerId
-    /// The id of a product in the catalogue.
     ProductId
     /// The id of an order. It is always time-ordered, so that a range of ids is a range of
     /// instants.
@@ -15,27 +14,19 @@ ids! { check_id:
     StoreId
     /// The id of a customer's session on one device.
     SessionId
-    /// The id of a guest cart.
     GuestCartId
     /// The id of a line in an order's staff log.
     LogId
     /// The id of a movement of money: a wallet's entry, or a transfer with both its entries.
     EntryId
-    /// The id of a customer's question.
     QuestionId
-    /// The id of an answer to a question.
     AnswerId
     /// The name of a customer's address, such as "home".
     AddressName
-    /// The id of an organization of customers.
     OrganizationId
-    /// The id of a team of an organization.
     TeamId
-    /// The id of a document.
     DocumentId
-    /// The name of a section of a document.
     SectionName
-    /// The name of a metric.
     MetricName
     /// The id of a metric's point, given by the client or generated. A client that sends an id
     /// again means the same point.
@@ -44,13 +35,9 @@ ids! { check_id:
     CounterName
     /// The id of an upload, and of the picture or text made from it.
     MediaId
-    /// The id of a shipping zone.
     ZoneId
-    /// The id of a shipping method.
     MethodId
-    /// The id of a tax rule.
     TaxRuleId
-    /// The id of a promotion.
     PromotionId
     /// The name of a category of goods with a tax rate of its own, such as "reduced".
     TaxCategory

@@ -88,5 +88,4 @@ pub const GSI3: Index = Index::new(
     "It has complete reviews, and the attributes that appear in lists of shipments and sales.",
 );
 
-/// Every index.
 pub const INDEXES: [Index; 3] = [GSI1, GSI2, GSI3];

@@ -47,7 +47,6 @@ pub fn spread(amount: i64, weights: &[i64]) -> Result<Vec<i64>, PricingError> {
     shares.into_iter().map(|(share, _)| i64::try_from(share).map_err(|_| PricingError::Overflow)).collect()
 }
 
-/// Returns the sum of amounts.
 pub(crate) fn sum(amounts: impl IntoIterator<Item = i64>) -> Result<i64, PricingError> {
     amounts.into_iter().try_fold(0_i64, i64::checked_add).ok_or(PricingError::Overflow)
 }

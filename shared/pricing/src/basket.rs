@@ -1,14 +1,10 @@
-//! Baskets and their prices.
-
 use crate::arithmetic::sum;
 use crate::promotion::{discounts, order_of};
 use crate::tax::tax;
 use crate::{PricingError, Promotion, Reduction, TaxLine, TaxRate, Taxes};
 
-/// A line of a basket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
-    /// The number of pieces.
     pub quantity: u64,
     /// The price of all pieces before discounts.
     pub amount: i64,
@@ -38,10 +34,6 @@ struct Applied {
 }
 
 impl Discounted {
-    /// Applies the promotions to the lines.
-    ///
-    /// # Errors
-    /// [`PricingError`].
     pub fn new(lines: &[Line], promotions: &[Promotion]) -> Result<Self, PricingError> {
         let amounts: Vec<i64> = lines.iter().map(|line| line.amount).collect();
         if amounts.iter().any(|amount| *amount < 0) {
@@ -62,16 +54,12 @@ impl Discounted {
         Ok(Self { amounts, applied, left, grams })
     }
 
-    /// Returns the weight in grams.
     #[must_use]
     pub const fn grams(&self) -> i64 {
         self.grams
     }
 
     /// Returns the price of all lines after discounts.
-    ///
-    /// # Errors
-    /// [`PricingError::Overflow`].
     pub fn amount(&self) -> Result<i64, PricingError> {
         sum(self.left.iter().copied())
     }
@@ -84,9 +72,6 @@ impl Discounted {
     }
 
     /// Adds shipping and tax. `shipping` is the price of the chosen method.
-    ///
-    /// # Errors
-    /// [`PricingError`].
     pub fn price(&self, shipping: i64, taxes: &Taxes) -> Result<Priced, PricingError> {
         if shipping < 0 {
             return Err(PricingError::Negative);
@@ -136,26 +121,19 @@ impl Discounted {
     }
 }
 
-/// The price of a basket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Priced {
-    /// The lines.
     pub lines: Vec<PricedLine>,
-    /// Shipping.
     pub shipping: PricedShipping,
     /// The promotions that apply, by position, with their discounts. A discount is zero if the
     /// earlier promotions left nothing to reduce.
     pub discounts: Vec<(usize, i64)>,
-    /// The tax of each rate.
     pub tax_lines: Vec<TaxLine>,
-    /// The totals.
     pub totals: Totals,
 }
 
-/// The price of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PricedLine {
-    /// The discount.
     pub discount: i64,
     /// The tax, whether the price includes it or not.
     pub tax: i64,
@@ -165,12 +143,9 @@ pub struct PricedLine {
     pub rate: Option<TaxRate>,
 }
 
-/// The price of shipping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PricedShipping {
-    /// The price of the method.
     pub price: i64,
-    /// The discount.
     pub discount: i64,
     /// The tax, whether the price includes it or not.
     pub tax: i64,
@@ -188,7 +163,6 @@ pub struct Totals {
     pub items: i64,
     /// All discounts, including the discount of shipping.
     pub discount: i64,
-    /// The price of the shipping method.
     pub shipping: i64,
     /// All taxes, whether prices include them or not.
     pub tax: i64,

@@ -33,13 +33,11 @@ pub use tax::{Rounding, TaxLine, TaxRate, Taxes};
 /// One hundred percent, in basis points.
 pub const WHOLE: u32 = 10_000;
 
-/// An error for a basket whose price cannot be computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PricingError {
     /// An amount does not fit in 64 bits.
     #[error("the amount is too large")]
     Overflow,
-    /// An amount is negative.
     #[error("an amount is negative")]
     Negative,
     /// An amount is to be spread over parts that are all zero.

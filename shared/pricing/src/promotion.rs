@@ -1,11 +1,8 @@
-//! Promotions and their discounts.
-
 use std::cmp::Reverse;
 
 use crate::arithmetic::{part, spread, sum};
 use crate::{Line, PricingError, WHOLE};
 
-/// How a promotion reduces the price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduction {
     /// A part of the price of the promotion's lines, in basis points: 1,250 is 12.5 %.
@@ -20,14 +17,12 @@ pub enum Reduction {
         /// The number of pieces that are free.
         get: u64,
     },
-    /// Shipping is free.
     FreeShipping,
 }
 
 /// A promotion that the customer may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Promotion {
-    /// The reduction.
     pub reduction: Reduction,
     /// The positions of the lines that the promotion reduces. Free shipping reduces no line, but
     /// the price of these lines must reach its `min_amount`.
@@ -54,7 +49,6 @@ impl Promotion {
     }
 }
 
-/// The maximum number of promotions of a basket.
 pub const MAX_PROMOTIONS: usize = 5;
 
 /// Returns the positions of the promotions that apply, highest priority first, at most

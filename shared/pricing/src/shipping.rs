@@ -1,9 +1,5 @@
-//! The price of shipping.
-
-/// The rates of a shipping method.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rates {
-    /// The rates.
     pub rate: Rate,
     /// The lowest amount of a basket, after discounts, from which shipping is free.
     pub free_from: Option<i64>,
@@ -22,12 +18,10 @@ pub enum Rate {
     ByAmount(Vec<Tier>),
 }
 
-/// A limit and its price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tier {
     /// The limit, in grams or minor units.
     pub limit: i64,
-    /// The price.
     pub price: i64,
 }
 

@@ -7,7 +7,6 @@ use crate::arithmetic::{part, spread, sum};
 
 const MILLION: u64 = 1_000_000;
 
-/// A tax rate, and whether prices include it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TaxRate {
     /// The rate in millionths: 190,000 is 19 %, and 88,750 is the 8.875 % of New York City.
@@ -32,7 +31,6 @@ impl TaxRate {
     }
 }
 
-/// When tax is rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rounding {
     /// The tax of each line is rounded.
@@ -42,26 +40,20 @@ pub enum Rounding {
     Order,
 }
 
-/// The tax rates of a basket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taxes {
     /// The rate of each line. A line without a rate is not taxed.
     pub lines: Vec<Option<TaxRate>>,
-    /// The rate of shipping.
     pub shipping: Option<TaxRate>,
-    /// When tax is rounded.
     pub rounding: Rounding,
 }
 
-/// The tax of one rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaxLine {
-    /// The rate.
     pub rate: TaxRate,
     /// The sum of the prices with this rate, after discounts. It includes the tax if the prices
     /// include it.
     pub amount: i64,
-    /// The tax.
     pub tax: i64,
 }
 

@@ -51,12 +51,10 @@ impl BulkOperation {
         Ok(Self { collection, document_id, rev, source })
     }
 
-    /// Returns the collection of the document.
     pub fn collection(&self) -> Collection {
         self.collection
     }
 
-    /// Returns the `_id` of the document.
     pub fn document_id(&self) -> &str {
         &self.document_id
     }
@@ -66,12 +64,10 @@ impl BulkOperation {
         self.rev
     }
 
-    /// Returns whether the operation writes a tombstone.
     pub fn is_tombstone(&self) -> bool {
         self.fields().is_ok_and(|fields| fields.get("deleted").and_then(Value::as_bool).unwrap_or_default())
     }
 
-    /// Returns the fields that the index will contain.
     pub(crate) fn fields(&self) -> Result<Map<String, Value>, SearchError> {
         serde_json::from_str(&self.source).map_err(|error| SearchError::Request(error.to_string()))
     }

@@ -33,7 +33,6 @@ pub(crate) const INDEX_EXISTS: &str = "resource_already_exists_exception";
 pub struct SearchClient {
     pub(crate) transport: Arc<Transport>,
     pub(crate) prefix: Arc<str>,
-    /// Whether the engine is OpenSearch Serverless.
     pub(crate) serverless: bool,
     /// The result of the probe, which runs once for each client.
     probed: Arc<OnceCell<EngineSupport>>,
@@ -50,7 +49,6 @@ impl SearchClient {
         }
     }
 
-    /// Creates a client from the environment ([`SearchConfig::from_env`]).
     pub fn from_env() -> Result<Self, ConfigError> {
         Ok(Self::new(&SearchConfig::from_env()?))
     }
@@ -204,7 +202,6 @@ impl SearchClient {
         Ok(())
     }
 
-    /// Returns the alias for readers.
     pub(crate) fn alias(&self, collection: Collection) -> String {
         index::alias(&self.prefix, collection)
     }

@@ -74,12 +74,10 @@ impl SearchConfig {
         Ok(config)
     }
 
-    /// Returns the same configuration with other limits.
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Returns the same configuration with this signer.
     pub fn with_signing(self, signing: Signing) -> Self {
         Self { signing: Some(signing), ..self }
     }
@@ -94,7 +92,6 @@ impl SearchConfig {
     }
 }
 
-/// An invalid configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ConfigError {
     /// An environment variable is not set.

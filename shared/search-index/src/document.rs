@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 /// document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProductDocument {
-    /// The product's id.
     pub id: String,
     /// The name, the field with the highest weight in a search.
     pub name: String,
@@ -37,7 +36,6 @@ pub struct ProductDocument {
     /// The sum of all ratings, 1 to 5 each. With `rating_count` it gives the exact average, which a
     /// float cannot hold.
     pub rating_sum: u64,
-    /// The number of ratings.
     pub rating_count: u64,
     /// The time of creation: RFC 3339 UTC with milliseconds.
     pub created_at: String,
@@ -62,15 +60,11 @@ pub struct ProductDocument {
 /// An order, as staff search for it. It contains the customer's id but no name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderDocument {
-    /// The order's id.
     pub id: String,
     /// The client's number for the order.
     pub reference: Option<String>,
-    /// The customer's id.
     pub customer_id: String,
-    /// The store in which the order was placed.
     pub store_id: Option<String>,
-    /// The order's status.
     pub status: String,
     /// The total in minor units of `total_currency`.
     pub total_amount: i64,
@@ -81,10 +75,8 @@ pub struct OrderDocument {
     /// The country to which the order is sent, a code of ISO 3166-1.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub destination_country: Option<String>,
-    /// The city to which the order is sent.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub destination_city: Option<String>,
-    /// The number of lines.
     pub line_count: u64,
     /// The item's `version`, which is the ETag for clients.
     pub version: u64,
@@ -95,14 +87,11 @@ pub struct OrderDocument {
 /// A kind of document. Each kind has its own index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Collection {
-    /// [`ProductDocument`]s.
     Products,
-    /// [`OrderDocument`]s.
     Orders,
 }
 
 impl Collection {
-    /// All collections.
     pub const ALL: [Self; 2] = [Self::Products, Self::Orders];
 
     /// Returns the name, which is the part of an index's name after the prefix.
@@ -114,9 +103,7 @@ impl Collection {
     }
 }
 
-/// A document that is indexed in a collection.
 pub trait SearchDocument: Serialize + DeserializeOwned {
-    /// The document's collection.
     const COLLECTION: Collection;
 }
 

@@ -1,5 +1,3 @@
-//! Errors of calls to the search engine.
-
 use thiserror::Error;
 
 /// A call that did not succeed.
@@ -13,7 +11,6 @@ pub enum SearchError {
     /// reached. The caller may repeat the call later.
     #[error("the search engine is unavailable after {attempts} attempts: {reason}")]
     Unavailable {
-        /// The number of attempts.
         attempts: u32,
         /// The last failure.
         reason: String,

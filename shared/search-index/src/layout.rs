@@ -11,7 +11,6 @@ use crate::document::Collection;
 use crate::error::SearchError;
 use crate::index;
 
-/// An index of a collection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexState {
     /// The name, `<prefix>-<collection>-v<number>`.

@@ -1,14 +1,10 @@
-//! The outcomes of the operations of a bulk request.
-
 use serde::Deserialize;
 
 use crate::error::SearchError;
 use crate::transport::is_transient;
 
-/// The outcome of one operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BulkOutcome {
-    /// The document is in the index.
     Applied,
     /// The index already contains a newer write of the document. No further action is needed.
     Stale,
@@ -19,7 +15,6 @@ pub enum BulkOutcome {
     },
     /// The engine refuses the operation. It would also refuse a retry.
     Rejected {
-        /// The operation's status.
         status: u16,
         /// The engine's explanation. It may quote a value of the document.
         reason: String,

@@ -15,7 +15,6 @@ use crate::transport::{Call, is_transient};
 /// The maximum number of attempts while another client is probing.
 const ATTEMPTS: u64 = 4;
 
-/// The engine's support of optional features.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EngineSupport {
     /// Whether a write can require that its target is an alias, so that a write to a deleted index

@@ -68,15 +68,11 @@ pub struct ProductQuery {
     pub min_price: Option<i64>,
     /// The highest price, in minor units.
     pub max_price: Option<i64>,
-    /// The order of the hits.
     pub sort: ProductSort,
-    /// The number of hits on a page.
     pub size: u32,
-    /// Where the page begins.
     pub start: PageStart,
 }
 
-/// Where a page of products begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PageStart {
     /// After the previous page, if there is one. Each product is a hit.
@@ -99,11 +95,8 @@ pub enum ProductSort {
     /// Best match first.
     #[default]
     Relevance,
-    /// Cheapest first.
     PriceAscending,
-    /// Most expensive first.
     PriceDescending,
-    /// Newest first.
     Newest,
     /// By name, ignoring case and accents.
     Name,

@@ -45,12 +45,10 @@ pub const TOMBSTONE_LIFETIME_DAYS: u32 = 35;
 /// The maximum number of tombstones in one call, which sends them in one bulk request.
 pub const MAX_PURGE: u32 = 1_000;
 
-/// The result of purging a page of tombstones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PurgePage {
     /// The number of tombstones in the page. All of them are old enough to be deleted.
     pub found: u64,
-    /// The number of deleted tombstones.
     pub purged: u64,
     /// The number of tombstones that were replaced since the search, by a newer document or
     /// tombstone. The newer one is kept.

@@ -92,7 +92,6 @@ impl Part {
     }
 }
 
-/// A search text beyond the limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SearchTextError {
     /// The text has more than [`SearchText::MAX_BYTES`] bytes.
@@ -108,9 +107,7 @@ pub enum SearchTextError {
 /// Case and accents are ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OrderQuery {
-    /// The text.
     pub text: SearchText,
-    /// The number of hits on a page.
     pub size: u32,
     /// The end of the previous page.
     pub after: Option<SearchAfter>,

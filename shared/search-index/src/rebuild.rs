@@ -29,7 +29,6 @@ use crate::layout::IndexState;
 use crate::query::SearchAfter;
 use crate::stored::Kind;
 
-/// A rebuild in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rebuild {
     collection: Collection,
@@ -38,7 +37,6 @@ pub struct Rebuild {
 }
 
 impl Rebuild {
-    /// Returns the collection.
     pub fn collection(&self) -> Collection {
         self.collection
     }
@@ -54,7 +52,6 @@ impl Rebuild {
     }
 }
 
-/// The result of copying a page of tombstones.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopiedPage {
     /// The number of tombstones that the new index now contains. It includes tombstones for which

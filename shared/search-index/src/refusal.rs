@@ -1,5 +1,3 @@
-//! The engine's error responses.
-
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 

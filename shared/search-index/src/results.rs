@@ -1,5 +1,3 @@
-//! The engine's results, as types.
-
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -9,7 +7,6 @@ use serde_json::Value;
 use crate::products::{GROUPS, PARENT};
 use crate::query::SearchAfter;
 
-/// A page of hits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchPage<D> {
     /// The hits, in the query's sort order.
@@ -34,10 +31,8 @@ impl<D> SearchPage<D> {
     }
 }
 
-/// One hit of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit<D> {
-    /// The document.
     pub document: D,
     /// The relevance score. `None` unless the hits are ordered by it.
     pub score: Option<f64>,
@@ -47,12 +42,9 @@ pub struct Hit<D> {
     pub sort: SearchAfter,
 }
 
-/// A value of a facet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facet {
-    /// The value.
     pub value: String,
-    /// The number of hits with this value.
     pub count: u64,
 }
 
@@ -68,9 +60,7 @@ pub struct LivePage {
 /// The part of a document that a comparison of index and table needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveDocument {
-    /// The document's `_id`.
     pub document_id: String,
-    /// The id of the product or order.
     pub id: String,
     /// The item's `version` when it was indexed.
     pub version: u64,
@@ -78,7 +68,6 @@ pub struct LiveDocument {
     pub rev: u64,
 }
 
-/// A document or tombstone in the index.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredDocument<D> {
     /// The item's `rev` when the document was written.
@@ -123,10 +112,8 @@ struct AnsweredHit<D> {
 
 #[derive(Deserialize)]
 struct Aggregation {
-    /// The values of a facet.
     #[serde(default)]
     buckets: Vec<Bucket>,
-    /// The number of groups.
     value: Option<u64>,
 }
 

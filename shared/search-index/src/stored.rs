@@ -15,7 +15,6 @@ use crate::results::StoredDocument;
 /// below its size limit.
 const MAX_IDS: usize = 500;
 
-/// The kind of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Documents that searches find.
@@ -52,7 +51,6 @@ pub struct StoredSource {
 }
 
 impl StoredSource {
-    /// Returns whether this is a tombstone.
     pub fn is_tombstone(&self) -> bool {
         self.fields.get("deleted").and_then(Value::as_bool).unwrap_or_default()
     }
@@ -87,19 +85,14 @@ impl StoredSource {
     }
 }
 
-/// A document with its `_id`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexedDocument {
-    /// The document's `_id`.
     pub document_id: String,
-    /// The stored fields and version.
     pub stored: StoredSource,
 }
 
-/// A page of the documents of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentPage {
-    /// The documents.
     pub items: Vec<IndexedDocument>,
     /// The start of the next page, or `None` if this page is not full.
     pub next: Option<SearchAfter>,

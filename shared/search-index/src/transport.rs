@@ -44,7 +44,6 @@ impl Transport {
         Self { service: service.with_limits(config.limits) }
     }
 
-    /// Returns the deadline of a call that begins now.
     pub(crate) fn deadline(&self) -> Instant {
         self.service.limits().deadline()
     }

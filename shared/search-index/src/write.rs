@@ -53,7 +53,6 @@ type Targets = BTreeMap<Collection, Vec<String>>;
 struct Write<'a> {
     position: usize,
     operation: &'a BulkOperation,
-    /// A write alias.
     target: String,
     outcome: BulkOutcome,
 }

@@ -8,7 +8,6 @@ use item_model::request::BatchWrite;
 use crate::Table;
 use crate::error::TableError;
 
-/// The maximum time of one request.
 const TIME: Duration = Duration::from_secs(5);
 /// The write units per second: a quarter of the template's default `MaxWriteUnits`.
 const UNITS_PER_SECOND: f64 = 1_000.0;
@@ -30,7 +29,6 @@ pub struct Budget<'t> {
 }
 
 impl<'t> Budget<'t> {
-    /// Begins the budget of a request.
     #[must_use]
     pub fn begin(table: &'t Table) -> Self {
         Self::share(table, TIME)

@@ -1,5 +1,3 @@
-//! Errors of requests to the table.
-
 use std::error::Error;
 
 use aws_sdk_dynamodb::config::http::HttpResponse;

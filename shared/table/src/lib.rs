@@ -51,31 +51,23 @@ pub struct Table {
 impl Table {
     /// Creates the table's client from the environment: `TABLE_NAME` and the SDK's own variables
     /// (region, credentials, endpoint).
-    ///
-    /// # Errors
-    /// [`SetupError`] when `TABLE_NAME` is missing or the TLS client cannot be built.
     pub async fn from_env() -> Result<Self, SetupError> {
         let name = aws::variable("TABLE_NAME")?;
         Ok(Self::new(Client::new(&aws::config().await?), name))
     }
 
-    /// Creates the table from an existing client.
     #[must_use]
     pub fn new(client: Client, name: String) -> Self {
         let once = client.config().to_builder().retry_config(RetryConfig::disabled()).build();
         Self { once: Client::from_conf(once), client, name, meter: Arc::default(), is_of_period: false }
     }
 
-    /// Returns the table's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Returns the `StreamViewType` of the table's stream, or `None` without a stream.
-    ///
-    /// # Errors
-    /// [`TableError`].
     pub async fn stream_view(&self) -> Result<Option<String>, TableError> {
         let described = self.client.describe_table().table_name(&self.name).send().await;
         let table = described.map_err(|error| error::classify(&error))?.table;
@@ -85,16 +77,12 @@ impl Table {
 
     /// Returns the CloudWatch rule that finds the table's most throttled partition keys. Returns
     /// `None` if Contributor Insights is not enabled, or has not created the rule yet.
-    ///
-    /// # Errors
-    /// [`TableError`].
     pub async fn throttles_rule(&self) -> Result<Option<String>, TableError> {
         let described = self.client.describe_contributor_insights().table_name(&self.name).send().await;
         let rules = described.map_err(|error| error::classify(&error))?.contributor_insights_rule_list;
         Ok(rules.unwrap_or_default().into_iter().find(|rule| rule.starts_with(THROTTLES_RULE)))
     }
 
-    /// Returns the meter of consumed capacity.
     #[must_use]
     pub fn meter(&self) -> &Meter {
         &self.meter

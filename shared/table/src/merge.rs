@@ -23,7 +23,6 @@
 
 use std::cmp::Ordering;
 
-/// The maximum number of rounds of one page.
 pub const ROUNDS: usize = 2;
 
 /// The items that were read from one shard.

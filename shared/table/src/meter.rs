@@ -8,13 +8,11 @@ use item_model::pattern::{Consistency, Pattern};
 /// The consumption of one access pattern since the meter was last read.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// The access pattern.
     pub pattern: &'static Pattern,
     /// The number of successful requests. Each retry of a batch's unprocessed part counts, too.
     pub requests: u32,
     /// Capacity units as DynamoDB reports them: read units for reads, write units for writes.
     pub capacity_units: f64,
-    /// The number of returned items.
     pub items: u32,
     /// The size of the returned items in bytes, as DynamoDB counts it.
     pub bytes: u64,

@@ -50,9 +50,6 @@ impl Periods {
     }
 
     /// Sends a request to tables of [`Periods::table`], and repeats it if such a table is missing.
-    ///
-    /// # Errors
-    /// The error of the request.
     pub async fn attempt<T, F>(&self, request: impl Fn() -> F) -> Result<T, TableError>
     where
         F: Future<Output = Result<T, TableError>>,

@@ -23,19 +23,16 @@ const REACH_TIMEOUT: Duration = Duration::from_secs(1);
 /// The maximum number of concurrent queries of a list that spans several queries.
 const MAX_QUERIES_AT_ONCE: usize = 8;
 
-/// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
     /// The items, in the list's order.
     pub items: Vec<T>,
     /// The sort key after which the next page starts, if there is a next page.
     pub next: Option<String>,
-    /// The items' sort keys.
     keys: Vec<String>,
 }
 
 impl<T> Page<T> {
-    /// Creates a page from items with their sort keys.
     #[must_use]
     pub fn new(found: impl IntoIterator<Item = (String, T)>, next: Option<String>) -> Self {
         let (keys, items) = found.into_iter().unzip();
@@ -75,7 +72,6 @@ impl<T> Page<T> {
         Self::new(totals, next)
     }
 
-    /// Appends the next page.
     pub fn append(&mut self, more: Self) {
         self.items.extend(more.items);
         self.keys.extend(more.keys);
@@ -96,10 +92,6 @@ impl Table {
         }
     }
 
-    /// Reads one item.
-    ///
-    /// # Errors
-    /// [`TableError`].
     pub async fn get<T: FromItem>(&self, get: &Get<T>) -> Result<Option<T>, TableError> {
         let answer = self
             .client
@@ -131,9 +123,6 @@ impl Table {
     /// Usually the first query with remaining items fills a page. If not, the next two queries run
     /// concurrently, then four, and then eight at a time. A list with many empty queries thus needs
     /// few rounds.
-    ///
-    /// # Errors
-    /// [`TableError`].
     pub async fn query_in_turn<T: FromItem>(
         queries: Vec<(Self, Query<T>)>,
         limit: usize,

@@ -19,9 +19,6 @@ pub struct Refusal<A = ()> {
 
 impl<A> Refusal<A> {
     /// Returns the current item as an entity, if there is one.
-    ///
-    /// # Errors
-    /// [`TableError::Decode`].
     pub fn stored<T: FromItem>(&self) -> Result<Option<T>, TableError> {
         Ok(self.item.clone().map(T::from_item).transpose()?)
     }
@@ -33,7 +30,6 @@ impl<A> Refusal<A> {
 pub struct Refusals<A>(Vec<Refusal<A>>);
 
 impl<A: PartialEq> Refusals<A> {
-    /// Returns whether this action was refused.
     #[must_use]
     pub fn names(&self, action: A) -> bool {
         self.iter().any(|refusal| refusal.action == action)
@@ -45,7 +41,6 @@ impl<A: PartialEq> Refusals<A> {
         self.iter().all(|refusal| refusal.action == action)
     }
 
-    /// Returns the refusal of this action.
     #[must_use]
     pub fn of(&self, action: A) -> Option<&Refusal<A>> {
         self.iter().find(|refusal| refusal.action == action)

@@ -35,7 +35,6 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// Starts a new budget.
     #[must_use]
     pub fn new() -> Self {
         Self { until: Instant::now() + BUDGET, attempt: 0 }

@@ -25,10 +25,8 @@ use crate::retry::Backoff;
 
 type Attributes = HashMap<String, AttributeValue>;
 
-/// The result of one attempt of a transaction.
 #[derive(Debug)]
 pub enum Attempt<A> {
-    /// All writes were done.
     Done,
     /// No write was done, because some conditions do not hold.
     Refused(Refusals<A>),
@@ -39,18 +37,12 @@ pub enum Attempt<A> {
 
 impl Table {
     /// Writes one item if its condition holds. Otherwise returns the refusal.
-    ///
-    /// # Errors
-    /// [`TableError`].
     pub async fn write(&self, write: &Single<()>) -> Result<Result<(), Refusal>, TableError> {
         Ok(self.single(write.pattern(), write.guarded(), false).await?.map(|_| ()))
     }
 
     /// Updates one item if its condition holds, and returns the updated item. Otherwise returns the
     /// refusal.
-    ///
-    /// # Errors
-    /// [`TableError`].
     pub async fn update<T: FromItem>(&self, write: &Single<T>) -> Result<Result<T, Refusal>, TableError> {
         let updated = self.single(write.pattern(), write.guarded(), true).await?;
         Ok(match updated {
@@ -203,9 +195,6 @@ impl Table {
     /// of retrying a cancelled transaction. It is for callers that can write to another item
     /// instead. If DynamoDB is still executing an earlier attempt of the same transaction, the
     /// function waits for it within the caller's budget.
-    ///
-    /// # Errors
-    /// As [`Table::transact`].
     pub async fn try_transact<A: Clone>(
         &self,
         transaction: &Transaction<A>,

@@ -85,7 +85,6 @@ pub async fn traced<F: Future>(header: Option<&str>, work: F) -> F::Output {
     TRACE.scope(header.filter(fit).map(Arc::from), work).await
 }
 
-/// Returns the header of the current work's trace.
 #[must_use]
 pub fn trace_header() -> Option<Arc<str>> {
     TRACE.try_with(Clone::clone).ok().flatten()

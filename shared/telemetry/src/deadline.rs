@@ -1,5 +1,3 @@
-//! The remaining time of an invocation.
-
 use std::time::{Duration, SystemTime};
 
 /// A deadline that passed longer ago than this counts as no deadline.

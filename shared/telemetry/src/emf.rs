@@ -16,11 +16,8 @@ pub const NAMESPACE: &str = "Bodega";
 /// The unit of a metric. Each variant has CloudWatch's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub enum Unit {
-    /// A number of things.
     Count,
-    /// Thousandths of a second.
     Milliseconds,
-    /// Bytes.
     Bytes,
 }
 
@@ -102,7 +99,6 @@ impl Line {
         serde_json::to_string(&measured).unwrap_or_default()
     }
 
-    /// Writes the line to standard output with the current time.
     pub fn print(&self) {
         let mut line = self.to_json(SystemTime::now());
         line.push('\n');

@@ -18,10 +18,8 @@ const ROUND: usize = 25;
 /// An error that stopped a removal. The steps so far remain, and another worker can continue.
 #[derive(Debug, thiserror::Error)]
 pub enum RemovalError {
-    /// The table did not execute a request, or the budget is used up.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// An item cannot be encoded for DynamoDB.
     #[error(transparent)]
     Encode(#[from] EncodeError),
 }
@@ -111,9 +109,6 @@ pub async fn discard(
 
 /// Continues the removal of a document that is being deleted, or of the texts of a discarded draft.
 /// Returns whether there was such a removal.
-///
-/// # Errors
-/// As [`delete`].
 pub async fn go_on(table: &Table, id: &DocumentId, budget: &Budget<'_>) -> Result<bool, RemovalError> {
     match table.get(&document::read_for_update(id)?).await? {
         Some(head) if head.deleting => delete(table, &head, budget).await.map(|()| true),

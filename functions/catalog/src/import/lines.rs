@@ -1,5 +1,3 @@
-//! Reads the lines of an import as products.
-
 use std::collections::HashMap;
 
 use http_api::{Code, MAX_BODY_BYTES, Object, Problem, Request};
@@ -12,17 +10,14 @@ use super::plan::Wanted;
 use super::report::{Outcome, Report};
 use crate::body;
 
-/// The maximum number of lines in one import.
 const MAX_LINES: usize = 1000;
 
-/// The products in the lines of an import.
 #[derive(Debug, Default)]
 pub struct Lines {
     firsts: Vec<First>,
     repeats: Vec<Repeat>,
 }
 
-/// The first line about a product.
 #[derive(Debug)]
 struct First {
     line: usize,
@@ -81,10 +76,6 @@ fn read_line(text: &str) -> Result<(ProductId, body::Draft), Problem> {
 }
 
 impl Lines {
-    /// Returns the wanted products, each once.
-    ///
-    /// # Errors
-    /// Returns the error of `born`, which generates each product's birth mark ([`Born`]).
     pub fn wanted(&self, born: impl Fn() -> Result<Born, Problem>, at: Instant) -> Result<Vec<Wanted>, Problem> {
         let wanted = |First { line, product, stock, keeps_price }: &First| {
             let product = Stored::new(product.clone(), born()?, at);

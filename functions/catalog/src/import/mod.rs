@@ -15,7 +15,6 @@ use key_schema::instant::Instant;
 
 use report::Report;
 
-/// Reads the lines, compares them with the catalogue, writes the differences, and returns a report.
 pub async fn import(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let at = Instant::now();

@@ -5,23 +5,16 @@ use key_schema::product::{CategoryPath, Product};
 
 use super::report::Outcome;
 
-/// A product that an import wants to store.
 #[derive(Debug)]
 pub struct Wanted {
-    /// The number of the product's line in the import.
     pub line: usize,
-    /// The product as the import would create it.
     pub product: Stored<Product>,
-    /// The stock of a new product.
     pub stock: u64,
-    /// Whether an existing product keeps its price.
     pub keeps_price: bool,
 }
 
-/// A write that an import needs.
 #[derive(Debug)]
 pub enum Step {
-    /// Creates the product.
     Create(Wanted),
     /// Revives a product that was retired when the function read it.
     Revive(Wanted, Box<Stored<Product>>),
@@ -30,20 +23,17 @@ pub enum Step {
 }
 
 impl Step {
-    /// Returns the category that must exist before the write.
     pub const fn category(&self) -> &CategoryPath {
         let (Self::Create(wanted) | Self::Revive(wanted, _) | Self::Update(wanted, _)) = self;
         &wanted.product.data.category_path
     }
 
-    /// Returns the wanted product.
     pub fn into_wanted(self) -> Wanted {
         let (Self::Create(wanted) | Self::Revive(wanted, _) | Self::Update(wanted, _)) = self;
         wanted
     }
 }
 
-/// The decision about a line.
 #[derive(Debug)]
 pub enum Decision {
     /// The product needs a write.
@@ -52,7 +42,6 @@ pub enum Decision {
     Settled(Wanted, Outcome),
 }
 
-/// Decides what an import does with a product, given the item that is stored under its id.
 pub fn decide(mut wanted: Wanted, stored: Option<Stored<Product>>) -> Decision {
     if let (true, Some(stored)) = (wanted.keeps_price, &stored) {
         wanted.product.data.price = stored.price;

@@ -1,5 +1,3 @@
-//! The report on an import: the outcome of each line.
-
 use std::collections::BTreeMap;
 
 use http_api::{Code, FieldError, Problem};
@@ -10,7 +8,6 @@ use serde::Serialize;
 /// response.
 const MAX_ERRORS: usize = 3;
 
-/// The outcome of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     /// The product was created, or a retired product was revived.
@@ -24,7 +21,6 @@ pub enum Outcome {
     Refused(Refusal),
 }
 
-/// The reason why a line was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     code: &'static str,
@@ -35,7 +31,6 @@ pub struct Refusal {
 const CONFLICT: &str = "conflict";
 
 impl Outcome {
-    /// Returns the refusal of a line that contradicts an earlier line about the same product.
     pub const fn conflict() -> Self {
         Self::Refused(Refusal { code: CONFLICT, errors: Vec::new() })
     }
@@ -77,7 +72,6 @@ impl Report {
         self.0.insert(line, Line { id, outcome });
     }
 
-    /// Returns the outcome of a line in the report.
     pub fn outcome(&self, line: usize) -> Option<&Outcome> {
         self.0.get(&line).map(|line| &line.outcome)
     }

@@ -25,7 +25,6 @@ const PRODUCTS_A_TRANSACTION: usize = 50;
 /// The number of concurrent requests. Four requests hide the table's latency, and leave capacity
 /// for other callers.
 const CONCURRENCY: usize = 4;
-/// The maximum number of rounds of writes.
 const ROUNDS: usize = 4;
 /// The time that is kept for the last write and the report. A write to a throttled table may take
 /// 13 s: 5 s of retries, then one last call of 8 s.
@@ -87,7 +86,6 @@ fn judge(wanted: Vec<Wanted>, stored: Vec<Option<Stored<Product>>>, report: &mut
 type Settled = (Wanted, Verdict);
 
 enum Verdict {
-    /// The line is finished.
     Done(Outcome),
     /// The line needs another round: another request was faster, the response was lost, or the
     /// deadline passed before a retry.
@@ -101,7 +99,6 @@ enum Job {
     Update(Wanted, u64),
 }
 
-/// Carries out the steps and returns the lines that need another round.
 async fn carry_out(
     services: &Services,
     steps: Vec<Step>,

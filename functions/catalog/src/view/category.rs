@@ -1,5 +1,3 @@
-//! Views of categories and of their moves.
-
 use key_schema::category::relocation::{CategoryMove, Phase};
 use key_schema::category::{CategoryAbout, CategoryNode};
 use key_schema::instant::Instant;
@@ -18,7 +16,6 @@ pub struct CategoryView<'a> {
 }
 
 impl<'a> CategoryView<'a> {
-    /// Builds the view of a category with its description, if there is one.
     pub fn new(path: &'a CategoryPath, about: Option<&'a Stored<CategoryAbout>>) -> Self {
         Self {
             node: NodeView::from(path),
@@ -34,7 +31,6 @@ pub fn category_version(about: Option<&Stored<CategoryAbout>>) -> u64 {
     about.map_or(1, |about| about.meta.version)
 }
 
-/// A category in a list.
 #[derive(Debug, Serialize)]
 pub struct NodeView<'a> {
     id: String,
@@ -54,7 +50,6 @@ impl<'a> From<&'a Stored<CategoryNode>> for NodeView<'a> {
     }
 }
 
-/// The progress of a category move.
 #[derive(Debug, Serialize)]
 pub struct MoveView<'a> {
     from: NodeView<'a>,

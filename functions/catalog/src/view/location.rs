@@ -4,12 +4,10 @@ use http_api::url;
 use key_schema::id::{CustomerId, MediaId, ProductId};
 use key_schema::product::CategoryPath;
 
-/// Returns the URL path of a product.
 pub fn product_location(id: &ProductId) -> String {
     url::location(&["products", id.as_str()])
 }
 
-/// Returns the URL path of a product's content.
 pub fn content_location(id: &ProductId) -> String {
     url::location(&["products", id.as_str(), "content"])
 }
@@ -30,17 +28,14 @@ pub fn upload_location(product: &ProductId, upload: &MediaId) -> String {
     url::location(&["products", product.as_str(), "content", "uploads", upload.as_str()])
 }
 
-/// Returns the URL path of a product's membership in a further category.
 pub fn membership_location(product: &ProductId, category: &CategoryPath) -> String {
     url::location(&["products", product.as_str(), "categories", &category.to_segment()])
 }
 
-/// Returns the URL path of a category.
 pub fn category_location(path: &CategoryPath) -> String {
     url::location(&["categories", &path.to_segment()])
 }
 
-/// Returns the URL path of a review.
 pub fn review_location(product: &ProductId, customer: &CustomerId) -> String {
     url::location(&["products", product.as_str(), "reviews", customer.as_str()])
 }

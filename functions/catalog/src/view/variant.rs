@@ -1,5 +1,3 @@
-//! The JSON of a variant in the list of its parent.
-
 use key_schema::id::ProductId;
 use key_schema::money::Money;
 use key_schema::variant::{Options, Variant};
@@ -7,7 +5,6 @@ use serde::Serialize;
 
 use super::thumbnail;
 
-/// A variant on the page of its parent.
 #[derive(Debug, Serialize)]
 pub struct VariantView<'a> {
     id: &'a ProductId,

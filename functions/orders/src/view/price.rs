@@ -1,5 +1,3 @@
-//! The JSON form of prices: lines, totals, shipping, discounts and tax.
-
 use key_schema::id::{MethodId, ProductId, PromotionId};
 use key_schema::money::{Currency, Money};
 use key_schema::order::{Charges, ChosenMethod, LineDiscount, OrderLine, TaxLine, TaxRate};
@@ -7,7 +5,6 @@ use key_schema::pricing::{BASIS_POINT, ShippingMethod};
 use key_schema::promotion::AppliedPromotion;
 use serde::Serialize;
 
-/// A line of an order.
 #[derive(Debug, Serialize)]
 pub struct LineView<'a> {
     line: u64,
@@ -15,28 +12,19 @@ pub struct LineView<'a> {
     priced: PricedLineView<'a>,
 }
 
-/// A product with its number of pieces and its price, in an order or a quote.
 #[derive(Debug, Serialize)]
 pub struct PricedLineView<'a> {
-    /// The product.
     pub product_id: &'a ProductId,
-    /// The product's name.
     pub name: &'a str,
-    /// The number of pieces.
     pub quantity: u64,
-    /// The price of one piece.
     pub unit_price: Money,
-    /// The discount.
     pub discount: Money,
-    /// The discounts that staff entered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub discounts: Vec<LineDiscountView<'a>>,
     /// The tax, whether the price includes it or not.
     pub tax: Money,
-    /// The rate of the tax.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tax_rate: Option<RateView>,
-    /// The amount that the customer pays.
     pub total: Money,
 }
 
@@ -62,7 +50,6 @@ impl<'a> From<&'a OrderLine> for LineView<'a> {
     }
 }
 
-/// The parts of a total.
 #[derive(Debug, Serialize)]
 pub struct TotalsView {
     items: Money,
@@ -73,7 +60,6 @@ pub struct TotalsView {
 }
 
 impl TotalsView {
-    /// Creates the view of a total and its parts.
     pub const fn new(charges: &Charges, total: Money) -> Self {
         let currency = total.currency;
         Self {
@@ -86,7 +72,6 @@ impl TotalsView {
     }
 }
 
-/// A shipping method with its price.
 #[derive(Debug, Serialize)]
 pub struct MethodView<'a> {
     id: &'a MethodId,
@@ -96,13 +81,11 @@ pub struct MethodView<'a> {
 }
 
 impl<'a> MethodView<'a> {
-    /// Creates the view of a method that a quote offers.
     pub fn offered(method: &'a ShippingMethod, price: Money) -> Self {
         Self { id: &method.id, name: &method.name, days: method.days, price }
     }
 }
 
-/// The shipping method of an order, with its price and tax.
 #[derive(Debug, Serialize)]
 pub struct ShippingView<'a> {
     #[serde(flatten)]
@@ -115,7 +98,6 @@ pub struct ShippingView<'a> {
 }
 
 impl<'a> ShippingView<'a> {
-    /// Creates the view of an order's method.
     pub fn of(charges: &'a Charges, currency: Currency) -> Option<Self> {
         let ChosenMethod { id, name, days } = charges.method.as_ref()?;
         let money = |amount| Money::new(amount, currency);
@@ -129,14 +111,12 @@ impl<'a> ShippingView<'a> {
     }
 }
 
-/// A discount that staff entered for a line.
 #[derive(Debug, Serialize)]
 pub struct LineDiscountView<'a> {
     name: &'a str,
     amount: Money,
 }
 
-/// A tax rate.
 #[derive(Debug, Serialize)]
 pub struct RateView {
     rate_basis_points: u32,
@@ -151,7 +131,6 @@ impl From<TaxRate> for RateView {
     }
 }
 
-/// The discount of a promotion.
 #[derive(Debug, Serialize)]
 pub struct DiscountView<'a> {
     promotion_id: &'a PromotionId,
@@ -161,7 +140,6 @@ pub struct DiscountView<'a> {
 }
 
 impl<'a> DiscountView<'a> {
-    /// Creates the views of an order's promotions.
     pub fn all(charges: &'a Charges, currency: Currency) -> Vec<Self> {
         let view = |promotion: &'a AppliedPromotion| Self {
             promotion_id: &promotion.id,
@@ -173,7 +151,6 @@ impl<'a> DiscountView<'a> {
     }
 }
 
-/// The tax of one rate.
 #[derive(Debug, Serialize)]
 pub struct TaxLineView {
     #[serde(flatten)]
@@ -183,7 +160,6 @@ pub struct TaxLineView {
 }
 
 impl TaxLineView {
-    /// Creates the views of an order's tax, one for each rate.
     pub fn all(charges: &Charges, currency: Currency) -> Vec<Self> {
         let view = |line: &TaxLine| Self {
             rate: TaxRate { rate_millionths: line.rate_millionths, included: line.included }.into(),

@@ -1,5 +1,3 @@
-//! Bodies of promotions.
-
 use http_api::fields::{MAX_AMOUNT, array, boolean, instant, integer, money, one_of, parsed, text, visible_text};
 use http_api::json::Value;
 use http_api::{Change, Code, Invalid, Problem, Request, read_fields};
@@ -17,7 +15,6 @@ const MAX_LIMIT: u64 = 1_000_000_000;
 const MAX_PIECES: u64 = 1_000;
 /// The highest priority. The lowest one is its negative.
 const MAX_PRIORITY: i64 = 1_000_000;
-/// The kinds of promotions.
 const KINDS: &[&str] = &["percentage", "amount", "buy_x_get_y", FREE_SHIPPING];
 const FREE_SHIPPING: &str = "free_shipping";
 const TIERS: &[&str] = &["bronze", "silver", "gold"];
@@ -71,7 +68,6 @@ pub struct Patch {
 }
 
 impl Patch {
-    /// Reads the change from a request's body.
     pub fn read(request: &Request<'_>) -> Result<Self, Problem> {
         read_fields!(request.object()? => {
             name: replaced(visible_text(1..=128)),
@@ -152,7 +148,6 @@ fn refused(pointer: &'static str, detail: &'static str) -> Problem {
     Problem::new(Code::InvalidBody, "The promotion is invalid.").error(pointer, detail)
 }
 
-/// Returns the kind of a promotion with this reduction.
 const fn kind_of(reduction: &Reduction) -> &'static str {
     match reduction {
         Reduction::Percentage(_) => "percentage",
@@ -206,7 +201,6 @@ fn category(value: Value<'_>) -> Result<CategoryPath, Invalid> {
     CategoryPath::new(names).map_err(|error| Invalid::new(error.to_string()))
 }
 
-/// A partial change of the conditions.
 struct ConditionsPatch {
     min_amount: Change<Money>,
     tier: Change<Tier>,

@@ -39,7 +39,6 @@ use crate::sink::Sink;
 use crate::verdict::{Reason, Verdict, Verdicts};
 use turns::Turns;
 
-/// The sink of derived data.
 #[derive(Debug)]
 pub struct Derived<I> {
     table: Arc<I>,
@@ -96,7 +95,6 @@ async fn copy<I: Items>(table: &I, write: &Single<()>) -> Result<(), DeriveError
     Ok(())
 }
 
-/// The reason why no data was derived.
 #[derive(Debug, thiserror::Error)]
 enum DeriveError {
     #[error(transparent)]

@@ -15,7 +15,6 @@ use tokio::sync::{Mutex, MutexGuard};
 /// transactions wait for each other without need, but nothing else changes.
 const SLOTS: usize = 64;
 
-/// The turns of one consumer.
 #[derive(Debug)]
 pub(super) struct Turns([Mutex<()>; SLOTS]);
 

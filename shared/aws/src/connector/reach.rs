@@ -1,5 +1,3 @@
-//! Opens connections, and classifies the failures.
-
 use std::io;
 use std::net::SocketAddr;
 
@@ -9,7 +7,6 @@ use tokio_rustls::rustls::{CertificateError, Error as TlsError};
 use super::stream::Stream;
 use super::tls::Tls;
 
-/// Reasons for a failed connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoConnection {
     /// The host's name has no address.

@@ -27,7 +27,6 @@ pub struct Tls {
     fallback: Option<Arc<Fallback>>,
 }
 
-/// A TLS client for one set of trusted roots.
 #[derive(Clone)]
 struct Roots {
     connector: TlsConnector,
@@ -62,9 +61,6 @@ impl Tls {
     }
 
     /// Trusts the system's roots and the given roots in PEM.
-    ///
-    /// # Errors
-    /// As [`Tls::trusting`].
     pub fn of_system_and(roots: &[u8]) -> Result<Self, SetupError> {
         let mut store = store(roots)?;
         // Unusable system roots are skipped. It is normal that a few cannot be parsed.
@@ -101,7 +97,6 @@ impl Tls {
         Ok(Self { roots: Roots { connector, count }, fallback: None })
     }
 
-    /// Opens a connection to the host with this name or address.
     pub(super) async fn open(&self, host: &str, addresses: &[SocketAddr]) -> Result<Stream, NoConnection> {
         let name = ServerName::try_from(host.to_owned()).map_err(|_| NoConnection::Name)?;
         let Some(fallback) = &self.fallback else { return self.roots.open(name, addresses).await };

@@ -13,16 +13,11 @@ use tokio::time::timeout;
 use super::Failure;
 use crate::connector::Answer;
 
-/// A response with its whole body.
 #[derive(Debug, Clone, Default)]
 pub struct Response {
-    /// The status.
     pub status: u16,
-    /// The headers.
     pub headers: HeaderMap,
-    /// The body.
     pub body: Bytes,
-    /// The number of attempts that the call took.
     pub attempts: u32,
 }
 
@@ -82,7 +77,6 @@ impl Response {
         Ok(Self { status: head.status.as_u16(), headers: head.headers, body: read.freeze(), attempts })
     }
 
-    /// Returns a header as text.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()

@@ -3,22 +3,16 @@
 
 use crate::{boolean_variable, variable};
 
-/// A service of AWS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Api {
-    /// AWS CloudFormation.
     CloudFormation,
-    /// Amazon CloudWatch.
     CloudWatch,
-    /// Amazon EventBridge.
     EventBridge,
-    /// Amazon S3.
     S3,
     /// Amazon Simple Email Service, version 2 of its API.
     Ses,
 }
 
-/// The kind of endpoint that is used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Variant {
     /// An endpoint with validated cryptography (FIPS 140).
@@ -52,7 +46,6 @@ impl Api {
         }
     }
 
-    /// Returns the variable that sets the endpoint of this service alone.
     const fn endpoint_variable(self) -> &'static str {
         match self {
             Self::CloudFormation => "AWS_ENDPOINT_URL_CLOUDFORMATION",

@@ -63,7 +63,6 @@ pub struct Limits {
 /// A request, without host and signature.
 #[derive(Debug, Clone)]
 pub struct Call<'a> {
-    /// The method.
     pub method: Method,
     /// The path and the query, percent-encoded. The path begins with `/` and is appended to the
     /// service's address.
@@ -80,9 +79,7 @@ pub struct Call<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{failure}")]
 pub struct CallError {
-    /// How the last attempt ended.
     pub failure: Failure,
-    /// How many attempts were made.
     pub attempts: u32,
 }
 
@@ -184,9 +181,6 @@ impl Service {
     }
 
     /// Creates an AWS service in a region, at `address` or else at AWS's own address.
-    ///
-    /// # Errors
-    /// As [`crate::connector()`].
     pub fn of(
         api: Api,
         region: &str,
@@ -207,13 +201,11 @@ impl Service {
         Self::of(api, &region, Some(&address), crate::credentials())
     }
 
-    /// Returns the same service with other limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
     }
 
-    /// Returns the limits of the service's calls.
     #[must_use]
     pub const fn limits(&self) -> &Limits {
         &self.limits
@@ -229,9 +221,6 @@ impl Service {
     }
 
     /// Like [`Service::call`], with a deadline instead of the limit of the whole call.
-    ///
-    /// # Errors
-    /// As [`Service::call`].
     pub async fn call_until(
         &self,
         deadline: Instant,

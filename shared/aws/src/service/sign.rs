@@ -19,9 +19,7 @@ use super::Failure;
 pub struct Signing {
     /// The service's name in signatures.
     pub service: &'static str,
-    /// The region.
     pub region: String,
-    /// The credentials.
     pub credentials: SharedCredentialsProvider,
 }
 
@@ -32,7 +30,6 @@ impl fmt::Debug for Signing {
 }
 
 impl Signing {
-    /// Creates a signer for a service in a region.
     #[must_use]
     pub fn new(service: &'static str, region: &str, credentials: SharedCredentialsProvider) -> Self {
         Self { service, region: region.to_owned(), credentials }

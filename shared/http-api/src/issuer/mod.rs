@@ -52,7 +52,6 @@ pub struct Issuer {
     keys: Keys,
 }
 
-/// A reason why an [`Issuer`] cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum IssuerError {
     /// The environment does not name the issuer or the audiences.
@@ -90,9 +89,6 @@ impl Issuer {
 
     /// Creates the issuer from the environment: `JWT_ISSUER`, `JWT_AUDIENCE` (a list separated by
     /// commas), and in the local system `JWT_ISSUER_ENDPOINT`.
-    ///
-    /// # Errors
-    /// [`IssuerError`].
     pub fn from_env() -> Result<Self, IssuerError> {
         let endpoint = std::env::var("JWT_ISSUER_ENDPOINT").ok().filter(|endpoint| !endpoint.is_empty());
         Self::new(&aws::variable("JWT_ISSUER")?, &aws::variable("JWT_AUDIENCE")?, endpoint.as_deref())
@@ -176,7 +172,6 @@ fn bearer(header: &str) -> Option<&str> {
 
 /// A reason why a token does not identify a caller.
 enum Refusal {
-    /// The token is invalid.
     Invalid(Invalid),
     /// The token cannot be verified, because the keys are unavailable.
     Unknown(FetchError),

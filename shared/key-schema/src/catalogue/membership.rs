@@ -35,7 +35,6 @@ use crate::pattern::Consistency;
 use crate::product::{self, CategoryIndexKey, CategoryPath, Product, THUMBNAIL};
 use crate::request::{BatchGet, Guarded, Query, Range, Single, Transaction};
 
-/// The maximum number of further categories that a product may have.
 pub const MAX_MEMBERSHIPS: usize = 20;
 
 entity! {
@@ -43,9 +42,7 @@ entity! {
     /// shows that version.
     Membership = "Membership" {
         fixed {
-            /// The id of the product.
             id: ProductId,
-            /// The further category.
             path: CategoryPath,
             /// Whether the product was taken out of the catalogue. No list contains a retired
             /// membership.
@@ -60,14 +57,11 @@ entity! {
         mutable by MembershipChanges {
             /// The product's own category.
             category_path: CategoryPath,
-            /// The product's name.
             name: String,
-            /// The product's brand.
             brand: String,
             /// The size of the package, such as `22 LB`.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             package_size: Option<String>,
-            /// The price of one piece.
             price: Money,
         }
     }
@@ -128,10 +122,8 @@ impl IndexEntry for FurtherIndexKey<'_> {
 }
 
 entity! {
-    /// The further categories of a product.
     ProductCategories = "ProductCategories" {
         fixed {
-            /// The id of the product.
             product_id: ProductId,
             /// The further categories, at most [`MAX_MEMBERSHIPS`], in the order of their key text.
             paths: Vec<CategoryPath>,
@@ -158,8 +150,7 @@ impl ProductCategories {
     }
 }
 
-/// An action of a membership transaction. A refusal names the action whose condition failed. The
-/// variant says why.
+/// A refusal names the action whose condition failed. The variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MembershipAction {
     /// The product has changed since it was read.
@@ -226,9 +217,6 @@ patterns! {
 }
 
 /// Reads the product, retired or not, then its further categories.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn prepare(id: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&PREPARE, vec![product::key(id)?, product::categories_key(id)?]))
 }
@@ -236,9 +224,6 @@ pub fn prepare(id: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
 /// Puts a product into a further category. `product` is the product as it was read, and `known` is
 /// the list as it was read, if there is one. The list must have room for the category and must not
 /// contain it.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn add(
     product: &Stored<Product>,
     path: &CategoryPath,
@@ -257,9 +242,6 @@ pub fn add(
 }
 
 /// Takes a product out of a further category, which `known` must contain.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn remove(
     known: &Stored<ProductCategories>,
     path: &CategoryPath,
@@ -334,20 +316,12 @@ fn list(
     }
 }
 
-/// Reads the further categories of products.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn lists<'a>(
     products: impl IntoIterator<Item = &'a ProductId>,
 ) -> Result<BatchGet<Stored<ProductCategories>>, KeyError> {
     Ok(BatchGet::new(&LISTS, products.into_iter().map(product::categories_key).collect::<Result<_, _>>()?))
 }
 
-/// Reads a product's memberships.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn of_product(id: &ProductId) -> Result<Query<Stored<Membership>>, KeyError> {
     Ok(Query::new(&OF_PRODUCT, product::partition(id)?, Range::under("IN")).limit(MAX_MEMBERSHIPS))
 }
@@ -366,9 +340,6 @@ pub fn shows(old: &Stored<Product>, new: &Stored<Product>) -> bool {
 /// Refreshes a membership from its product. DynamoDB refuses the write if the membership is missing
 /// or not older than `product`. The membership of a retired product leaves the category's list
 /// until the product is revived.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn refresh(product: &Stored<Product>, path: &CategoryPath) -> Result<Single<()>, EncodeError> {
     let rev = product.meta.rev;
     let change = Change::<Membership>::copied()

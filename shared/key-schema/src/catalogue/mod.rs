@@ -1,5 +1,3 @@
-//! The catalogue: products, their categories and their reviews.
-
 pub mod category;
 pub mod leaderboard;
 pub mod membership;

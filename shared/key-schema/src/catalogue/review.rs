@@ -23,20 +23,15 @@ use crate::quota::{self, Quota};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Transaction};
 
 entity! {
-    /// A customer's review of a product.
     Review = "Review" {
         fixed {
-            /// The product that is reviewed.
             product_id: ProductId,
-            /// The customer who wrote the review.
             customer_id: CustomerId,
             /// The rating, 1 to 5, which is part of the key of the best-first list.
             rating: u64,
         }
         mutable by ReviewChanges {
-            /// The headline.
             title: String,
-            /// The text of the review.
             text: String,
         }
     }
@@ -45,13 +40,11 @@ entity! {
 /// The key of a review in its product's best-first list: by rating, then by time.
 #[derive(Debug, Clone, Copy)]
 pub struct BestIndexKey<'a> {
-    /// The product that is reviewed.
     pub product_id: &'a ProductId,
     /// The rating, 1 to 5.
     pub rating: u64,
     /// The instant at which the review was first written.
     pub created_at: Instant,
-    /// The customer who wrote the review.
     pub customer_id: &'a CustomerId,
 }
 
@@ -124,28 +117,20 @@ fn newest_partition(product: &ProductId) -> Result<PartitionKey, KeyError> {
 /// texts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewSummary {
-    /// The product that is reviewed.
     pub product_id: ProductId,
-    /// The customer who wrote the review.
     pub customer_id: CustomerId,
     /// The rating, 1 to 5.
     pub rating: u64,
-    /// The headline.
     pub title: String,
-    /// The text of the review.
     pub text: String,
-    /// The version of the review.
     pub version: u64,
-    /// The instant at which the review was first written.
     pub created_at: Instant,
-    /// The instant of the last change.
     pub updated_at: Instant,
 }
 
 view!(ReviewSummary of Review);
 
-/// An action of a review transaction. A refusal names the action whose condition failed. The
-/// variant says why.
+/// A refusal names the action whose condition failed. The variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewAction {
     /// The review already exists, is missing, or is at another version.
@@ -269,9 +254,6 @@ fn signed(rating: u64) -> i64 {
 }
 
 /// Writes and counts a review. Its author must have a profile.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn create(review: &Stored<Review>) -> Result<Transaction<ReviewAction>, EncodeError> {
     let (product, at) = (&review.product_id, review.meta.created_at);
     Ok(Transaction::new(&CREATE)
@@ -284,9 +266,6 @@ pub fn create(review: &Stored<Review>) -> Result<Transaction<ReviewAction>, Enco
 }
 
 /// Changes the review that was read. Its author must still have a profile.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn change(
     old: &Stored<Review>,
     rating: u64,
@@ -314,10 +293,6 @@ pub fn change(
         .action(ReviewAction::Quota, quota::count(&old.customer_id, Quota::Reviews, at)?))
 }
 
-/// Removes the review that was read.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn delete(old: &Stored<Review>, at: Instant) -> Result<Transaction<ReviewAction>, EncodeError> {
     let delete = Guarded::delete(key(&old.product_id, &old.customer_id)?, Condition::unchanged(&old.meta)?);
     Ok(Transaction::new(&DELETE)
@@ -326,51 +301,32 @@ pub fn delete(old: &Stored<Review>, at: Instant) -> Result<Transaction<ReviewAct
         .action(ReviewAction::Recent, recent::remove(old)?))
 }
 
-/// Reads a review.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(product: &ProductId, customer: &CustomerId) -> Result<Get<Stored<Review>>, KeyError> {
     Ok(Get::new(&GET, key(product, customer)?))
 }
 
 /// Reads a review with strong consistency, before a change.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn read_for_update(product: &ProductId, customer: &CustomerId) -> Result<Get<Stored<Review>>, KeyError> {
     Ok(Get::new(&EDIT, key(product, customer)?))
 }
 
 /// Reads the product, then its review statistics.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn stats(product: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&STATS, vec![product::key(product)?, product::stats_key(product)?]))
 }
 
 /// Lists a product's reviews, newest first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn newest(product: &ProductId) -> Result<Query<ReviewSummary>, KeyError> {
     Ok(Query::new(&NEWEST, newest_partition(product)?, Range::All).descending())
 }
 
 /// Lists a product's reviews, best first. Reviews with equal ratings are in order of time, newest
 /// first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn best(product: &ProductId) -> Result<Query<ReviewSummary>, KeyError> {
     Ok(Query::new(&BEST, PartitionKey::of("BEST", &[product])?, Range::All).descending())
 }
 
 /// Lists a customer's reviews, newest first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn by_customer(customer: &CustomerId) -> Result<Query<ReviewSummary>, KeyError> {
     Ok(Query::new(&BY_CUSTOMER, reviewer_partition(customer)?, Range::All).descending())
 }

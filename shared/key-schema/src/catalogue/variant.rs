@@ -34,9 +34,7 @@ use crate::product::{self, Product, ProductAction, Stock};
 use crate::request::{Guarded, Single, Transaction};
 use crate::text::fold;
 
-/// The maximum number of variants of a parent.
 pub const MAX_VARIANTS: u32 = 100;
-/// The maximum number of options of a variant.
 pub const MAX_OPTIONS: usize = 5;
 /// The maximum length of an option's name, in bytes of UTF-8.
 pub const MAX_OPTION_NAME_BYTES: usize = 32;
@@ -49,7 +47,6 @@ pub const MAX_OPTION_VALUE_BYTES: usize = 64;
 #[serde(transparent)]
 pub struct Options(BTreeMap<String, String>);
 
-/// The reason why options are invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
     /// There is no option, or there are too many.
@@ -67,10 +64,6 @@ pub enum OptionsError {
 }
 
 impl Options {
-    /// Makes the options of a variant.
-    ///
-    /// # Errors
-    /// [`OptionsError`].
     pub fn new(options: BTreeMap<String, String>) -> Result<Self, OptionsError> {
         if !(1..=MAX_OPTIONS).contains(&options.len()) {
             return Err(OptionsError::Number);
@@ -108,11 +101,8 @@ entity! {
     /// A variant in the list of its parent. It also claims the options: its key has their hash.
     Variant = "Variant" {
         fixed {
-            /// The parent.
             parent: ProductId,
-            /// The id of the variant.
             product_id: ProductId,
-            /// The options of the variant.
             options: Options,
             /// The hash of the folded options, which is a part of the key.
             options_hash: String,
@@ -120,9 +110,7 @@ entity! {
             source_rev: u64,
         }
         mutable by VariantChanges {
-            /// The variant's name.
             name: String,
-            /// The price of one piece.
             price: Money,
             /// The id of the variant's first picture.
             #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -209,9 +197,6 @@ patterns! {
 
 /// Creates a variant with its stock and the missing nodes of its category path. `parent` is the
 /// parent as it was read. `variant` names the parent and has options.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn create(
     variant: &Stored<Product>,
     available: u64,
@@ -226,9 +211,6 @@ pub fn create(
 
 /// Revives a retired product as a variant ([`product::revive`]). `parent` is the parent as it was
 /// read.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn revive(
     retired: &Stored<Product>,
     variant: &Stored<Product>,
@@ -279,9 +261,6 @@ fn joined(
 
 /// Takes a variant at `version` out of the catalogue and out of its parent's list. Returns [`None`]
 /// for a product that is no variant.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn retire(
     variant: &Stored<Product>,
     version: u64,
@@ -314,9 +293,6 @@ pub fn shows(old: &Product, new: &Product) -> bool {
 /// Refreshes the copy of a variant in its parent's list. DynamoDB refuses the write if the copy is
 /// missing or not older than `product`. Returns [`None`] for a product that is no variant, or that
 /// is retired.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn refresh(product: &Stored<Product>) -> Result<Option<Single<()>>, EncodeError> {
     let Some(right) = Variant::of(product).filter(|_| !product.retired) else { return Ok(None) };
     let change = Change::<Variant>::copied()

@@ -43,7 +43,6 @@ entity! {
         fixed {
             /// The follower.
             customer_id: CustomerId,
-            /// The followed customer.
             followed_id: CustomerId,
         }
         mutable {}
@@ -74,7 +73,6 @@ fn followers_partition(followed: &CustomerId, shard: u32) -> Result<PartitionKey
     PartitionKey::of("FOLLOWERS", &[followed, &shard])
 }
 
-/// A follower as the index shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Follower {
     /// The follower.
@@ -85,8 +83,7 @@ pub struct Follower {
 
 view!(Follower of Follow);
 
-/// An action of a follow's transaction. A refusal names the action whose condition failed. The
-/// variant says why.
+/// A refusal names the action whose condition failed. The variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FollowAction {
     /// The edge already exists.
@@ -159,17 +156,11 @@ patterns! {
 }
 
 /// Reads the customer to be followed, with strong consistency.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn prepare(followed: &CustomerId) -> Result<Get<Stored<Customer>>, KeyError> {
     Ok(Get::new(&PREPARE, customer::key(followed)?))
 }
 
 /// Makes a customer follow another customer.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn put(follow: &Stored<Follow>) -> Result<Transaction<FollowAction>, EncodeError> {
     Ok(Transaction::new(&PUT)
         .action(FollowAction::Edge, Guarded::put(follow, Condition::NotExists)?)
@@ -177,42 +168,26 @@ pub fn put(follow: &Stored<Follow>) -> Result<Transaction<FollowAction>, EncodeE
 }
 
 /// Removes a follow if it exists.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn remove(follower: &CustomerId, followed: &CustomerId) -> Result<Single<()>, KeyError> {
     Ok(Single::new(&REMOVE, Guarded::remove(key(follower, followed)?)))
 }
 
-/// Reads one edge.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(follower: &CustomerId, followed: &CustomerId) -> Result<Get<Stored<Follow>>, KeyError> {
     Ok(Get::new(&GET, key(follower, followed)?))
 }
 
 /// Lists the customers that a customer follows, by id.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn following(follower: &CustomerId) -> Result<Query<Stored<Follow>>, KeyError> {
     Ok(Query::new(&FOLLOWING, customer::partition(follower)?, Range::under(FOLLOWS)))
 }
 
 /// Lists the followers of a customer, newest first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn followers(followed: &CustomerId) -> Result<Query<Follower>, KeyError> {
     let shards = FOLLOWER_SHARDS.all().map(|shard| followers_partition(followed, shard)).collect::<Result<_, _>>()?;
     Ok(Query::sharded(&FOLLOWERS, shards, Range::All).descending())
 }
 
 /// Removes edges, each given as follower and followed customer.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn erase<'a>(edges: impl IntoIterator<Item = (&'a CustomerId, &'a CustomerId)>) -> Result<BatchWrite, KeyError> {
     let delete = |(follower, followed)| Ok(BatchWriteAction::Delete(key(follower, followed)?));
     Ok(BatchWrite::new(&ERASE, edges.into_iter().map(delete).collect::<Result<_, KeyError>>()?))

@@ -23,14 +23,10 @@ use crate::key::KeyError;
 use crate::pattern::Consistency;
 use crate::request::{Get, Query, Range};
 
-/// A kind of edge from a customer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EdgeKind {
-    /// Leads to a followed customer.
     Follows,
-    /// Leads to a liked product.
     Likes,
-    /// Leads to a reviewed product.
     Reviewed,
     /// Leads to a product that the customer bought in an order.
     Bought,
@@ -39,7 +35,6 @@ pub enum EdgeKind {
 }
 
 impl EdgeKind {
-    /// Every kind.
     pub const ALL: [Self; 5] = [Self::Follows, Self::Likes, Self::Reviewed, Self::Bought, Self::LivesIn];
 
     /// Returns the name in queries and JSON.
@@ -55,7 +50,6 @@ impl EdgeKind {
     }
 }
 
-/// The error for a text that names no kind of edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be follows, likes, reviewed, bought or lives-in")]
 pub struct UnknownEdgeKind;
@@ -96,17 +90,11 @@ patterns! {
 }
 
 /// Reads a customer's profile, which has the place in which the customer lives.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn lives_in(node: &CustomerId) -> Result<Get<Stored<Customer>>, KeyError> {
     Ok(Get::new(&LIVES_IN, customer::key(node)?))
 }
 
 /// Lists the edges in a customer's own partition: follows, then likes.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn own(customer: &CustomerId) -> Result<Query<AnyEntity>, KeyError> {
     let range = Range::Between("FOLLOWS#".into(), "LIKE$".into());
     Ok(Query::new(&OWN, customer::partition(customer)?, range))

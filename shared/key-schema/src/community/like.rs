@@ -64,9 +64,7 @@ entity! {
     /// A like: a customer has liked a product since the item was created.
     Like = "Like" {
         fixed {
-            /// The customer.
             customer_id: CustomerId,
-            /// The product.
             product_id: ProductId,
         }
         mutable {}
@@ -100,9 +98,7 @@ fn likers_partition(product: &ProductId, shard: u32) -> Result<PartitionKey, Key
 /// A like as the index of its product shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Liker {
-    /// The customer.
     pub customer_id: CustomerId,
-    /// When the like was created.
     pub created_at: Instant,
 }
 
@@ -112,7 +108,6 @@ entity! {
     /// One shard of a product's count of likes.
     LikeCount = "LikeCount" {
         fixed {
-            /// The product.
             product_id: ProductId,
             /// The number of the shard, counted from 0. It is less than [`COUNTERS`].
             shard: u32,
@@ -135,8 +130,7 @@ fn counter_key(product: &ProductId, shard: u32) -> Result<Key, KeyError> {
     Ok(Key { pk: product::partition(product)?, sk: SortKey::of(LIKES, &[&shard])? })
 }
 
-/// An action of a like's transaction. A refusal names the action whose condition failed. The
-/// variant says why.
+/// A refusal names the action whose condition failed. The variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LikeAction {
     /// The like to add already exists, or the like to remove does not exist.
@@ -264,17 +258,11 @@ fn count(
 }
 
 /// Reads the product to be liked, with strong consistency.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn prepare(product: &ProductId) -> Result<Get<Stored<Product>>, KeyError> {
     Ok(Get::new(&PREPARE, product::key(product)?))
 }
 
 /// Likes a product, and counts the like.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn put(like: &Stored<Like>) -> Result<Transaction<LikeAction>, EncodeError> {
     let (customer, product, at) = (&like.customer_id, &like.product_id, like.meta.created_at);
     let transaction = Transaction::new(&PUT)
@@ -284,9 +272,6 @@ pub fn put(like: &Stored<Like>) -> Result<Transaction<LikeAction>, EncodeError> 
 }
 
 /// Removes a like, and subtracts it from the counts.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn remove(customer: &CustomerId, product: &ProductId, at: Instant) -> Result<Transaction<LikeAction>, EncodeError> {
     let delete = Guarded::delete(key(customer, product)?, Condition::Exists);
     let transaction = Transaction::new(&REMOVE).action(LikeAction::Like, delete);
@@ -294,9 +279,6 @@ pub fn remove(customer: &CustomerId, product: &ProductId, at: Instant) -> Result
 }
 
 /// Removes up to [`ERASED_AT_ONCE`] likes of one customer, all or none.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn erase<'a>(
     customer: &CustomerId,
     products: impl IntoIterator<Item = &'a ProductId>,
@@ -311,42 +293,26 @@ pub fn erase<'a>(
     Ok(transaction)
 }
 
-/// Reads one like.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(customer: &CustomerId, product: &ProductId) -> Result<Get<Stored<Like>>, KeyError> {
     Ok(Get::new(&GET, key(customer, product)?))
 }
 
 /// Lists a customer's likes, by product id.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn of_customer(customer: &CustomerId) -> Result<Query<Stored<Like>>, KeyError> {
     Ok(Query::new(&OF_CUSTOMER, customer::partition(customer)?, Range::under(LIKE)))
 }
 
 /// Reads the product whose likes are counted.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn liked(product: &ProductId) -> Result<Get<Stored<Product>>, KeyError> {
     Ok(Get::new(&LIKED, product::key(product)?))
 }
 
 /// Reads the parts of a product's count. [`total`] adds them up.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn of_product(product: &ProductId) -> Result<Query<Stored<LikeCount>>, KeyError> {
     Ok(Query::new(&COUNT, product::partition(product)?, Range::under(LIKES)))
 }
 
 /// Reads the parts of a product's count with strong consistency.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn sum(product: &ProductId) -> Result<Query<Stored<LikeCount>>, KeyError> {
     Ok(Query::new(&SUM, product::partition(product)?, Range::under(LIKES)))
 }
@@ -358,9 +324,6 @@ pub fn total(parts: &[Stored<LikeCount>]) -> u64 {
 }
 
 /// Lists the customers who like a product, newest like first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn likers(product: &ProductId) -> Result<Query<Liker>, KeyError> {
     let shards = LIKER_SHARDS.all().map(|shard| likers_partition(product, shard)).collect::<Result<_, _>>()?;
     Ok(Query::sharded(&LIKERS, shards, Range::All).descending())

@@ -41,21 +41,17 @@ pub use patterns::*;
 pub const MAX_ANSWERS: usize = 100;
 /// The maximum number of questions that one response shows with a customer's profile.
 pub const SUPPORT_QUESTIONS: usize = 10;
-/// The shards of the list of open questions.
 pub const OPEN_SHARDS: Shards = Shards(4);
 
-/// The status of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuestionStatus {
     /// The question has no answer yet.
     Open,
-    /// The question has at least one answer.
     Answered,
 }
 
 impl QuestionStatus {
-    /// Every status.
     pub const ALL: [Self; 2] = [Self::Open, Self::Answered];
 
     /// Returns the name in keys, JSON and attributes.
@@ -74,8 +70,6 @@ impl fmt::Display for QuestionStatus {
     }
 }
 
-/// The error for a text that is not the name of a list of questions. Only open questions have a
-/// list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be open")]
 pub struct NotOpen;
@@ -93,12 +87,10 @@ impl FromStr for Open {
 }
 
 entity! {
-    /// A question.
     Question = "Question" {
         fixed {
             /// The id of the question, which is time-ordered.
             id: QuestionId,
-            /// The customer who asked.
             customer_id: CustomerId,
             /// The status, which decides whether the question is in the list of open questions.
             status: QuestionStatus,
@@ -106,7 +98,6 @@ entity! {
             answer_count: u64,
             /// The subject, in a few words.
             title: String,
-            /// The text of the question.
             text: String,
         }
         mutable {}
@@ -136,19 +127,13 @@ entity! {
     /// The copy of a question in its customer's partition.
     CustomerQuestion = "CustomerQuestion" {
         fixed {
-            /// The id of the question.
             id: QuestionId,
-            /// The customer who asked.
             customer_id: CustomerId,
             /// The instant of the question, which is part of the key.
             asked_at: Instant,
-            /// The status of the question.
             status: QuestionStatus,
-            /// The number of answers.
             answer_count: u64,
-            /// The subject, in a few words.
             title: String,
-            /// The text of the question.
             text: String,
         }
         mutable {}
@@ -164,7 +149,6 @@ impl Entity for CustomerQuestion {
 }
 
 impl CustomerQuestion {
-    /// Makes the copy of a question.
     #[must_use]
     pub fn of(question: &Stored<Question>) -> Stored<Self> {
         let Question { id, customer_id, status, answer_count, title, text } = &question.data;
@@ -187,11 +171,9 @@ entity! {
         fixed {
             /// The id of the answer. It is time-ordered, so answers sort by the time of writing.
             id: AnswerId,
-            /// The id of the question.
             question_id: QuestionId,
             /// The member of staff who wrote the answer.
             by: CustomerId,
-            /// The text of the answer.
             text: String,
         }
         mutable {}
@@ -231,28 +213,19 @@ fn open_partition(shard: u32) -> Result<PartitionKey, KeyError> {
 /// A question in the list of open questions. It has no answers yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuestionSummary {
-    /// The id of the question, which is time-ordered.
     pub id: QuestionId,
-    /// The customer who asked.
     pub customer_id: CustomerId,
-    /// The status, which is open.
     pub status: QuestionStatus,
-    /// The subject, in a few words.
     pub title: String,
-    /// The text of the question.
     pub text: String,
-    /// The version of the question.
     pub version: u64,
-    /// The instant of the question.
     pub created_at: Instant,
-    /// The instant of the last change.
     pub updated_at: Instant,
 }
 
 view!(QuestionSummary of Question);
 
-/// An action of a question transaction. A refusal names the action whose condition failed. The
-/// variant says why.
+/// A refusal names the action whose condition failed. The variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuestionAction {
     /// The customer does not exist.
@@ -271,9 +244,6 @@ pub enum QuestionAction {
 
 /// Asks a question. `claim` writes the idempotency record ([`crate::idempotency::claim`]), if the
 /// request has a key.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn ask(question: &Stored<Question>, claim: Option<Guarded>) -> Result<Transaction<QuestionAction>, EncodeError> {
     let copy = CustomerQuestion::of(question);
     Ok(Transaction::new(&ASK)
@@ -285,9 +255,6 @@ pub fn ask(question: &Stored<Question>, claim: Option<Guarded>) -> Result<Transa
 }
 
 /// Reads a question with strong consistency, before it is answered.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn read_for_update(id: &QuestionId) -> Result<Get<Stored<Question>>, KeyError> {
     Ok(Get::new(&EDIT, key(id)?))
 }
@@ -295,9 +262,6 @@ pub fn read_for_update(id: &QuestionId) -> Result<Get<Stored<Question>>, KeyErro
 /// Answers a question. The function uses only fields of `question` that never change, so concurrent
 /// answers are all counted. `claim` writes the idempotency record ([`crate::idempotency::claim`]),
 /// if the request has a key.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn answer(
     question: &Stored<Question>,
     answer: &Stored<Answer>,
@@ -317,76 +281,49 @@ pub fn answer(
 }
 
 /// Reads a question's answers, oldest first, then the question.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(id: &QuestionId) -> Result<Query<AnyEntity>, KeyError> {
     let range = Range::Between(format!("{ANSWER}#"), QUESTION.into());
     Ok(Query::new(&GET, partition(id)?, range).limit(MAX_ANSWERS + 1))
 }
 
 /// Lists a customer's questions, newest first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn of_customer(customer: &CustomerId) -> Result<Query<Stored<CustomerQuestion>>, KeyError> {
     Ok(Query::new(&OF_CUSTOMER, customer::partition(customer)?, Range::under(QUESTION)))
 }
 
 /// Reads a customer's profile, then the newest questions, newest first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn support(customer: &CustomerId) -> Result<Query<AnyEntity>, KeyError> {
     let range = Range::Between(PROFILE.into(), format!("{QUESTION}$"));
     Ok(Query::new(&SUPPORT, customer::partition(customer)?, range).limit(SUPPORT_QUESTIONS + 1))
 }
 
 /// Lists the open questions, oldest first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn open() -> Result<Query<QuestionSummary>, KeyError> {
     let shards = OPEN_SHARDS.all().map(open_partition).collect::<Result<_, _>>()?;
     Ok(Query::sharded(&OPEN, shards, Range::All))
 }
 
 /// Lists the questions of a customer being erased, with strong consistency.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn erasable(customer: &CustomerId) -> Result<Query<Stored<CustomerQuestion>>, KeyError> {
     Ok(Query::new(&ERASABLE, customer::partition(customer)?, Range::under(QUESTION)))
 }
 
 /// Lists the answers to a question, with strong consistency.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn answers(id: &QuestionId) -> Result<Query<Stored<Answer>>, KeyError> {
     Ok(Query::new(&ANSWERS, partition(id)?, Range::under(ANSWER)).limit(MAX_ANSWERS))
 }
 
 /// Deletes questions. Their answers and copies stay.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn erase<'a>(questions: impl IntoIterator<Item = &'a QuestionId>) -> Result<BatchWrite, KeyError> {
     Ok(erasing(questions.into_iter().map(key).collect::<Result<_, _>>()?))
 }
 
 /// Deletes answers, after their questions were deleted.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn erase_answers<'a>(answers: impl IntoIterator<Item = &'a Answer>) -> Result<BatchWrite, KeyError> {
     Ok(erasing(answers.into_iter().map(Entity::key).collect::<Result<_, _>>()?))
 }
 
 /// Deletes copies, after their questions and answers were deleted.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn erase_copies<'a>(copies: impl IntoIterator<Item = &'a CustomerQuestion>) -> Result<BatchWrite, KeyError> {
     Ok(erasing(copies.into_iter().map(Entity::key).collect::<Result<_, _>>()?))
 }

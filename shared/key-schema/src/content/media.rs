@@ -58,9 +58,7 @@ pub const UNSETTLED_SHARDS: Shards = Shards(4);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MediaKind {
-    /// A picture of a product.
     Picture,
-    /// A product's long description.
     Content,
 }
 
@@ -92,14 +90,11 @@ impl MediaKind {
     }
 }
 
-/// An object that an item references.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediaObject {
     /// The id of the upload from which the object was copied.
     pub id: MediaId,
-    /// The media type of the object.
     pub content_type: String,
-    /// The size of the object in bytes.
     pub bytes: u64,
 }
 
@@ -107,11 +102,9 @@ entity! {
     /// The record of an object that may be unreferenced: not referenced yet, or not any more.
     UnsettledObject = "UnsettledObject" {
         fixed {
-            /// The product of the object.
             product_id: ProductId,
             /// The id of the upload from which the object was copied.
             id: MediaId,
-            /// The purpose of the object.
             kind: MediaKind,
             /// When the record was written or doomed. It is part of the index key in the janitor's
             /// list.
@@ -131,7 +124,6 @@ impl UnsettledObject {
         Self { product_id, id, kind, since, doomed: false }
     }
 
-    /// Returns the name of the object in the bucket.
     #[must_use]
     pub fn name(&self) -> String {
         self.kind.kept(&self.product_id, &self.id)
@@ -187,7 +179,6 @@ fn shard(shard: u32) -> Result<PartitionKey, KeyError> {
 /// An [`UnsettledObject`] as the janitor's list returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unsettled {
-    /// The product of the object.
     pub product_id: ProductId,
     /// The id of the upload from which the object was copied.
     pub id: MediaId,
@@ -242,9 +233,6 @@ patterns! {
 
 /// Writes the [`UnsettledObject`] of an object before the object is copied. An existing item is
 /// replaced. DynamoDB refuses the write while the existing item is doomed.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn note(object: &Stored<UnsettledObject>) -> Result<Single<()>, EncodeError> {
     Ok(Single::new(&NOTE, unsettled(object)?))
 }
@@ -264,9 +252,6 @@ pub(crate) fn settled(note: &Stored<UnsettledObject>) -> Result<Guarded, EncodeE
 }
 
 /// Lists the [`UnsettledObject`] items with a `since` of `before` or earlier, the oldest first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn unsettled_since(before: Instant) -> Result<Query<Unsettled>, KeyError> {
     let shards = UNSETTLED_SHARDS.all().map(shard).collect::<Result<_, _>>()?;
     Ok(Query::sharded(&UNSETTLED, shards, Range::Between(Instant::MIN.to_string(), format!("{before}$"))))
@@ -275,9 +260,6 @@ pub fn unsettled_since(before: Instant) -> Result<Query<Unsettled>, KeyError> {
 /// Dooms an [`UnsettledObject`] with a `since` of `before` or earlier, and returns it. If another
 /// janitor doomed it at `before` or earlier, that janitor must have failed, and the item is doomed
 /// again.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn doom(object: &Unsettled, before: Instant, now: Instant) -> Result<Single<Stored<UnsettledObject>>, EncodeError> {
     let (product_id, id) = (&object.product_id, &object.id);
     let index_key = UnsettledIndexKey { since: now, product_id, id };
@@ -287,15 +269,11 @@ pub fn doom(object: &Unsettled, before: Instant, now: Instant) -> Result<Single<
 }
 
 /// Reads the two items that may reference an object: the product's pictures, then its content.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn references(object: &UnsettledObject) -> Result<BatchGet<AnyEntity>, KeyError> {
     let product = &object.product_id;
     Ok(BatchGet::new(&REFERENCES, vec![product::pictures_key(product)?, product::content_key(product)?]))
 }
 
-/// Returns whether an item references an object.
 #[must_use]
 pub fn is_reference(item: &AnyEntity, object: &UnsettledObject) -> bool {
     match item {
@@ -306,9 +284,6 @@ pub fn is_reference(item: &AnyEntity, object: &UnsettledObject) -> bool {
 }
 
 /// Deletes a doomed [`UnsettledObject`] if it is unchanged since [`doom`].
-///
-/// # Errors
-/// [`KeyError`].
 pub fn forget(object: &Stored<UnsettledObject>) -> Result<Single<()>, KeyError> {
     let same = Condition::Has("doomed").and(Condition::Is("rev", number(object.meta.rev)));
     Ok(Single::new(&FORGET, Guarded::delete(key(&object.product_id, &object.id)?, same)))

@@ -21,27 +21,21 @@ use crate::pattern::Consistency;
 use crate::product::{self, Product, THUMBNAIL};
 use crate::request::{BatchGet, Guarded, Single, Transaction};
 
-/// The maximum number of pictures of a product.
 pub const MAX_PICTURES: usize = 20;
 
-/// A picture.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picture {
-    /// The picture's object in the bucket.
     #[serde(flatten)]
     pub object: MediaObject,
     /// The alternative text, for readers who cannot see the picture.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub alt: Option<String>,
-    /// The instant at which the picture was added to the product.
     pub added_at: Instant,
 }
 
 entity! {
-    /// The pictures of a product.
     ProductPictures = "ProductPictures" {
         fixed {
-            /// The id of the product.
             product_id: ProductId,
             /// The pictures, at most [`MAX_PICTURES`], in the order in which they were added.
             pictures: Vec<Picture>,
@@ -51,7 +45,6 @@ entity! {
 }
 
 impl ProductPictures {
-    /// Returns the picture with this id, if the list has it.
     #[must_use]
     pub fn find(&self, id: &MediaId) -> Option<&Picture> {
         self.pictures.iter().find(|picture| picture.object.id == *id)
@@ -66,8 +59,7 @@ impl Entity for ProductPictures {
     }
 }
 
-/// An action of a picture transaction. A refusal names the action whose condition failed. The
-/// variant says why.
+/// A refusal names the action whose condition failed. The variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PictureAction {
     /// The product is missing. When a picture is added, the product may also be retired.
@@ -126,26 +118,17 @@ patterns! {
 }
 
 /// Reads the product, retired or not, then its pictures.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn list(product: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&LIST, vec![product::key(product)?, product::pictures_key(product)?]))
 }
 
 /// Reads the same items as [`list`], with strong consistency.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn prepare(product: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&PREPARE, vec![product::key(product)?, product::pictures_key(product)?]))
 }
 
 /// Adds a picture, after [`media::note`] and the copy of its object. `known` is the list that was
 /// read, if there is one. The list must have room and must not contain the picture.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn add(
     picture: &Picture,
     note: &Stored<UnsettledObject>,
@@ -176,9 +159,6 @@ pub fn add(
 }
 
 /// Changes the alternative text of a picture, which `known` must contain.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn describe(
     known: &Stored<ProductPictures>,
     id: &MediaId,
@@ -194,9 +174,6 @@ pub fn describe(
 
 /// Removes a picture from the list that was read. `object` records that the picture's object is now
 /// unreferenced.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn remove(
     known: &Stored<ProductPictures>,
     object: &Stored<UnsettledObject>,

@@ -14,7 +14,6 @@ use crate::cursor::{CursorKeyError, named_keys};
 use crate::id::CustomerId;
 use crate::text::Email;
 
-/// The number of digits of a code.
 pub const DIGITS: usize = 6;
 const CODES: u64 = 1_000_000;
 /// Makes the keys of codes different from the keys of cursors.
@@ -23,7 +22,6 @@ const LABEL: &[u8] = b"bodega email verification code, version 1";
 /// The values from which a key derives a code.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
-    /// The customer.
     pub customer: &'a CustomerId,
     /// The address as the profile holds it.
     pub email: &'a Email,
@@ -57,9 +55,6 @@ impl std::fmt::Debug for CodeKeys {
 impl CodeKeys {
     /// Derives the keys of codes from the keys of cursors, given as text in the form that
     /// [`crate::cursor::Cursors::new`] reads.
-    ///
-    /// # Errors
-    /// [`CursorKeyError`] when the text has no usable key.
     pub fn new(keys: &str) -> Result<Self, CursorKeyError> {
         let derive = |(name, key): (String, [u8; 32])| {
             let derived = sign(&Key::new(HMAC_SHA256, &key), LABEL);
@@ -68,7 +63,6 @@ impl CodeKeys {
         Ok(Self { keys: named_keys(keys)?.into_iter().map(derive).collect() })
     }
 
-    /// Returns the name of the key for new codes.
     #[must_use]
     pub fn newest(&self) -> &str {
         self.keys.first().map_or("", |(name, _)| name)

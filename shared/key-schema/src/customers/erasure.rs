@@ -43,7 +43,6 @@ entity! {
     /// items. Its creation time is the time at which the profile was removed.
     Erasure = "Erasure" {
         fixed {
-            /// The erased customer.
             customer_id: CustomerId,
         }
         mutable {}
@@ -74,9 +73,7 @@ fn shard(shard: u32) -> Result<PartitionKey, KeyError> {
 /// An [`Erasure`] as [`pending`] returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Pending {
-    /// The erased customer.
     pub customer_id: CustomerId,
-    /// When the customer was erased.
     pub created_at: Instant,
 }
 
@@ -109,9 +106,6 @@ pub(crate) fn note(erasure: &Stored<Erasure>) -> Result<Guarded, EncodeError> {
 }
 
 /// Lists the erasures from `before` or earlier, the oldest first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn pending(before: Instant) -> Result<Query<Pending>, KeyError> {
     let range = Range::Between(Instant::MIN.to_string(), format!("{before}$"));
     let shards = SHARDS.all().map(shard).collect::<Result<_, _>>()?;
@@ -119,9 +113,6 @@ pub fn pending(before: Instant) -> Result<Query<Pending>, KeyError> {
 }
 
 /// Removes an [`Erasure`], unless the same customer was erased once more since it was read.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn done(erasure: &Pending) -> Result<Single<()>, EncodeError> {
     let same = Condition::Is("created_at", value(erasure.created_at)?);
     Ok(Single::new(&DONE, Guarded::delete(key(&erasure.customer_id)?, same)))

@@ -1,5 +1,3 @@
-//! Customers: profiles, sessions, verified addresses, quotas and erasures.
-
 pub mod code;
 pub mod customer;
 pub mod erasure;

@@ -21,29 +21,21 @@ use crate::request::Guarded;
 /// The lifetime of a day's counts, which begins at the last counted request.
 const LIFETIME_SECONDS: i64 = 2 * 24 * 60 * 60;
 
-/// A kind of request that has a quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quota {
     /// Requests for a code that verifies an email address.
     Codes,
-    /// New documents.
     Documents,
-    /// New organizations.
     Organizations,
-    /// Wrong codes of promotions.
     PromotionCodes,
-    /// New questions.
     Questions,
-    /// New reviews, and changes of reviews.
     Reviews,
-    /// New sessions.
     Sessions,
     /// Transfers of money to another wallet.
     Transfers,
 }
 
 impl Quota {
-    /// Every quota.
     pub const ALL: [Self; 8] = [
         Self::Codes,
         Self::Documents,
@@ -84,12 +76,10 @@ impl Quota {
     }
 }
 
-/// The hash of a customer's id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CustomerHash(String);
 
 impl CustomerHash {
-    /// Returns the hash of a customer's id.
     #[must_use]
     pub fn of(customer: &CustomerId) -> Self {
         Self(hash("quotas of", customer.as_str()))
@@ -104,7 +94,6 @@ entity! {
     /// The numbers of requests of a customer on a day, one number for each quota.
     QuotaDay = "QuotaDay" {
         fixed {
-            /// The hash of the customer's id.
             customer: CustomerHash,
             /// The UTC day.
             day: String,
@@ -112,28 +101,20 @@ entity! {
             expires_at: Instant,
         }
         mutable by QuotaDayChanges {
-            /// The requests for codes.
             #[serde(default)]
             codes: u64,
-            /// The new documents.
             #[serde(default)]
             documents: u64,
-            /// The new organizations.
             #[serde(default)]
             organizations: u64,
-            /// The wrong codes of promotions.
             #[serde(skip_serializing_if = "is_zero", default)]
             promotion_codes: u64,
-            /// The new questions.
             #[serde(default)]
             questions: u64,
-            /// The new reviews and the changes of reviews.
             #[serde(skip_serializing_if = "is_zero", default)]
             reviews: u64,
-            /// The new sessions.
             #[serde(default)]
             sessions: u64,
-            /// The transfers.
             #[serde(skip_serializing_if = "is_zero", default)]
             transfers: u64,
         }
@@ -162,7 +143,6 @@ fn key(customer: &CustomerHash, day: &str) -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::of("QUOTA", &[&customer.0])?, sk: SortKey::new(crate::encoding::join("DAY", &[&day]))? })
 }
 
-/// Returns the key of a customer's counts of the day.
 pub(crate) fn day_key(customer: &CustomerId, at: Instant) -> Result<Key, KeyError> {
     key(&CustomerHash::of(customer), &at.day())
 }

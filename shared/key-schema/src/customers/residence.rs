@@ -61,9 +61,6 @@ fn place_partition(country: &str, shard: u32) -> Result<PartitionKey, KeyError> 
 
 /// Sets a customer's residence and the customer's key in the lists, or removes both if `place` is
 /// [`None`]. A customer without a residence is in no list.
-///
-/// # Errors
-/// [`EncodeError`] when the names make the key too long.
 pub fn settle(
     change: Change<Customer>,
     id: &CustomerId,
@@ -83,7 +80,6 @@ pub struct LivingIn {
     city: Option<String>,
 }
 
-/// An error for a text that is neither a country nor a country with a city.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LivingInError {
     /// The text is not 1 or 2 names joined by `~`.
@@ -113,7 +109,6 @@ impl FromStr for LivingIn {
 }
 
 impl LivingIn {
-    /// Returns the place as one segment of a URL.
     #[must_use]
     pub fn to_segment(&self) -> String {
         let names: Vec<String> = [&self.country].into_iter().chain(&self.city).cloned().collect();
@@ -122,17 +117,14 @@ impl LivingIn {
 }
 
 impl Place {
-    /// Returns the place as one segment of a URL.
     #[must_use]
     pub fn to_segment(&self) -> String {
         segment::encode(&[self.country.clone(), self.city.clone()])
     }
 }
 
-/// A customer as the index of residences returns it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resident {
-    /// The id of the customer.
     pub id: CustomerId,
     /// The country and city, read from the index key.
     pub place: Place,
@@ -176,9 +168,6 @@ patterns! {
 }
 
 /// Lists the customers of a country or a city, in the order of city and id.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn of_place(place: &LivingIn) -> Result<Query<Resident>, KeyError> {
     let shards = PLACE_SHARDS.all().map(|shard| place_partition(&place.country, shard)).collect::<Result<_, _>>()?;
     let range = place.city.as_ref().map_or(Range::All, |city| Range::under(&encode(city)));

@@ -44,10 +44,8 @@ impl SignIn {
 }
 
 entity! {
-    /// The revocation of a sign-in.
     Revocation = "Revocation" {
         fixed {
-            /// The sign-in that has ended.
             sign_in: SignIn,
             /// The instant from which no token of the sign-in can be valid. It is also the time to
             /// live.
@@ -96,10 +94,6 @@ patterns! {
     }
 }
 
-/// Reads the revocation of a sign-in.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(sign_in: &SignIn) -> Result<Get<Stored<Revocation>>, KeyError> {
     Ok(Get::new(&GET, key(sign_in)?))
 }

@@ -31,9 +31,7 @@ entity! {
     /// removed them.
     Session = "Session" {
         fixed {
-            /// The id of the session.
             id: SessionId,
-            /// The customer of the session.
             customer_id: CustomerId,
             /// The instant at which the session expires. Its time to live is later.
             expires_at: Instant,
@@ -52,11 +50,8 @@ entity! {
 /// The key of a session among its customer's sessions, ordered by expiry.
 #[derive(Debug, Clone, Copy)]
 pub struct SessionIndexKey<'a> {
-    /// The customer of the session.
     pub customer_id: &'a CustomerId,
-    /// The instant at which the session expires.
     pub expires_at: Instant,
-    /// The id of the session.
     pub id: &'a SessionId,
 }
 
@@ -121,18 +116,12 @@ impl Session {
     }
 }
 
-/// A session as the index returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct SessionSummary {
-    /// The id of the session.
     pub id: SessionId,
-    /// The customer of the session.
     pub customer_id: CustomerId,
-    /// The customer's name for the device.
     pub device: String,
-    /// The instant at which the session began.
     pub created_at: Instant,
-    /// The instant at which the session expires.
     pub expires_at: Instant,
 }
 
@@ -239,9 +228,6 @@ patterns! {
 
 /// Creates a session of a customer who has a profile and is not being erased. So no session begins
 /// after an erasure has begun.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn create(session: &Stored<Session>) -> Result<Transaction<SessionAction>, EncodeError> {
     Ok(Transaction::new(&CREATE)
         .action(SessionAction::Session, Guarded::put(session, Condition::NotExists)?)
@@ -250,18 +236,12 @@ pub fn create(session: &Stored<Session>) -> Result<Transaction<SessionAction>, E
 }
 
 /// Reads a session, expired or not.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(id: &SessionId) -> Result<Get<Stored<Session>>, KeyError> {
     Ok(Get::new(&GET, key(id)?))
 }
 
 /// Extends or renames the session that was read, and returns it. The condition is that no other
 /// request has changed the session and that it has not expired.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn extend(
     session: &Stored<Session>,
     expires_at: Instant,
@@ -286,9 +266,6 @@ pub fn sign_ins(session: &Session) -> Vec<SignIn> {
 
 /// Ends a session, expired or not, and revokes its sign-ins. The transaction revokes them even if
 /// DynamoDB has removed the session meanwhile.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn end(session: &Stored<Session>, now: Instant) -> Result<Transaction<SessionAction>, EncodeError> {
     let mine = Condition::NotExists.or(Condition::Is("customer_id", value(&session.customer_id)?));
     let mut transaction =
@@ -301,9 +278,6 @@ pub fn end(session: &Stored<Session>, now: Instant) -> Result<Transaction<Sessio
 }
 
 /// Lists a customer's sessions that expire after `now`.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn active(customer: &CustomerId, now: Instant) -> Result<Query<SessionSummary>, KeyError> {
     // The range starts one millisecond after `now`, because a session that expires at `now` has
     // expired.
@@ -312,27 +286,18 @@ pub fn active(customer: &CustomerId, now: Instant) -> Result<Query<SessionSummar
 }
 
 /// Lists all sessions of a customer that are in the table, expired or not.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn of_customer(customer: &CustomerId) -> Result<Query<SessionSummary>, KeyError> {
     Ok(Query::new(&OF_CUSTOMER, partition(customer)?, Range::All))
 }
 
 /// Reads sessions, expired or not, in the given order. The caller needs their sign-ins, which the
 /// index does not project.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn read_all<'a>(ids: impl IntoIterator<Item = &'a SessionId>) -> Result<BatchGet<Stored<Session>>, KeyError> {
     Ok(BatchGet::new(&READ_ALL, ids.into_iter().map(key).collect::<Result<_, _>>()?))
 }
 
 /// Revokes the sign-ins of sessions. Callers send [`end_all`] afterwards, so that no session is
 /// removed before its sign-ins are revoked.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn revoke_all<'a>(
     sessions: impl IntoIterator<Item = &'a Stored<Session>>,
     now: Instant,
@@ -351,9 +316,6 @@ pub fn revoke_all<'a>(
 }
 
 /// Ends sessions, expired or not, after [`revoke_all`].
-///
-/// # Errors
-/// [`KeyError`].
 pub fn end_all<'a>(ids: impl IntoIterator<Item = &'a SessionId>) -> Result<BatchWrite, KeyError> {
     let deletes = ids.into_iter().map(|id| key(id).map(BatchWriteAction::Delete)).collect::<Result<_, _>>()?;
     Ok(BatchWrite::new(&END_ALL, deletes))

@@ -33,11 +33,8 @@ use crate::recipient;
 use crate::request::{BatchGet, Guarded, Single, Transaction};
 use crate::text::Email;
 
-/// How long a code is valid.
 pub const CODE_SECONDS: i64 = 10 * 60;
-/// The maximum number of tries for one code.
 pub const MAX_TRIES: u64 = 5;
-/// The maximum number of mails with codes to one customer within [`WINDOW_SECONDS`].
 pub const MAX_MAILS: usize = 3;
 /// The period in which mails are counted.
 pub const WINDOW_SECONDS: i64 = 24 * 60 * 60;
@@ -46,7 +43,6 @@ entity! {
     /// The latest request to verify a customer's email address.
     EmailVerification = "EmailVerification" {
         fixed {
-            /// The customer.
             customer_id: CustomerId,
             /// The address that the code verifies, as the profile held it.
             email: Email,
@@ -63,7 +59,6 @@ entity! {
             key: String,
             /// The instant at which the code expires. It identifies the request.
             code_expires_at: Instant,
-            /// The number of tries.
             tries: u64,
             /// The instants of the customer's requests, oldest first.
             requested_at: Vec<Instant>,
@@ -97,9 +92,6 @@ pub struct TooManyMails(pub Instant);
 
 impl EmailVerification {
     /// Returns the item of a new request. `previous` is the item that is stored now, if it exists.
-    ///
-    /// # Errors
-    /// [`TooManyMails`].
     pub fn next(
         previous: Option<&Stored<Self>>,
         profile: &Customer,
@@ -198,17 +190,11 @@ patterns! {
 }
 
 /// Reads a customer's profile and latest request, in this order.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn read(customer: &CustomerId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&READ, vec![customer::key(customer)?, key(customer)?]))
 }
 
 /// Writes a new request. `previous` is the item from which it was made.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn request(
     next: &Stored<EmailVerification>,
     previous: Option<&Stored<EmailVerification>>,
@@ -229,9 +215,6 @@ pub fn request(
 }
 
 /// Counts a try for the code of a nonce, and returns the request.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn count_try(
     customer: &CustomerId,
     nonce: &str,
@@ -246,9 +229,6 @@ pub fn count_try(
 
 /// Verifies the email address of a profile and claims it. `nonce` is the nonce of the entered code.
 /// It is [`None`] if the caller's token says that the address is verified.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn verify(
     profile: &Stored<Customer>,
     nonce: Option<&str>,

@@ -28,7 +28,6 @@ use crate::pattern::Consistency;
 use crate::request::{Get, Guarded, Single, Write};
 use crate::session;
 
-/// The reason why an archived item cannot be restored.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
     /// The item is not an item of this schema.
@@ -47,9 +46,6 @@ pub fn collection(partition: &PartitionKey) -> String {
 
 /// Returns the name prefix of an expired item's objects. Each expiration of an item with this key
 /// adds one object.
-///
-/// # Errors
-/// [`KeyError`] when the item is a session and its customer's id is too long for a key.
 pub fn objects(item: &AnyEntity, key: &Key) -> Result<String, KeyError> {
     match item {
         AnyEntity::Session(session) => Ok(under(&session::partition(&session.customer_id)?, key)),
@@ -66,9 +62,6 @@ pub fn under(partition: &PartitionKey, key: &Key) -> String {
 
 /// Returns the name prefixes of the objects that an erasure deletes: the customer's sessions, then
 /// the carts. Archived orders stay, because bookkeeping needs them.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn belongings(customer: &CustomerId) -> Result<[String; 2], KeyError> {
     Ok([collection(&session::partition(customer)?), collection(&cart::key(customer)?.pk)])
 }
@@ -77,7 +70,6 @@ pub fn belongings(customer: &CustomerId) -> Result<[String; 2], KeyError> {
 /// cart only if the session or cart is newer than the profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Since {
-    /// When the profile was created.
     pub created_at: Instant,
 }
 
@@ -106,9 +98,6 @@ patterns! {
 
 /// Reads the creation time of a customer's profile with strong consistency. An erased customer has
 /// no profile.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn owner(customer: &CustomerId) -> Result<Get<Since>, KeyError> {
     Ok(Get::new(&OWNER, customer::key(customer)?))
 }
@@ -121,9 +110,6 @@ pub fn owner(customer: &CustomerId) -> Result<Get<Since>, KeyError> {
 /// The restored item keeps its `born`. The item's removal used the next `rev`, which the search
 /// index may have stored. So the `rev` of the restored item grows by two. Its `version` grows by
 /// one, so that clients see a new version.
-///
-/// # Errors
-/// [`RestoreError`].
 pub fn restored(item: Item, at: Instant, until: Instant) -> Result<AnyEntity, RestoreError> {
     let mut entity = AnyEntity::from_item(item)?;
     let meta = match &mut entity {
@@ -160,9 +146,6 @@ pub fn restored(item: Item, at: Instant, until: Instant) -> Result<AnyEntity, Re
 }
 
 /// Writes a restored item, unless another item has the key by now.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn restore(entity: &AnyEntity) -> Result<Single<()>, EncodeError> {
     Ok(Single::new(
         &RESTORE,

@@ -39,7 +39,6 @@ use crate::request::{BatchGet, Get, Guarded, Single, Transaction};
 /// The maximum number of shards. They take at most 32,000 additions a second. A partition takes
 /// 1,000 write units a second, and an addition costs two because it is a transaction.
 pub const MAX_SHARDS: u32 = 64;
-/// The maximum amount of one addition.
 pub const MAX_ADD: u32 = 1000;
 /// The minimum time after a split before conflicting additions can cause another split. During that
 /// time the first split takes effect. Growing from one shard to [`MAX_SHARDS`] takes a minute.
@@ -52,7 +51,6 @@ entity! {
     /// A counter's head, which records the number of shards.
     Counter = "Counter" {
         fixed {
-            /// The counter's name.
             name: CounterName,
             /// The number of shards: a power of two that never decreases.
             shards: u32,
@@ -70,10 +68,8 @@ impl Entity for Counter {
 }
 
 entity! {
-    /// One shard of a counter.
     CounterShard = "CounterShard" {
         fixed {
-            /// The counter's name.
             name: CounterName,
             /// The number of the shard, from 0.
             shard: u32,
@@ -179,18 +175,11 @@ pub enum CounterAction {
     Idempotency,
 }
 
-/// Reads a counter's head.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn head(name: &CounterName) -> Result<Get<Stored<Counter>>, KeyError> {
     Ok(Get::new(&HEAD, head_key(name)?))
 }
 
 /// Adds to a shard, and creates the shard if it is missing.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn add(
     name: &CounterName,
     shard: u32,
@@ -208,7 +197,6 @@ pub fn add(
         .optional(CounterAction::Idempotency, claim))
 }
 
-/// The reason for a split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     /// Staff requested the split.
@@ -225,9 +213,6 @@ pub enum Reason {
 
 /// Doubles the number of shards, if it is still the number that the caller has read. Returns the
 /// new head, or `None` if the counter already has [`MAX_SHARDS`].
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn split(
     name: &CounterName,
     seen: Option<&Stored<Counter>>,
@@ -259,18 +244,12 @@ pub fn split(
 }
 
 /// Reads the head and the first shard. A counter that was never split has no other items.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn read(name: &CounterName) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&READ, vec![head_key(name)?, shard_key(name, 0)?]))
 }
 
 /// Reads all shards except the first, up to the number in the head. Returns `None` if the counter
 /// has only one shard.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn rest(head: &Counter) -> Result<Option<BatchGet<AnyEntity>>, KeyError> {
     let keys: Vec<Key> = (1..shards(Some(head))).map(|shard| shard_key(&head.name, shard)).collect::<Result<_, _>>()?;
     Ok((!keys.is_empty()).then(|| BatchGet::new(&READ, keys)))

@@ -43,14 +43,12 @@ entity! {
             kind: String,
             /// The hash of the item's key.
             item: String,
-            /// When the item was removed.
             removed_at: Instant,
             /// The sequence number of the removal's stream record. It distinguishes two removals of
             /// one key.
             sequence_number: String,
         }
         mutable by ExpirationChanges {
-            /// The identity that removed the item.
             removed_by: RemovedBy,
             /// The name of the archive object that holds the item. It is absent if the item
             /// belonged to no current customer and so was not archived.
@@ -74,9 +72,6 @@ impl Entity for Expiration {
 
 impl Expiration {
     /// Returns the entry as it is stored. Every delivery of the stream record gives the same entry.
-    ///
-    /// # Errors
-    /// [`IdError`] when the sequence number is not a valid [`Born`].
     pub fn stored(self) -> Result<Stored<Self>, IdError> {
         let (born, at) = (Born::new(self.sequence_number.as_str())?, self.removed_at);
         Ok(Stored::new(self, born, at))
@@ -109,17 +104,11 @@ patterns! {
 }
 
 /// Records a removal unless it is already recorded.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn record(entry: &Stored<Expiration>) -> Result<Single<()>, EncodeError> {
     Ok(Single::new(&RECORD, Guarded::put(entry, Condition::NotExists)?))
 }
 
 /// Lists the removals of a day (`2017-01-01`, UTC), newest first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn of_day(day: &str) -> Result<Query<Stored<Expiration>>, KeyError> {
     let shards = SHARDS.all().map(|shard| partition(day, shard)).collect::<Result<_, _>>()?;
     Ok(Query::sharded(&OF_DAY, shards, Range::All).descending())

@@ -49,10 +49,6 @@ patterns! {
     }
 }
 
-/// Writes the heartbeat of a round.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn beat(at: Instant) -> Result<Single<()>, EncodeError> {
     let change = Change::<Heartbeat>::visible(at).or_create(&Born::counter(), at).round(&at)?;
     Ok(Single::new(&BEAT, Guarded::modify(key()?, change)))

@@ -38,9 +38,7 @@ pub enum StoredResponse {
     /// an invoice or an erasure changes the fields that it shows. So the record stays small for an
     /// order of any size.
     Order(OrderId),
-    /// The response itself.
     Body {
-        /// The HTTP status.
         status: u16,
         /// The response as JSON.
         body: String,
@@ -48,14 +46,11 @@ pub enum StoredResponse {
 }
 
 entity! {
-    /// The record of one used key.
     IdempotencyRecord = "IdempotencyRecord" {
         fixed {
-            /// The key and its caller.
             scope: Scope,
             /// A hexadecimal SHA-256 of route, path, caller and body.
             request_hash: String,
-            /// The first response.
             answer: StoredResponse,
             /// When the key may be used again. It is also the time to live.
             expires_at: Instant,
@@ -93,18 +88,12 @@ patterns! {
 }
 
 /// Reads a record. The caller treats an expired record as absent.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(scope: &Scope) -> Result<Get<Stored<IdempotencyRecord>>, KeyError> {
     Ok(Get::new(&GET, key(scope)?))
 }
 
 /// Writes a record inside the transaction of its effect. DynamoDB refuses the write while the key
 /// is in use.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn claim(record: &Stored<IdempotencyRecord>, now: Instant) -> Result<Guarded, EncodeError> {
     let free = Condition::NotExists.or(Condition::Below("expires_at", first_alive(now)));
     Guarded::put(record, free)

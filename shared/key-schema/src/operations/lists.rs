@@ -40,13 +40,11 @@ pub const ENTITIES: [&str; 3] = [Customer::ENTITY, Order::ENTITY, OrderLog::ENTI
 pub struct Lists(BTreeMap<String, Layout>);
 
 impl Lists {
-    /// Returns the layout of a list.
     #[must_use]
     pub fn of(&self, list: &Pattern) -> Layout {
         self.0.get(list.id).copied().unwrap_or_else(unchanged)
     }
 
-    /// Sets the layout of a list.
     #[must_use]
     pub fn with(mut self, list: &Pattern, layout: Layout) -> Self {
         if layout == unchanged() {

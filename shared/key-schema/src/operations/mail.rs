@@ -29,7 +29,6 @@ use crate::request::{BatchGet, Guarded, Single, Transaction};
 /// days) and the quarantine keeps a record (30 days).
 pub const LIFETIME_SECONDS: i64 = 35 * 24 * 60 * 60;
 
-/// The progress of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MailState {
@@ -45,13 +44,11 @@ entity! {
     /// The mail record of one event. It stores neither the message's text nor the recipient.
     Mail = "Mail" {
         fixed {
-            /// The id of the event.
             event_id: String,
             /// The instant at which the record expires, which is also its time to live.
             expires_at: Instant,
         }
         mutable by MailChanges {
-            /// The progress of the message.
             state: MailState,
             /// The end of the current attempt's lease. Until then no other attempt can claim the
             /// message.
@@ -124,9 +121,6 @@ patterns! {
 }
 
 /// Reads the customer, then the customer's copy of the order.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn prepare(customer: &CustomerId, order: &OrderId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&PREPARE, vec![customer::key(customer)?, order::copy_key(customer, order)?]))
 }
@@ -145,9 +139,6 @@ pub enum MailAction {
 
 /// Claims a new message for an attempt, and counts it as a mail to the recipient on the day of
 /// `now`. The lease of the attempt ends at `mail.lease_until`.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn claim(
     mail: &Stored<Mail>,
     to: &RecipientHash,
@@ -162,9 +153,6 @@ pub fn claim(
 
 /// Claims a message again after its lease has expired. The first claim has already counted the
 /// message.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn reclaim(mail: &Stored<Mail>, to: &RecipientHash, now: Instant) -> Result<Transaction<MailAction>, EncodeError> {
     let abandoned = unfinished()?.and(Condition::Below("lease_until", value(now)?));
     Ok(Transaction::new(&RECLAIM)
@@ -174,18 +162,12 @@ pub fn reclaim(mail: &Stored<Mail>, to: &RecipientHash, now: Instant) -> Result<
 
 /// Records the final state of a message. DynamoDB refuses the write if a final state is recorded
 /// already.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn settle(event: &str, state: MailState, now: Instant) -> Result<Single<()>, EncodeError> {
     let change = Change::<Mail>::visible(now).state(&state)?;
     Ok(Single::new(&SETTLE, Guarded::update(key(event)?, change, unfinished()?)))
 }
 
 /// Ends a lease early, so that the next attempt does not wait until the lease expires.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn release(mail: &Mail, now: Instant) -> Result<Single<()>, EncodeError> {
     let change = Change::<Mail>::visible(now).lease_until(&Instant::MIN)?;
     let own = unfinished()?.and(Condition::Is("lease_until", value(mail.lease_until)?));

@@ -25,7 +25,6 @@ entity! {
         fixed {
             /// The name of the consumer that processed the event.
             purpose: String,
-            /// The id of the event.
             event_id: String,
             /// The instant at which the consumer last processed the event.
             at: Instant,
@@ -39,9 +38,6 @@ entity! {
 impl Mark {
     /// Makes the mark of an event that was processed at the instant `at`. The event's id is the
     /// mark's `born`, so all writes of the mark have the same `born`.
-    ///
-    /// # Errors
-    /// [`IdError`] for an invalid event id.
     pub fn new(purpose: &str, event_id: &str, at: Instant) -> Result<Stored<Self>, IdError> {
         let expires_at = at.plus_seconds(LIFETIME_SECONDS);
         let mark = Self { purpose: purpose.to_owned(), event_id: event_id.to_owned(), at, expires_at };
@@ -86,9 +82,6 @@ patterns! {
 }
 
 /// Reads the marks of events, in the order of `event_ids`.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn known<'a>(
     purpose: &str,
     event_ids: impl IntoIterator<Item = &'a str>,
@@ -97,9 +90,6 @@ pub fn known<'a>(
 }
 
 /// Writes marks. Writing an existing mark again is harmless and extends its lifetime.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn keep<'a>(marks: impl IntoIterator<Item = &'a Stored<Mark>>) -> Result<BatchWrite, EncodeError> {
     let puts = marks.into_iter().map(|mark| mark.to_item().map(BatchWriteAction::Put)).collect::<Result<_, _>>()?;
     Ok(BatchWrite::new(&KEEP, puts))

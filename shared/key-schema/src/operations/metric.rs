@@ -41,7 +41,6 @@ pub const LIFETIME_SECONDS: i64 = 30 * 24 * 60 * 60;
 pub const MAX_AHEAD_SECONDS: i64 = 5 * 60;
 /// The maximum number of days in one query. 30 days and 5 minutes touch at most 32 calendar days.
 pub const MAX_DAYS: usize = 32;
-/// The maximum number of points in one request.
 pub const MAX_POINTS: usize = 500;
 
 const DAY_MILLIS: i64 = 24 * 60 * 60 * 1000;
@@ -112,15 +111,12 @@ entity! {
     /// again with another value replaces the first value.
     MetricPoint = "MetricPoint" {
         fixed {
-            /// The name of the metric.
             name: MetricName,
-            /// The instant of the measurement.
             at: Instant,
             /// The id that distinguishes the points of one instant.
             id: PointId,
         }
         mutable by MetricPointChanges {
-            /// The measured value.
             value: Decimal,
         }
     }
@@ -156,9 +152,6 @@ fn partition(name: &MetricName, day: &str, shard: u32) -> Result<PartitionKey, K
 }
 
 /// Checks that a point of this instant may be stored.
-///
-/// # Errors
-/// [`Untimely`].
 pub fn check_time(at: Instant, now: Instant) -> Result<(), Untimely> {
     if at < oldest(now) {
         Err(Untimely::TooOld)
@@ -169,7 +162,6 @@ pub fn check_time(at: Instant, now: Instant) -> Result<(), Untimely> {
     }
 }
 
-/// The reason why a point is not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Untimely {
     /// The point has already expired.
@@ -218,9 +210,6 @@ patterns! {
 }
 
 /// Writes points. An existing point is overwritten.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn store<'a>(points: impl IntoIterator<Item = &'a Stored<MetricPoint>>) -> Result<BatchWrite, EncodeError> {
     let puts = points.into_iter().map(|point| point.to_item().map(BatchWriteAction::Put)).collect::<Result<_, _>>()?;
     Ok(BatchWrite::new(&STORE, puts))
@@ -228,9 +217,6 @@ pub fn store<'a>(points: impl IntoIterator<Item = &'a Stored<MetricPoint>>) -> R
 
 /// Reads one point. The shard is computed from the point's id, so one request is enough, instead of
 /// one request for each shard.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(name: &MetricName, at: Instant, id: &PointId) -> Result<Get<Stored<MetricPoint>>, KeyError> {
     Ok(Get::new(&GET, key(name, at, id)?))
 }
@@ -238,9 +224,6 @@ pub fn get(name: &MetricName, at: Instant, id: &PointId) -> Result<Get<Stored<Me
 /// Lists the points of a metric between two instants, both included, oldest first. The result is
 /// one query for each day, in order, at most [`MAX_DAYS`]. The queries leave out points that have
 /// expired at `now` and points that are too far in the future.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn of_name(
     name: &MetricName,
     from: Instant,

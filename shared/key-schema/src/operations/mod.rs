@@ -1,5 +1,3 @@
-//! Items for operation: settings, idempotency records, counters, metrics, mail and audit.
-
 pub mod archive;
 pub mod counter;
 pub mod expiration;

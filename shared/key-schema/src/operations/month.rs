@@ -19,7 +19,6 @@ pub const CREATE_AHEAD_SECONDS: i64 = 60 * 60;
 pub struct Month(i64);
 
 impl Month {
-    /// Returns the month of an instant.
     #[must_use]
     pub fn of(at: Instant) -> Self {
         Self(i64::from(at.year()) * 12 + i64::from(at.month()) - 1)

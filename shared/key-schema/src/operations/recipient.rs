@@ -49,7 +49,6 @@ impl RecipientHash {
     }
 }
 
-/// The reason for a [`MailStop`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -60,10 +59,8 @@ pub enum StopReason {
 }
 
 entity! {
-    /// The number of mails to an address on a day.
     MailDay = "MailDay" {
         fixed {
-            /// The hash of the address.
             recipient: RecipientHash,
             /// The UTC day.
             day: String,
@@ -71,7 +68,6 @@ entity! {
             expires_at: Instant,
         }
         mutable by MailDayChanges {
-            /// The number of all mails.
             mails: u64,
             /// The number of mails with codes. Requests for codes are counted in a separate item,
             /// under another hash of the address.
@@ -96,11 +92,9 @@ entity! {
     /// The record that an address gets no more mail.
     MailStop = "MailStop" {
         fixed {
-            /// The hash of the address.
             recipient: RecipientHash,
         }
         mutable by MailStopChanges {
-            /// The reason.
             reason: StopReason,
         }
     }
@@ -142,18 +136,12 @@ patterns! {
 }
 
 /// Stops mail to an address. DynamoDB refuses the write if mail to it is already stopped.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn stop(recipient: &RecipientHash, reason: StopReason, at: Instant) -> Result<Single<()>, EncodeError> {
     let mark = Stored::new(MailStop { recipient: recipient.clone(), reason }, Born::counter(), at);
     Ok(Single::new(&STOP, Guarded::put(&mark, Condition::NotExists)?))
 }
 
 /// Allows mail to an address again.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn lift(recipient: &RecipientHash) -> Result<Single<()>, KeyError> {
     Ok(Single::new(&LIFT, Guarded::remove(stop_key(recipient)?)))
 }

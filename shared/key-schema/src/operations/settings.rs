@@ -22,13 +22,11 @@ use crate::lists::Lists;
 use crate::pattern::Consistency;
 use crate::request::{Get, Guarded, Transaction};
 
-/// The number of copies.
 pub const COPIES: u64 = 10;
 /// The maximum number of bytes of all values together, as they were sent.
 pub const MAX_BYTES: usize = 32 * 1024;
 
 entity! {
-    /// One copy of the settings.
     Settings = "Settings" {
         fixed {
             /// The number of the copy, from 0.
@@ -122,17 +120,11 @@ patterns! {
 }
 
 /// Reads the settings from one copy, which the random number selects.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn read(random: u64) -> Result<Get<Stored<Settings>>, KeyError> {
     Ok(Get::new(&READ, key(random % COPIES)?))
 }
 
 /// Creates all copies. Each action's label is the number of its copy.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn create(values: &String, private: &String, born: &Born, at: Instant) -> Result<Transaction<u64>, EncodeError> {
     let change = |copy| Change::<Settings>::visible(at).or_create(born, at).set("copy", copy);
     (0..COPIES).try_fold(Transaction::new(&CREATE), |transaction, copy| {
@@ -142,9 +134,6 @@ pub fn create(values: &String, private: &String, born: &Born, at: Instant) -> Re
 }
 
 /// Replaces all copies, which must be at `version`. Each action's label is the number of its copy.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn change(values: &String, private: &String, version: u64, at: Instant) -> Result<Transaction<u64>, EncodeError> {
     (0..COPIES).try_fold(Transaction::new(&CHANGE), |transaction, copy| {
         let change = Change::<Settings>::visible(at).values(values)?.private(private)?;
@@ -155,9 +144,6 @@ pub fn change(values: &String, private: &String, version: u64, at: Instant) -> R
 /// Sets the layouts of the sharded lists in all copies, which must be unchanged since `known` was
 /// read. Creates the copies with empty values if nothing was set before. Each action's label is the
 /// number of its copy.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn arrange(known: &Known, lists: &Lists, born: &Born, at: Instant) -> Result<Transaction<u64>, EncodeError> {
     let lists = (!lists.is_empty()).then_some(lists);
     (0..COPIES).try_fold(Transaction::new(&ARRANGE), |transaction, copy| {

@@ -25,31 +25,25 @@ use crate::pattern::Consistency;
 use crate::product::{self, Product};
 use crate::request::{BatchGet, Get, Guarded, Single};
 
-/// The maximum number of lines in a cart.
 pub const MAX_LINES: usize = 100;
 /// How long a cart is kept after a line was last set.
 pub const LIFETIME_SECONDS: i64 = 7 * 24 * 60 * 60;
 
-/// One product in a cart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CartLine {
-    /// The number of pieces.
     pub quantity: u64,
     /// When the line was last set.
     pub added_at: Instant,
 }
 
 entity! {
-    /// A customer's cart.
     Cart = "Cart" {
         fixed {
-            /// The cart's owner.
             customer_id: CustomerId,
             /// When the cart expires. It is also the time to live. Each [`put_line`] sets it anew.
             expires_at: Instant,
         }
         mutable by CartChanges {
-            /// The lines by product.
             lines: BTreeMap<ProductId, CartLine>,
         }
     }
@@ -136,25 +130,16 @@ patterns! {
 }
 
 /// Reads a cart. The caller treats an expired cart as empty.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(customer: &CustomerId) -> Result<Get<Stored<Cart>>, KeyError> {
     Ok(Get::new(&GET, key(customer)?))
 }
 
 /// Reads the customer who fills the cart and the product of a line, in this order.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn prepare(customer: &CustomerId, product: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&PREPARE, vec![customer::key(customer)?, product::key(product)?]))
 }
 
 /// Reads the products of a cart's lines, in the given order.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn products<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<Stored<Product>>, KeyError> {
     Ok(BatchGet::new(&PRODUCTS, ids.into_iter().map(product::key).collect::<Result<_, _>>()?))
 }
@@ -164,9 +149,6 @@ fn alive(now: Instant) -> Condition {
 }
 
 /// Creates a cart, or replaces an expired cart.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn create(cart: &Stored<Cart>, now: Instant) -> Result<Single<()>, EncodeError> {
     Ok(Single::new(&CREATE, begin(cart, now)?))
 }
@@ -179,9 +161,6 @@ fn begin(cart: &Stored<Cart>, now: Instant) -> Result<Guarded, EncodeError> {
 /// if the customer's cart has changed since `previous` was read, or if an unexpired cart exists
 /// although none was read. The written cart has a new creation time, so [`discard_earlier`] keeps
 /// the cart even if `previous` is a cart that an erasure has left.
-///
-/// # Errors
-/// [`EncodeError`].
 pub(crate) fn merge(
     merged: &Stored<Cart>,
     previous: Option<&Stored<Cart>>,
@@ -195,9 +174,6 @@ pub(crate) fn merge(
 
 /// Sets one line of a cart that has not expired, and returns the cart. DynamoDB refuses the write
 /// if a new line would exceed [`MAX_LINES`].
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn put_line(
     customer: &CustomerId,
     product: &ProductId,
@@ -214,9 +190,6 @@ pub fn put_line(
 }
 
 /// Removes one line of a cart that has not expired, and returns the cart.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn remove_line(customer: &CustomerId, product: &ProductId, now: Instant) -> Result<Single<Stored<Cart>>, KeyError> {
     let change = Change::<Cart>::visible(now).remove_entry("lines", product.as_str());
     let condition = alive(now).and(Condition::HasEntry("lines", product.to_string()));
@@ -224,18 +197,12 @@ pub fn remove_line(customer: &CustomerId, product: &ProductId, now: Instant) -> 
 }
 
 /// Removes a cart with all its lines, unconditionally.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn discard(customer: &CustomerId) -> Result<Single<()>, KeyError> {
     Ok(Single::new(&DISCARD, Guarded::remove(key(customer)?)))
 }
 
 /// Removes a cart that was created before `than`. DynamoDB refuses the write if the cart is newer
 /// or missing.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn discard_earlier(customer: &CustomerId, than: Instant) -> Result<Single<()>, EncodeError> {
     let earlier = Condition::Below("created_at", value(than)?);
     Ok(Single::new(&DISCARD, Guarded::delete(key(customer)?, earlier)))
@@ -243,9 +210,6 @@ pub fn discard_earlier(customer: &CustomerId, than: Instant) -> Result<Single<()
 
 /// Removes the cart that was read, as an action of the transaction that places an order from the
 /// cart. DynamoDB refuses the write if the cart has changed since the read.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn check_out(cart: &Stored<Cart>) -> Result<Guarded, EncodeError> {
     Ok(Guarded::delete(key(&cart.customer_id)?, unchanged(cart)?))
 }

@@ -42,7 +42,6 @@ impl std::fmt::Debug for CartToken {
 }
 
 impl CartToken {
-    /// Creates a token from random bytes.
     #[must_use]
     pub fn new(random: [u8; 32]) -> Self {
         Self(hexadecimal(&random))
@@ -55,7 +54,6 @@ impl CartToken {
         Self(text.to_owned())
     }
 
-    /// Returns the token as the client gets it.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -89,18 +87,14 @@ fn hexadecimal(bytes: &[u8]) -> String {
 }
 
 entity! {
-    /// A guest cart.
     GuestCart = "GuestCart" {
         fixed {
-            /// The id of the cart.
             id: GuestCartId,
-            /// The hash of the cart's token.
             token_hash: String,
             /// When the cart expires. It is also the time to live. Each [`put_line`] sets it anew.
             expires_at: Instant,
         }
         mutable by GuestCartChanges {
-            /// The lines by product.
             lines: BTreeMap<ProductId, CartLine>,
             /// The hash of the claim ([`CartToken::claim_of`]), once a customer has claimed the
             /// cart.
@@ -126,7 +120,6 @@ fn key(id: &GuestCartId) -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::of("GUESTCART", &[id])?, sk: SortKey::new("GUESTCART")? })
 }
 
-/// The actions of a claim, each with its condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClaimAction {
     /// The guest cart has this token, is unchanged since it was read, has not expired and is not
@@ -195,17 +188,10 @@ patterns! {
 }
 
 /// Reads a guest cart. The caller compares the token, and treats an expired cart as missing.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(id: &GuestCartId) -> Result<Get<Stored<GuestCart>>, KeyError> {
     Ok(Get::new(&GET, key(id)?))
 }
 
-/// Creates a guest cart.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn create(cart: &Stored<GuestCart>) -> Result<Single<()>, EncodeError> {
     Ok(Single::new(&CREATE, Guarded::put(cart, Condition::NotExists)?))
 }
@@ -220,9 +206,6 @@ fn alive(now: Instant) -> Condition {
 
 /// Sets one line of a guest cart, and returns the cart. DynamoDB refuses the write if a new line
 /// would exceed [`MAX_LINES`].
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn put_line(
     id: &GuestCartId,
     token: &CartToken,
@@ -239,10 +222,6 @@ pub fn put_line(
     Ok(Single::new(&PUT_LINE, Guarded::update(key(id)?, change, has(token)?.and(alive(now)).and(room))))
 }
 
-/// Removes one line of a guest cart, and returns the cart.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn remove_line(
     id: &GuestCartId,
     token: &CartToken,
@@ -256,9 +235,6 @@ pub fn remove_line(
 
 /// Removes a guest cart. DynamoDB refuses the deletion of a claimed cart, whose `claim` must stay
 /// so that a repeated claim is recognised.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn discard(id: &GuestCartId, token: &CartToken) -> Result<Single<()>, EncodeError> {
     Ok(Single::new(&DISCARD, Guarded::delete(key(id)?, has(token)?.and(Condition::Lacks("claim")))))
 }
@@ -266,9 +242,6 @@ pub fn discard(id: &GuestCartId, token: &CartToken) -> Result<Single<()>, Encode
 /// Adds the lines of a guest cart to a customer's cart, and empties the guest cart. `merged` is the
 /// customer's cart with the lines of both carts. `previous` is the customer's cart as it was read,
 /// if there was one.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn claim(
     guest: &Stored<GuestCart>,
     token: &CartToken,

@@ -28,11 +28,8 @@ entity! {
             number: u64,
             /// The order. An order has at most one invoice.
             order_id: OrderId,
-            /// The customer.
             customer_id: CustomerId,
-            /// The order's total.
             total: Money,
-            /// When the invoice was issued.
             issued_at: Instant,
         }
         mutable {}
@@ -56,7 +53,6 @@ entity! {
     InvoiceCounter = "InvoiceCounter" {
         fixed {}
         mutable by InvoiceCounterChanges {
-            /// The last number.
             last: u64,
         }
     }
@@ -110,18 +106,11 @@ patterns! {
     }
 }
 
-/// Reads an invoice.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(number: u64) -> Result<Get<Stored<Invoice>>, KeyError> {
     Ok(Get::new(&GET, key(number)?))
 }
 
 /// Reads the counter, which does not exist before the first invoice.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn counter() -> Result<Get<Stored<InvoiceCounter>>, KeyError> {
     Ok(Get::new(&COUNTER, counter_key()?))
 }
@@ -140,9 +129,6 @@ pub enum InvoiceAction {
 
 /// Issues the invoice for the order that was read, which has no invoice yet. The invoice number is
 /// the counter's number plus one.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn issue(
     invoice: &Stored<Invoice>,
     order: &Stored<Order>,

@@ -1,5 +1,3 @@
-//! Orders and the work around them: carts, invoices, picking, and sales by product and place.
-
 pub mod cart;
 pub mod guest_cart;
 pub mod invoice;

@@ -51,10 +51,8 @@ impl Entity for PickingStations {
 }
 
 entity! {
-    /// An order that waits for a picking station.
     WaitingJob = "WaitingJob" {
         fixed {
-            /// The id of the order.
             order_id: OrderId,
         }
         mutable {}
@@ -129,8 +127,7 @@ patterns! {
     }
 }
 
-/// An action of a picking transaction. A refusal names the action whose condition failed. The
-/// variant says why.
+/// A refusal names the action whose condition failed. The variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PickingAction {
     /// The order is neither paid nor being picked.
@@ -141,18 +138,11 @@ pub enum PickingAction {
     Stations,
 }
 
-/// Reads the orders that have a station.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn stations() -> Result<Get<Stored<PickingStations>>, KeyError> {
     Ok(Get::new(&STATIONS, stations_key()?))
 }
 
 /// Lists the waiting orders, in the order in which they were placed.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn waiting() -> Result<Query<Stored<WaitingJob>>, KeyError> {
     Ok(Query::new(&WAITING, partition()?, Range::under("WAITING")))
 }
@@ -165,9 +155,6 @@ fn to_be_picked(order: &OrderId) -> Result<Guarded, EncodeError> {
 }
 
 /// Adds an order to the waiting list, if it is paid or being picked.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn wait(job: &Stored<WaitingJob>) -> Result<Transaction<PickingAction>, EncodeError> {
     Ok(Transaction::new(&WAIT)
         .action(PickingAction::Waiting, Guarded::put(job, Condition::NotExists)?)
@@ -176,9 +163,6 @@ pub fn wait(job: &Stored<WaitingJob>) -> Result<Transaction<PickingAction>, Enco
 
 /// Moves a waiting order from the waiting list to a station, if it is paid or being picked, and
 /// fewer than `stations` stations are taken. An order that has a station keeps it.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn admit(
     order: &OrderId,
     stations: usize,
@@ -197,9 +181,6 @@ pub fn admit(
 
 /// Removes an order from the waiting list and from the stations. The order may be in neither of
 /// them.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn leave(order: &OrderId, born: &Born, at: Instant) -> Result<Transaction<PickingAction>, EncodeError> {
     let change = Change::<PickingStations>::visible(at).or_create(born, at).exclude("jobs", order.as_str());
     Ok(Transaction::new(&LEAVE)

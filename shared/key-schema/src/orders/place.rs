@@ -56,15 +56,11 @@ entity! {
     /// A shop.
     StoreLocation = "Store" {
         fixed {
-            /// The id of the shop.
             id: StoreId,
         }
         mutable by StoreLocationChanges {
-            /// The country of the shop.
             country: String,
-            /// The city of the shop.
             city: String,
-            /// The name of the shop.
             name: String,
         }
     }
@@ -87,17 +83,14 @@ entity! {
     /// or return subtracts from the same place, even if the shop has moved since.
     SalePlace = "SalePlace" {
         fixed {
-            /// The id of the order.
             order_id: OrderId,
             /// The country of the shop when the order was counted.
             country: String,
             /// The city of the shop when the order was counted.
             city: String,
-            /// The shop of the order.
             store_id: StoreId,
             /// The instant of placement, which gives the month and day of the totals.
             placed_at: Instant,
-            /// The amount that is counted.
             total: Money,
             /// Whether the order was cancelled or returned. A reversed order is not counted.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
@@ -154,22 +147,16 @@ entity! {
     /// the sum of the shards.
     PlaceSales = "PlaceSales" {
         fixed {
-            /// The country of the shop.
             country: String,
-            /// The city of the shop.
             city: String,
-            /// The id of the shop.
             store_id: StoreId,
             /// The day in UTC, such as `2017-01-01`.
             date: String,
-            /// The currency of the amount.
             currency: Currency,
-            /// The number of orders.
             orders: i64,
             /// The sum of the orders' totals, in minor units.
             #[serde(deserialize_with = "crate::money::saturating")]
             amount: i64,
-            /// The shard of this part.
             shard: u32,
         }
         mutable {}
@@ -281,35 +268,21 @@ patterns! {
     }
 }
 
-/// Reads a shop.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(id: &StoreId) -> Result<Get<Stored<StoreLocation>>, KeyError> {
     Ok(Get::new(&GET, key(id)?))
 }
 
 /// Reads a shop with strong consistency.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn read_for_update(id: &StoreId) -> Result<Get<Stored<StoreLocation>>, KeyError> {
     Ok(Get::new(&EDIT, key(id)?))
 }
 
-/// Creates a shop.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn create(store: &Stored<StoreLocation>) -> Result<Single<()>, EncodeError> {
     Ok(Single::new(&CREATE, Guarded::put(store, Condition::NotExists)?))
 }
 
 /// Replaces country, city and name of a shop that is at `version`, and returns the shop. Sales that
 /// were counted at its former place stay there.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn change(store: &StoreLocation, version: u64, at: Instant) -> Result<Single<Stored<StoreLocation>>, EncodeError> {
     let change = Change::<StoreLocation>::visible(at).country(&store.country)?.city(&store.city)?.name(&store.name)?;
     Ok(Single::new(&CHANGE, Guarded::update(key(&store.id)?, change, Condition::version(version))))
@@ -318,9 +291,6 @@ pub fn change(store: &StoreLocation, version: u64, at: Instant) -> Result<Single
 /// Lists a month's sales of a country, or of a part of it, by city, shop, day and currency.
 /// The items of one total share a sort key, and [`PlaceSales::add`] adds them. For a shop other
 /// than the online shop, the query reads only the shop's shard.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn sales(country: &str, month: &Month, within: Option<&PlacePath>) -> Result<Query<Stored<PlaceSales>>, KeyError> {
     let range = within.map_or(Range::All, |path| Range::under(&path.key_text()));
     let shards = match within.and_then(PlacePath::shop) {

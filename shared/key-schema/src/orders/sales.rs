@@ -44,25 +44,18 @@ use crate::product::{self, ProductSales};
 use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction};
 
 entity! {
-    /// The sale of one order line.
     Sale = "Sale" {
         fixed {
-            /// The id of the order.
             order_id: OrderId,
             /// The number of the line in the order, from 1.
             line: u64,
-            /// The product that was sold.
             product_id: ProductId,
-            /// The instant at which the order was placed.
             placed_at: Instant,
-            /// The number of pieces.
             quantity: u64,
-            /// The price paid for the line.
             total: Money,
             /// The shop of the order, if it was placed in a shop.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             store_id: Option<StoreId>,
-            /// The customer of the order.
             customer_id: CustomerId,
             /// Whether the order was cancelled or returned. No list contains a reversed row.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
@@ -115,9 +108,7 @@ fn bought_partition(customer: &CustomerId) -> Result<PartitionKey, KeyError> {
 /// A sale as its customer's index returns it: an edge from the customer to the product.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bought {
-    /// The product that was bought.
     pub product_id: ProductId,
-    /// The order of the sale.
     pub order_id: OrderId,
     /// The instant at which the order was placed, read from the index key.
     pub placed_at: Instant,
@@ -148,13 +139,9 @@ impl FromItem for Bought {
 /// A sale as its product's index returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SaleSummary {
-    /// The id of the order.
     pub order_id: OrderId,
-    /// The instant at which the order was placed.
     pub placed_at: Instant,
-    /// The number of pieces.
     pub quantity: u64,
-    /// The price paid for the line.
     pub total: Money,
 }
 
@@ -243,10 +230,6 @@ impl FromIterator<AnyEntity> for Derived {
     }
 }
 
-/// Reads the items derived from an order.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn derived(order: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
     // An order has one row per line, and one item for its place.
     let most = crate::order::MAX_LINES + 1;
@@ -259,9 +242,6 @@ const ROWS_A_TRANSACTION: usize = (MAX_TRANSACTION_ACTIONS - 2) / 4;
 /// Returns the transactions that make the sales of an order match its head. The list is empty if
 /// the sales are up to date. Each transaction is independent of the others. `place` applies only to
 /// an order that was not counted before. Any other order keeps its stored place.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn apply(
     head: &Stored<Order>,
     lines: &[Stored<OrderLine>],
@@ -354,18 +334,12 @@ fn signed(quantity: u64) -> Result<i64, EncodeError> {
 }
 
 /// Lists a product's sales in one calendar year between two instants, both included, newest first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn of_product(product: &ProductId, year: i32, from: Instant, to: Instant) -> Result<Query<SaleSummary>, KeyError> {
     let range = Range::Between(from.to_string(), format!("{to}$"));
     Ok(Query::new(&OF_PRODUCT, partition(product, year)?, range).descending())
 }
 
 /// Lists a customer's purchases, newest first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn bought(customer: &CustomerId) -> Result<Query<Bought>, KeyError> {
     Ok(Query::new(&BOUGHT, bought_partition(customer)?, Range::All).descending())
 }

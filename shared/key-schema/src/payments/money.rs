@@ -12,12 +12,10 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 pub struct Currency([u8; 3]);
 
 impl Currency {
-    /// The United States dollar.
     pub const USD: Self = Self(*b"USD");
     /// The main currency of the deployment.
     pub const SHOP: Self = Self::USD;
 
-    /// Returns the three letters.
     #[must_use]
     pub fn as_str(&self) -> &str {
         // `Currency` always holds three ASCII letters, so the fallback is never used.
@@ -81,9 +79,7 @@ impl TryFrom<String> for Currency {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Money {
-    /// The amount in minor units.
     pub amount: i64,
-    /// The currency of the amount.
     pub currency: Currency,
 }
 
@@ -102,7 +98,6 @@ pub enum MoneyError {
 }
 
 impl Money {
-    /// Makes an amount of minor units.
     #[must_use]
     pub const fn new(amount: i64, currency: Currency) -> Self {
         Self { amount, currency }
@@ -134,9 +129,6 @@ impl Money {
 /// Reads an amount that DynamoDB has summed with `ADD`, and which may exceed 64 bits. A larger
 /// amount becomes `i64::MAX` or `i64::MIN`, so that one absurd total does not make its whole page
 /// unreadable.
-///
-/// # Errors
-/// An error for a value that is not a whole number.
 pub fn saturating<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
     /// 2 to the power of 63, the first amount above `i64::MAX`.
     const BEYOND: f64 = 9_223_372_036_854_775_808.0;

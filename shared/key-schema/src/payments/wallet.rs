@@ -44,10 +44,8 @@ pub use requests::*;
 pub const MAX_BALANCE: i64 = 9_000_000_000_000_000;
 
 entity! {
-    /// The balances of a customer.
     Wallet = "Wallet" {
         fixed {
-            /// The customer who owns the wallet.
             customer_id: CustomerId,
             /// The balances in minor units, 0 to [`MAX_BALANCE`]. Each equals the sum of the entries
             /// in its currency.
@@ -67,7 +65,6 @@ impl Entity for Wallet {
 }
 
 impl Wallet {
-    /// Returns the balance in a currency.
     #[must_use]
     pub fn balance(&self, currency: Currency) -> Money {
         Money::new(self.balances.get(&currency).copied().unwrap_or(0), currency)
@@ -107,7 +104,6 @@ fn balances<'de, D: Deserializer<'de>>(item: D) -> Result<BTreeMap<Currency, i64
     item.deserialize_map(Attributes)
 }
 
-/// The reason for a movement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
@@ -122,7 +118,6 @@ pub enum EntryKind {
 }
 
 impl EntryKind {
-    /// Every kind.
     pub const ALL: [Self; 4] = [Self::Deposit, Self::Transfer, Self::Payment, Self::Refund];
 
     /// Returns the name that clients see.
@@ -141,26 +136,20 @@ entity! {
     /// One movement of a wallet. It never changes.
     WalletEntry = "WalletEntry" {
         fixed {
-            /// The customer who owns the wallet.
             customer_id: CustomerId,
             /// The id of the movement, which is time-ordered. The two entries of a transfer share
             /// it.
             id: EntryId,
             /// The amount in minor units, negative for money that leaves the wallet.
             amount: i64,
-            /// The currency of the amount.
             currency: Currency,
-            /// The reason for the movement.
             kind: EntryKind,
-            /// The instant of the movement.
             at: Instant,
-            /// The other customer of a transfer.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             counterparty: Option<CustomerId>,
             /// The order that was paid for or refunded.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             order_id: Option<OrderId>,
-            /// The note of the caller.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             note: Option<String>,
         }
@@ -184,20 +173,15 @@ fn key(customer: &CustomerId) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(customer)?, sk: SortKey::new("WALLET")? })
 }
 
-/// A transfer of money from one customer to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transfer {
-    /// The id of the transfer and of both its entries.
     pub id: EntryId,
-    /// The customer who pays.
     pub from: CustomerId,
     /// The customer who receives the money, never the payer.
     pub to: CustomerId,
     /// The amount, above zero.
     pub money: Money,
-    /// The note of the caller.
     pub note: Option<String>,
-    /// The instant of the transfer.
     pub at: Instant,
 }
 
@@ -219,7 +203,6 @@ impl Transfer {
     }
 }
 
-/// The reason why a movement is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum WalletError {
     /// The wallet has too little money of the movement's currency, or does not exist yet.
@@ -259,8 +242,7 @@ pub enum Side {
     To,
 }
 
-/// An action of a wallet transaction. A refusal names the action whose condition failed. The
-/// variant says why.
+/// A refusal names the action whose condition failed. The variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WalletAction {
     /// The wallet does not allow the movement. The caller finds the reason in the stored item, with

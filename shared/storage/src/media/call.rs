@@ -5,20 +5,14 @@ use aws::{Call, CallError, Failure, Method, Response, s3};
 
 use crate::media::{Media, MediaError};
 
-/// The properties of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Described {
-    /// The media type.
     pub content_type: String,
-    /// The length in bytes.
     pub bytes: u64,
 }
 
 impl Media {
     /// Returns the properties of an object, or `None` if it does not exist.
-    ///
-    /// # Errors
-    /// [`MediaError`].
     pub async fn describe(&self, name: &str) -> Result<Option<Described>, MediaError> {
         let response = self.bucket.call(&Call::new(Method::HEAD, &s3::object(name))).await?;
         let length = response.header("content-length").and_then(|length| length.parse().ok());

@@ -19,7 +19,6 @@ use aws::{Call, Method};
 use aws::SetupError;
 pub use call::Described;
 
-/// The lifetime of a URL for an upload.
 pub const UPLOAD_LIFE: Duration = Duration::from_secs(15 * 60);
 /// The lifetime of a URL for reading. When a client gets a URL, at least three quarters of this
 /// time are left.
@@ -50,12 +49,9 @@ pub struct Media {
     bucket: Bucket,
 }
 
-/// The required properties of an upload.
 #[derive(Debug, Clone, Copy)]
 pub struct Expected<'a> {
-    /// The media type.
     pub content_type: &'a str,
-    /// The length in bytes.
     pub bytes: u64,
     /// The base64 of the SHA-256 checksum, if the client knows it.
     pub sha256: Option<&'a str>,
@@ -64,7 +60,6 @@ pub struct Expected<'a> {
 /// A permission to upload one object, with `PUT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upload {
-    /// The URL for the upload.
     pub url: String,
     /// The headers that the client must send unchanged.
     pub headers: Vec<(&'static str, String)>,
@@ -72,35 +67,24 @@ pub struct Upload {
     pub expires_at: SystemTime,
 }
 
-/// A permission to read one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
-    /// The URL for reading.
     pub url: String,
-    /// The time at which the permission expires.
     pub expires_at: SystemTime,
 }
 
 impl Media {
     /// Creates a [`Media`] from the environment: `bucket_variable` names the bucket, and the SDK's
     /// variables give region, credentials and endpoint.
-    ///
-    /// # Errors
-    /// [`SetupError`] when a variable is missing or the TLS client cannot be built.
     pub fn from_env(bucket_variable: &'static str) -> Result<Self, SetupError> {
         Bucket::from_env(bucket_variable).map(Self::new)
     }
 
-    /// Creates a [`Media`] for a bucket.
     #[must_use]
     pub const fn new(bucket: Bucket) -> Self {
         Self { bucket }
     }
 
-    /// Creates the permission to upload one object.
-    ///
-    /// # Errors
-    /// [`MediaError::Signing`].
     pub async fn upload(&self, name: &str, expected: Expected<'_>, now: SystemTime) -> Result<Upload, MediaError> {
         let mut headers =
             vec![("content-length", expected.bytes.to_string()), ("content-type", expected.content_type.to_owned())];
@@ -111,9 +95,6 @@ impl Media {
 
     /// Creates the permission to read one object. The permission starts at the last full quarter of
     /// an hour. All calls within a quarter of an hour return the same URL.
-    ///
-    /// # Errors
-    /// [`MediaError::Signing`].
     pub async fn reading(&self, name: &str, now: SystemTime) -> Result<Reading, MediaError> {
         let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
         let start = SystemTime::UNIX_EPOCH + Duration::from_secs(since - since % READ_STEP.as_secs());

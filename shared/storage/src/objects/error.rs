@@ -1,5 +1,3 @@
-//! Errors of requests to the object store.
-
 use aws::{CallError, Failure, Response, s3};
 
 /// A reason why a request has no usable response. The messages contain no name and no body.

@@ -25,14 +25,12 @@ pub use write::{Class, Put};
 /// The maximum length of a name in bytes of UTF-8, a limit of S3.
 pub const MAX_NAME_BYTES: usize = 1024;
 
-/// An object store in one bucket.
 #[derive(Debug, Clone)]
 pub struct ObjectStore {
     bucket: Bucket,
 }
 
 impl ObjectStore {
-    /// Creates a store for a bucket.
     #[must_use]
     pub const fn new(bucket: Bucket) -> Self {
         Self { bucket }
@@ -40,9 +38,6 @@ impl ObjectStore {
 
     /// Creates a store from the environment: `bucket_variable` names the bucket, and the SDK's
     /// variables give region, credentials and endpoint.
-    ///
-    /// # Errors
-    /// [`SetupError`] when a variable is missing or the TLS client cannot be built.
     pub fn from_env(bucket_variable: &'static str) -> Result<Self, SetupError> {
         Bucket::from_env(bucket_variable).map(Self::new)
     }

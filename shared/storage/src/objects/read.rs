@@ -16,10 +16,8 @@ pub const MAX_BYTES: usize = 16 << 20;
 /// byte encoded in three characters, and for S3's other data about each object.
 const MAX_PAGE: usize = 4 << 20;
 
-/// An object, as a list shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectInfo {
-    /// The name.
     pub name: String,
     /// The size in bytes.
     pub size: u64,
@@ -30,7 +28,6 @@ pub struct ObjectInfo {
 /// A page of a list, in the byte order of the names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectPage {
-    /// The objects.
     pub items: Vec<ObjectInfo>,
     /// The name after which the next page begins, if there are more objects.
     pub next: Option<String>,
@@ -57,9 +54,6 @@ impl ObjectStore {
 
     /// Lists the objects with names that begin with `prefix` and come after `after`. Returns at
     /// most `limit` of them, 1 to 1,000.
-    ///
-    /// # Errors
-    /// [`ObjectError`].
     pub async fn list(&self, prefix: &str, after: Option<&str>, limit: u16) -> Result<ObjectPage, ObjectError> {
         let (limit, prefix) = (limit.clamp(1, 1000), s3::query(prefix));
         let after = after.map_or_else(String::new, |after| format!("&start-after={}", s3::query(after)));

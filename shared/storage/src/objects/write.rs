@@ -15,10 +15,8 @@ const CONFLICT: &str = "ConditionalRequestConflict";
 /// The maximum wait in milliseconds after each conflicting attempt, with full jitter.
 const WAITS: [u64; 6] = [50, 100, 200, 400, 800, 0];
 
-/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Put {
-    /// The object is new.
     Created,
     /// The name already existed, and its object is unchanged. If the response of an earlier attempt
     /// of this call was lost, that attempt may have created the object.
@@ -28,7 +26,6 @@ pub enum Put {
 /// The storage class of an object, which determines its price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// S3 Standard.
     Standard,
     /// S3 Glacier Instant Retrieval: a sixth of Standard's storage price, readable at once. S3
     /// bills each object for at least 90 days and at least 128 KB. A write costs four times as much

@@ -8,9 +8,6 @@ use super::FOLDER_VARIABLE;
 
 /// Sets the clock of the processes with this `folder` in [`FOLDER_VARIABLE`] forward by `seconds`,
 /// or back if `seconds` is negative. With 0 the clock is right again.
-///
-/// # Errors
-/// When the file cannot be written or removed.
 pub fn step_clock(folder: &Path, seconds: i64) -> io::Result<()> {
     let file = file(folder);
     if seconds == 0 {

@@ -27,12 +27,10 @@ pub struct Plan {
     /// The number of passes since the point was armed.
     #[serde(default)]
     pub passes: u64,
-    /// The number of crashes.
     #[serde(default)]
     pub struck: u64,
 }
 
-/// A reason why a point cannot be armed.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// There is no point with this name.
@@ -44,16 +42,12 @@ pub enum PlanError {
     /// The rate is not a number from 0 to 1.
     #[error("a rate is a number from 0 to 1")]
     Rate,
-    /// The plan cannot be written.
     #[error("the crash point cannot be armed: {0}")]
     Io(#[from] io::Error),
 }
 
 /// Arms a point for the processes with this `folder` in [`FOLDER_VARIABLE`]. Replaces an existing
 /// plan.
-///
-/// # Errors
-/// [`PlanError`].
 pub fn arm(folder: &Path, name: &str, plan: &Plan) -> Result<(), PlanError> {
     if !CRASH_POINTS.iter().any(|(known, _)| *known == name) {
         return Err(PlanError::Unknown { name: name.to_owned() });

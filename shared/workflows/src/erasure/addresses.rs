@@ -7,10 +7,8 @@ use table::{Budget, Table};
 
 use crate::removal::RemovalError;
 
-/// The number of orders per page.
 const PAGE: usize = 100;
 
-/// Erases the addresses.
 pub(super) async fn erase(
     table: &Table,
     customer: &CustomerId,

@@ -9,7 +9,6 @@ use table::{Budget, Table};
 
 use crate::removal::{self, RemovalError};
 
-/// The number of documents per page.
 const PAGE: usize = 25;
 
 /// Removes a customer from every document, and deletes the customer's personal documents with their

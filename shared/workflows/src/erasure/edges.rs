@@ -8,7 +8,6 @@ use table::{Budget, Table};
 
 use crate::removal::RemovalError;
 
-/// The number of edges per page.
 const PAGE: usize = 100;
 
 /// Removes the edges in the customer's own partition, and subtracts the likes from their products'
@@ -53,9 +52,6 @@ pub(super) async fn erase_own(
 
 /// Removes the edges to the customer. Their index is eventually consistent and may still show
 /// removed edges, so the loop reads each page once.
-///
-/// # Errors
-/// As [`erase_own`].
 pub(super) async fn erase_followers(
     table: &Table,
     customer: &CustomerId,

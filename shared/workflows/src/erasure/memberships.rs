@@ -11,7 +11,6 @@ use table::{Budget, Table, retry_on_conflict};
 
 use crate::removal::RemovalError;
 
-/// The number of memberships per page.
 const PAGE: usize = 25;
 
 /// Ends every membership of a customer, even if the customer is an organization's last admin. The

@@ -25,7 +25,6 @@ use table::{Budget, Table, TableError};
 
 use crate::removal::RemovalError;
 
-/// The number of sessions per page.
 const PAGE: usize = 100;
 
 /// The access patterns with which an erasure continues. The pattern that begins it is not among

@@ -7,7 +7,6 @@ use table::{Budget, Table};
 
 use crate::removal::RemovalError;
 
-/// The number of questions per page.
 const PAGE: usize = 25;
 
 /// Erases the questions with their answers. The customer's copy of a question is removed last,

@@ -14,7 +14,6 @@ use crate::relocation::{Mover, Stop};
 /// The number of checked categories after which the check records its progress.
 const NOTED_EVERY: usize = 50;
 
-/// The result of copying a category.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Copied {
     /// The category has a successor, or no longer exists.

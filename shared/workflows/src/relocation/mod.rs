@@ -23,10 +23,8 @@ pub use walk::Walk;
 /// An error that stopped the work. The steps so far remain, and the next call continues after them.
 #[derive(Debug, thiserror::Error)]
 pub enum RelocationError {
-    /// The table did not execute a request.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// An item cannot be encoded for DynamoDB.
     #[error(transparent)]
     Encode(#[from] EncodeError),
 }
@@ -50,7 +48,6 @@ impl<E: Into<RelocationError>> From<E> for Stop {
     }
 }
 
-/// A worker that moves categories.
 #[derive(Debug, Clone, Copy)]
 pub struct Mover<'a> {
     table: &'a Table,
@@ -58,7 +55,6 @@ pub struct Mover<'a> {
 }
 
 impl<'a> Mover<'a> {
-    /// Creates a worker for the categories in this table.
     #[must_use]
     pub const fn new(table: &'a Table) -> Self {
         Self { table, settling: SETTLING_SECONDS }
@@ -79,9 +75,6 @@ impl<'a> Mover<'a> {
 
     /// Continues the current move until it is done or must wait, or until the time `until` has
     /// come. Returns the move in its current state.
-    ///
-    /// # Errors
-    /// [`RelocationError`].
     pub async fn go_on(&self, until: time::Instant) -> Result<Option<Stored<CategoryMove>>, RelocationError> {
         loop {
             let Some(moving) = self.current().await? else { return Ok(None) };

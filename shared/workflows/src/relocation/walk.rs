@@ -13,7 +13,6 @@ use crate::relocation::RelocationError;
 
 const PAGE: usize = 100;
 
-/// The children of a category, page by page.
 #[derive(Debug)]
 pub(crate) struct Children {
     pub(crate) parent: CategoryPath,
@@ -72,10 +71,6 @@ impl<'a> Walk<'a> {
         Self { table, open }
     }
 
-    /// Returns the next category.
-    ///
-    /// # Errors
-    /// [`RelocationError`].
     pub async fn next(&mut self) -> Result<Option<Stored<CategoryNode>>, RelocationError> {
         while let Some(children) = self.open.last_mut() {
             if let Some(node) = children.next(self.table).await? {

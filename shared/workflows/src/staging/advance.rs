@@ -14,9 +14,6 @@ use table::{Refusal, Refusals, Table, TableError};
 ///   these pieces
 ///
 /// Returns the refusals of the last transaction.
-///
-/// # Errors
-/// [`TableError`].
 pub async fn advance(
     table: &Table,
     transaction: Transaction<OrderAction>,

@@ -1,5 +1,3 @@
-//! Cancels an order that was not paid in time.
-
 use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
@@ -8,10 +6,8 @@ use table::Table;
 
 use crate::staging::{StagingError, advance, give_back};
 
-/// The result of an attempt to cancel an order that was not paid in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lapsed {
-    /// This call has cancelled the order.
     Cancelled,
     /// The order is not pending, or its time for the payment has not ended.
     NotDue,

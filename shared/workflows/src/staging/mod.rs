@@ -39,10 +39,8 @@ pub enum StagingError {
     /// Other workers kept changing the same order.
     #[error("other workers keep changing the order")]
     Contended,
-    /// The table did not execute a request.
     #[error(transparent)]
     Table(#[from] TableError),
-    /// An item cannot be encoded for DynamoDB.
     #[error(transparent)]
     Encode(#[from] EncodeError),
 }

@@ -1,5 +1,3 @@
-//! Places an order with several transactions.
-
 use std::time::Duration;
 
 use key_schema::entity::AnyEntity;
@@ -17,13 +15,11 @@ use crate::staging::undo::{Undone, undo};
 /// The maximum time that a request spends on undoing an order that it could not place.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// The order to place.
 #[derive(Debug)]
 pub struct Placing<'a> {
     /// The head. Its status is `placing`, and its [`unfinished`](Order::unfinished) work names its
     /// idempotency key.
     pub order: &'a Stored<Order>,
-    /// The order's lines.
     pub lines: &'a [Stored<OrderLine>],
     /// The caller who places the order.
     pub by: &'a str,
@@ -33,7 +29,6 @@ pub struct Placing<'a> {
     pub open: Option<Guarded>,
     /// The removal of the cart that contained the lines, if there is one.
     pub cart: Option<Guarded>,
-    /// The addresses of the order, if it has any.
     pub addresses: Option<&'a Stored<OrderAddresses>>,
     /// The counts of the promotions that the order uses.
     pub uses: Vec<(OrderAction, Guarded)>,

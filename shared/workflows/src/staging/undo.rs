@@ -1,5 +1,3 @@
-//! Undoes an order that was not placed.
-
 use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
@@ -11,10 +9,8 @@ use table::{Backoff, Table};
 use crate::staging::advance::return_pieces;
 use crate::staging::{ATTEMPTS, StagingError};
 
-/// The result of undoing an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Undone {
-    /// The order and its lines are gone.
     Gone,
     /// The order was placed, so it is kept.
     Visible,

@@ -33,7 +33,6 @@ use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Guarded, Query, Ran
 /// category.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CategoryNode {
-    /// The category.
     pub path: CategoryPath,
     /// Whether a move ([`relocation`]) has already created the category's successor and moved the
     /// description to the successor. Later, the move removes this node or clears `moving`
@@ -43,7 +42,6 @@ pub struct CategoryNode {
 }
 
 impl CategoryNode {
-    /// Creates the node of a category that is not moving.
     #[must_use]
     pub const fn new(path: CategoryPath) -> Self {
         Self { path, moving: false }
@@ -92,7 +90,6 @@ entity! {
     /// The description of a category, written by an editor.
     CategoryAbout = "CategoryAbout" {
         fixed {
-            /// The category.
             path: CategoryPath,
         }
         mutable by CategoryAboutChanges {
@@ -139,7 +136,7 @@ fn about_key(path: &CategoryPath) -> Result<Key, KeyError> {
     Ok(Key { pk: children_partition(Some(path))?, sk: SortKey::new("ABOUT")? })
 }
 
-/// An action of a category transaction. A refusal names the action whose condition failed.
+/// A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CategoryAction {
     /// The node. When a category is created, the condition fails if the node exists already. When a
@@ -230,17 +227,11 @@ patterns! {
 }
 
 /// Reads the node, then its description.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(path: &CategoryPath) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&GET, vec![node_key(path)?, about_key(path)?]))
 }
 
 /// Reads the nodes that exist at these paths.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn known<'a>(
     paths: impl IntoIterator<Item = &'a CategoryPath>,
 ) -> Result<BatchGet<Stored<CategoryNode>>, KeyError> {
@@ -248,18 +239,12 @@ pub fn known<'a>(
 }
 
 /// Adds nodes. Writing an existing node again has no visible effect.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn add<'a>(nodes: impl IntoIterator<Item = &'a Stored<CategoryNode>>) -> Result<BatchWrite, EncodeError> {
     let puts = nodes.into_iter().map(|node| node.to_item().map(BatchWriteAction::Put)).collect::<Result<_, _>>()?;
     Ok(BatchWrite::new(&ADD, puts))
 }
 
 /// Creates a category, with a description if one is given. The caller [`add`]s its ancestors first.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn create(
     node: &Stored<CategoryNode>,
     about: Option<&Stored<CategoryAbout>>,
@@ -273,9 +258,6 @@ pub fn create(
 
 /// Describes an existing category for the first time. DynamoDB refuses the write if the category is
 /// moving or already has a description.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn describe(about: &Stored<CategoryAbout>) -> Result<Transaction<CategoryAction>, EncodeError> {
     Ok(Transaction::new(&DESCRIBE)
         .action(
@@ -286,9 +268,6 @@ pub fn describe(about: &Stored<CategoryAbout>) -> Result<Transaction<CategoryAct
 }
 
 /// Replaces the description if it is still at `version`, and returns the new description.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn redescribe(
     path: &CategoryPath,
     title: &Option<String>,
@@ -301,26 +280,17 @@ pub fn redescribe(
 }
 
 /// Lists a category's children by name, or the top categories if `parent` is [`None`].
-///
-/// # Errors
-/// [`KeyError`].
 pub fn children(parent: Option<&CategoryPath>) -> Result<Query<Stored<CategoryNode>>, KeyError> {
     Ok(Query::new(&CHILDREN, children_partition(parent)?, Range::under("CHILD")))
 }
 
 /// Lists all categories below a category, without the category itself. Each category comes before
 /// its own subtree.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn subtree(path: &CategoryPath) -> Result<Query<CategoryBelow>, KeyError> {
     Ok(Query::new(&SUBTREE, tree_partition(path)?, Range::under(&path.key_text())))
 }
 
 /// Reads a category's ancestors, from the top, and then the category itself.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn ancestors(path: &CategoryPath) -> Result<BatchGet<Stored<CategoryNode>>, KeyError> {
     Ok(BatchGet::new(&ANCESTORS, path.lineage().map(|above| node_key(&above)).collect::<Result<_, _>>()?))
 }

@@ -51,7 +51,6 @@ pub const ADDED_AT_ONCE: usize = 50;
 /// that have read the old categories end, and the indexes become up to date.
 pub const SETTLING_SECONDS: i64 = 90;
 
-/// The progress of a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -66,7 +65,6 @@ pub enum Phase {
     Settling,
     /// Old categories that exist again get their missing ancestors back.
     Checking,
-    /// The move is over.
     Done,
 }
 
@@ -86,11 +84,8 @@ entity! {
     /// The category move in progress, or the last move.
     CategoryMove = "CategoryMove" {
         fixed {
-            /// The path of the category before the move.
             from: CategoryPath,
-            /// The path of the category after the move.
             to: CategoryPath,
-            /// The current phase.
             phase: Phase,
             /// When the current phase began.
             since: Instant,
@@ -99,9 +94,7 @@ entity! {
             reached: Option<CategoryPath>,
             /// The number of categories that have a successor.
             categories: u64,
-            /// The number of products that have moved.
             products: u64,
-            /// The number of memberships that have moved.
             memberships: u64,
         }
         mutable {}
@@ -117,7 +110,6 @@ impl Entity for CategoryMove {
 }
 
 impl CategoryMove {
-    /// Creates a move in its first phase.
     #[must_use]
     pub const fn new(from: CategoryPath, to: CategoryPath, at: Instant) -> Self {
         let phase = Phase::Copying;
@@ -142,14 +134,12 @@ fn move_key() -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::new("CATEGORYMOVE")?, sk: SortKey::new("CATEGORYMOVE")? })
 }
 
-/// An action of a transaction of a category move. A refusal names the action whose condition
-/// failed.
+/// A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CategoryMoveAction {
     /// The move. Its condition fails if the table has another move, or the move is in another
     /// phase.
     Move,
-    /// The node of the old category.
     From,
     /// The node of its successor.
     To,

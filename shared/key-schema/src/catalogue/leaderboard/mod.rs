@@ -61,7 +61,6 @@ use crate::shard::Shards;
 
 pub use period::{DAYS_KEPT, Period, PeriodError, WEEK_KEPT};
 
-/// The shards of one board in one period.
 pub const SHARDS: Shards = Shards(4);
 /// About one read in this many is counted. It counts as this many views.
 pub const VIEW_SAMPLE: Shards = Shards(64);
@@ -79,7 +78,6 @@ pub enum Board {
 }
 
 impl Board {
-    /// Every board.
     pub const ALL: [Self; 3] = [Self::Sales, Self::Views, Self::Likes];
 
     /// Returns the board's name in keys, URLs and responses.
@@ -93,7 +91,6 @@ impl Board {
     }
 }
 
-/// An error for a text that names no board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be sales, views or likes")]
 pub struct BoardError;
@@ -111,9 +108,7 @@ entity! {
     /// of a day have several counts, one for each shard of [`crate::like::COUNTERS`].
     Tally = "Tally" {
         fixed {
-            /// The board.
             board: Board,
-            /// The product.
             product_id: ProductId,
             /// The day, or all time.
             period: Period,
@@ -151,13 +146,9 @@ entity! {
     /// list.
     Rank = "Rank" {
         fixed {
-            /// The board.
             board: Board,
-            /// The product.
             product_id: ProductId,
-            /// The period.
             period: Period,
-            /// The sum.
             count: i64,
         }
         mutable {}
@@ -223,7 +214,6 @@ impl Rank {
 /// A rank as the board's index returns it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankEntry {
-    /// The product.
     pub product_id: ProductId,
     /// The sum, read from the index key.
     pub count: u64,
@@ -321,9 +311,6 @@ pub(crate) fn count(
 }
 
 /// Counts a view of a product, if the id of the request selects it for the sample.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn view(product: &ProductId, request: &str, at: Instant) -> Result<Option<Transaction<()>>, EncodeError> {
     if VIEW_SAMPLE.of(request) != 0 {
         return Ok(None);
@@ -345,10 +332,6 @@ pub fn standard_error(views: u64) -> u64 {
     if root * root == variance { root } else { root + 1 }
 }
 
-/// Reads the tallies of a product in the week of a day.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn days(board: Board, product: &ProductId, day: Instant) -> Result<Query<Stored<Tally>>, KeyError> {
     let (monday, sunday) = Period::week(day).days().unwrap_or((day, day));
     let range = Range::Between(monday.day(), format!("{}$", sunday.day()));
@@ -356,26 +339,17 @@ pub fn days(board: Board, product: &ProductId, day: Instant) -> Result<Query<Sto
 }
 
 /// Writes a rank, unless the stored rank is as new or newer.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn place(rank: &Stored<Rank>) -> Result<Single<()>, EncodeError> {
     Ok(Single::new(&PLACE, Guarded::put(rank, Condition::count_below("rev", rank.meta.rev))?))
 }
 
 /// Lists the products of a board by count, the largest first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn top(board: Board, period: Period) -> Result<Query<RankEntry>, KeyError> {
     let shards = SHARDS.all().map(|shard| board_partition(board, period, shard)).collect::<Result<_, _>>()?;
     Ok(Query::sharded(&TOP, shards, Range::All).descending())
 }
 
 /// Reads the products of a board, retired or not.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn products<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<Stored<Product>>, KeyError> {
     Ok(BatchGet::new(&PRODUCTS, ids.into_iter().map(product::key).collect::<Result<_, _>>()?))
 }

@@ -1,5 +1,3 @@
-//! The days and weeks of leaderboards.
-
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +15,6 @@ const DAY_SECONDS: i64 = 24 * 60 * 60;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Period {
-    /// All time.
     All,
     /// The day that begins at this instant.
     Day(Instant),
@@ -31,13 +28,11 @@ pub enum Period {
 pub struct PeriodError;
 
 impl Period {
-    /// Returns the day of an instant.
     #[must_use]
     pub fn day(at: Instant) -> Self {
         Self::Day(midnight(at))
     }
 
-    /// Returns the week of an instant.
     #[must_use]
     pub fn week(at: Instant) -> Self {
         Self::Week(monday(at))
@@ -63,7 +58,6 @@ impl Period {
         }
     }
 
-    /// Returns whether the counts of this period have expired.
     #[must_use]
     pub fn is_expired(self, now: Instant) -> bool {
         self.expires().is_some_and(|at| at <= now)

@@ -8,7 +8,6 @@ use crate::encoding::{self, encode};
 use crate::id::check;
 use crate::product::segment;
 
-/// The maximum number of names in a category path.
 pub const MAX_CATEGORY_DEPTH: usize = 8;
 /// The maximum number of bytes of a category path as key text. With this limit, a path and an id
 /// fit into one sort key, and the cursor that holds both fits into
@@ -39,9 +38,6 @@ pub enum CategoryError {
 
 impl CategoryPath {
     /// Makes a path from names, the top name first.
-    ///
-    /// # Errors
-    /// [`CategoryError`].
     pub fn new(names: Vec<String>) -> Result<Self, CategoryError> {
         if names.is_empty() || names.len() > MAX_CATEGORY_DEPTH {
             return Err(CategoryError::Depth);
@@ -53,7 +49,6 @@ impl CategoryPath {
         if path.key_text().len() > MAX_CATEGORY_BYTES { Err(CategoryError::TooLong) } else { Ok(path) }
     }
 
-    /// Reads a path from its key text.
     pub(crate) fn from_key_text(text: &str) -> Option<Self> {
         Self::new(encoding::split(text)?).ok()
     }
@@ -67,7 +62,6 @@ impl CategoryPath {
         Self::new(segment::decode(segment).ok_or(CategoryError::Segment)?)
     }
 
-    /// Returns the path as one segment of a URL.
     #[must_use]
     pub fn to_segment(&self) -> String {
         segment::encode(&self.0)
@@ -111,7 +105,6 @@ impl CategoryPath {
         Self::new([to.0.as_slice(), below].concat()).ok()
     }
 
-    /// Returns the names as key text.
     #[must_use]
     pub fn key_text(&self) -> String {
         self.0.iter().map(|name| encode(name)).collect::<Vec<_>>().join("#")

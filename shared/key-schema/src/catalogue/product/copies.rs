@@ -41,10 +41,8 @@ pub struct Copied {
     /// The `rev` of the stock from which `in_stock` was copied.
     #[serde(skip_serializing_if = "is_zero")]
     pub stock_rev: u64,
-    /// The number of reviews.
     #[serde(skip_serializing_if = "is_zero")]
     pub rating_count: u64,
-    /// The sum of the ratings.
     #[serde(skip_serializing_if = "is_zero")]
     pub rating_sum: u64,
     /// The `rev` of the statistics from which the ratings were copied, or 0 before the first
@@ -88,9 +86,6 @@ patterns! {
 
 /// Copies the availability of a stock onto its product. DynamoDB refuses the write if the product
 /// is missing, or if its copy is not older.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn copy_stock(stock: &Stored<Stock>) -> Result<Single<()>, EncodeError> {
     let rev = stock.meta.rev;
     let change =
@@ -100,9 +95,6 @@ pub fn copy_stock(stock: &Stored<Stock>) -> Result<Single<()>, EncodeError> {
 
 /// Copies the review statistics onto their product. DynamoDB refuses the write if the product is
 /// missing, or if its copy is not older.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn copy_rating(stats: &Stored<ReviewStats>) -> Result<Single<()>, EncodeError> {
     let rev = stats.meta.rev;
     let change = Change::<Product>::copied()

@@ -53,7 +53,6 @@ entity! {
     /// state.
     Product = "Product" {
         fixed {
-            /// The id of the product.
             id: ProductId,
             /// The product's own category, which is part of the category list's key.
             category_path: CategoryPath,
@@ -64,7 +63,6 @@ entity! {
             /// The product of which this product is a variant ([`crate::variant`]).
             #[serde(skip_serializing_if = "Option::is_none", default)]
             parent: Option<ProductId>,
-            /// The options of a variant.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             options: Option<Options>,
             /// The number of variants in the catalogue. A product that has ever had a variant has
@@ -82,14 +80,11 @@ entity! {
             copied: Copied,
         }
         mutable by ProductChanges {
-            /// The name of the product.
             name: String,
-            /// The brand of the product.
             brand: String,
             /// The size of the package, such as `22 LB`.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             package_size: Option<String>,
-            /// The price of one piece.
             price: Money,
             /// A description of a line or two.
             #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -132,13 +127,11 @@ impl Product {
         }
     }
 
-    /// Returns whether the product is sent to the customer.
     #[must_use]
     pub fn is_shippable(&self) -> bool {
         self.shippable.unwrap_or(true)
     }
 
-    /// Returns the category of goods for tax.
     #[must_use]
     pub fn tax_category(&self) -> &str {
         self.tax_category.as_ref().map_or(STANDARD, TaxCategory::as_str)
@@ -149,9 +142,7 @@ impl Product {
 /// same key.
 #[derive(Debug, Clone, Copy)]
 pub struct CategoryIndexKey<'a> {
-    /// The category of the product.
     pub category_path: &'a CategoryPath,
-    /// The id of the product.
     pub id: &'a ProductId,
 }
 
@@ -213,11 +204,8 @@ entity! {
     /// The review statistics of a product. The transaction of each review updates them.
     ReviewStats = "ReviewStats" {
         fixed {
-            /// The id of the product.
             product_id: ProductId,
-            /// The number of reviews.
             rating_count: u64,
-            /// The sum of the ratings.
             rating_sum: u64,
         }
         mutable {}
@@ -237,11 +225,8 @@ entity! {
     /// transaction in which the stream's consumer writes rows also updates the sum.
     ProductSales = "ProductSales" {
         fixed {
-            /// The id of the product.
             product_id: ProductId,
-            /// The number of pieces sold.
             quantity: u64,
-            /// The number of orders.
             orders: u64,
         }
         mutable {}
@@ -260,7 +245,6 @@ entity! {
     /// A product's long description. Clients read it with a separate request.
     ProductContent = "ProductContent" {
         fixed {
-            /// The id of the product.
             product_id: ProductId,
         }
         mutable by ProductContentChanges {
@@ -323,23 +307,18 @@ pub(crate) fn in_catalogue() -> Condition {
 /// A product as the category index returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProductSummary {
-    /// The id of the product.
     pub id: ProductId,
-    /// The name of the product.
     pub name: String,
-    /// The brand of the product.
     pub brand: String,
     /// The size of the package, such as `22 LB`.
     #[serde(default)]
     pub package_size: Option<String>,
     /// The product's own category, even if the product is listed for a further category.
     pub category_path: CategoryPath,
-    /// The price of one piece.
     pub price: Money,
     /// The id of the product's first picture.
     #[serde(rename = "reference", default)]
     pub thumbnail: Option<MediaId>,
-    /// The version of the product.
     pub version: u64,
     /// The further category of this entry, as key text. [`None`] for the entry of the product's own
     /// category.

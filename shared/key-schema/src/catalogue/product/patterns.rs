@@ -1,5 +1,3 @@
-//! The access patterns of products, stocks and contents.
-
 use item_model::prelude::*;
 
 use crate::index::GSI2;

@@ -1,5 +1,3 @@
-//! The requests to products and their contents.
-
 use item_model::prelude::*;
 
 use super::{
@@ -20,15 +18,13 @@ use crate::media::{self, UnsettledObject};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
 use crate::variant::MAX_VARIANTS;
 
-/// An action of a product transaction. A refusal names the action whose condition failed.
+/// A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProductAction {
     /// The product. The condition fails if the product exists already, is not in the catalogue, is
     /// at another version, or may not be retired or revived.
     Product,
-    /// The product's stock item.
     Stock,
-    /// The product's content item.
     Content,
     /// The [`UnsettledObject`] of an object that the content starts or stops referencing.
     Object,
@@ -59,9 +55,6 @@ fn stock_of(product: &Stored<Product>, available: u64) -> Stored<Stock> {
 }
 
 /// Creates a product with its stock and the missing nodes of its category path.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn create(
     product: &Stored<Product>,
     available: u64,
@@ -73,7 +66,6 @@ pub fn create(
     with_nodes(transaction, nodes)
 }
 
-/// Returns the writes of a new product and its stock.
 pub(crate) fn new_items(product: &Stored<Product>, available: u64) -> Result<[Guarded; 2], EncodeError> {
     Ok([
         Guarded::put(&with_copies(product, available), Condition::NotExists)?,
@@ -82,9 +74,6 @@ pub(crate) fn new_items(product: &Stored<Product>, available: u64) -> Result<[Gu
 }
 
 /// Creates up to 50 products with their stock. Each action's label is a position in `products`.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn create_many<'a>(
     products: impl IntoIterator<Item = (&'a Stored<Product>, u64)>,
 ) -> Result<Transaction<usize>, EncodeError> {
@@ -100,9 +89,6 @@ pub fn create_many<'a>(
 /// Revives a retired product with the attributes and the `born` of `product`, and adds the missing
 /// nodes of its category path. `version` and `rev` continue from the retired item. The stock starts
 /// again with `available` pieces. Orders from before the revival return no pieces to it.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn revive(
     retired: &Stored<Product>,
     product: &Stored<Product>,
@@ -115,7 +101,6 @@ pub fn revive(
     with_nodes(transaction, nodes)
 }
 
-/// Returns the writes of a revived product and its stock.
 pub(crate) fn revived_items(
     retired: &Stored<Product>,
     product: &Stored<Product>,
@@ -168,33 +153,21 @@ const PAGE_ITEMS: usize = 5 + MAX_VARIANTS as usize;
 
 /// Reads all items of a product page: summary, further categories, sales, statistics, stock and
 /// variants. The product may be retired.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn page(id: &ProductId) -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&PAGE, partition(id)?, Range::Between("PRODUCT".into(), "PRODUCT$".into())).limit(PAGE_ITEMS))
 }
 
 /// Reads a product, retired or not, with strong consistency.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn read_for_update(id: &ProductId) -> Result<Get<Stored<Product>>, KeyError> {
     Ok(Get::new(&EDIT, key(id)?))
 }
 
 /// Reads many products, retired or not, with strong consistency.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn many<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<Stored<Product>>, KeyError> {
     Ok(BatchGet::new(&MANY, ids.into_iter().map(key).collect::<Result<_, _>>()?))
 }
 
 /// Changes a product and returns it, on the condition that it is in the catalogue and at `version`.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn update(id: &ProductId, change: Change<Product>, version: u64) -> Result<Single<Stored<Product>>, KeyError> {
     let condition = in_catalogue().and(Condition::version(version));
     Ok(Single::new(&UPDATE, Guarded::update(key(id)?, change, condition)))
@@ -202,9 +175,6 @@ pub fn update(id: &ProductId, change: Change<Product>, version: u64) -> Result<S
 
 /// Takes a product out of the catalogue. DynamoDB refuses the write for a variant, which
 /// [`crate::variant::retire`] retires, and for a parent that still has variants.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn retire(id: &ProductId, version: u64, at: Instant) -> Result<Transaction<ProductAction>, EncodeError> {
     let childless = Condition::Lacks("variants").or(Condition::Is("variants", number(0)));
     let able = Condition::version(version).and(Condition::Lacks("parent")).and(childless);
@@ -224,18 +194,12 @@ pub(crate) fn retired_items(id: &ProductId, able: Condition, at: Instant) -> Res
 
 /// Reads the product, then its content. The caller needs the product, because the content of a
 /// retired product stays hidden.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn content(id: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&GET_CONTENT, vec![key(id)?, content_key(id)?]))
 }
 
 /// Creates a product's content. `note` is the [`UnsettledObject`] of the object that the content
 /// references, if any.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn create_content(
     content: &Stored<ProductContent>,
     note: Option<&Stored<UnsettledObject>>,
@@ -250,9 +214,6 @@ pub fn create_content(
 /// object that the new content references. `before` is a new [`UnsettledObject`] for the object
 /// that the stored content references. Without `before`, DynamoDB refuses the write if the stored
 /// content references an object.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn replace_content(
     content: &ProductContent,
     note: Option<&Stored<UnsettledObject>>,
@@ -284,9 +245,6 @@ pub fn replace_content(
 }
 
 /// Lists the products of a category and of all categories below it, by category and id.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn in_category(path: &CategoryPath) -> Result<Query<ProductSummary>, KeyError> {
     Ok(Query::sharded(&IN_CATEGORY, list_partitions(path)?, Range::under(&path.key_text())))
 }

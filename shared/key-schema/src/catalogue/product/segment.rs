@@ -1,7 +1,6 @@
 //! Encodes names as one segment of a URL. The names are joined by `~`. Inside a name, every byte
 //! outside `A-Z a-z 0-9 -` is written `_HH`.
 
-/// Encodes names as a segment.
 #[must_use]
 pub fn encode(names: &[String]) -> String {
     names.iter().map(|name| encode_name(name)).collect::<Vec<_>>().join("~")

@@ -23,7 +23,6 @@ entity! {
     /// that a cancelled order can return its pieces until the product is revived.
     Stock = "Stock" {
         fixed {
-            /// The id of the product.
             product_id: ProductId,
             /// The number of available pieces. It is never negative, because every write that takes
             /// pieces is conditional. Only functions of [`crate::product`] change it.
@@ -84,15 +83,11 @@ impl Availability {
 pub struct Adjustment {
     /// The change in pieces, negative for a removal.
     pub by: i64,
-    /// The reason for the adjustment.
     pub reason: String,
-    /// The member of staff who made the adjustment.
     pub staff: CustomerId,
-    /// The instant of the adjustment.
     pub at: Instant,
 }
 
-/// The reason why a stock cannot be adjusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum StockError {
     /// The stock would become negative.
@@ -111,9 +106,6 @@ impl Stock {
     }
 
     /// Returns the number of pieces after an adjustment.
-    ///
-    /// # Errors
-    /// [`StockError`].
     pub fn moved(&self, by: i64) -> Result<u64, StockError> {
         match self.available.checked_add_signed(by) {
             Some(pieces) if pieces <= MAX_STOCK => Ok(pieces),
@@ -132,9 +124,6 @@ impl Entity for Stock {
 }
 
 /// Sets the stock of a product in the catalogue, and returns the stock.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn set_stock(id: &ProductId, available: u64, at: Instant) -> Result<Single<Stored<Stock>>, EncodeError> {
     let change = Change::<Stock>::visible(at).set("available", available)?;
     Ok(Single::new(&SET_STOCK, Guarded::update(stock_key(id)?, change, Condition::Is("sellable", value(true)?))))
@@ -144,9 +133,6 @@ pub fn set_stock(id: &ProductId, available: u64, at: Instant) -> Result<Single<S
 /// that of `seen`, or if the stock is not sellable. So no concurrent change is lost, and the
 /// response reports the stock right after this adjustment. `claim` writes the idempotency record
 /// ([`crate::idempotency::claim`]).
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn adjust_stock(
     seen: &Stored<Stock>,
     available: u64,
@@ -190,9 +176,6 @@ pub(crate) fn give_back(line: &OrderLine, at: Instant) -> Result<Guarded, Encode
 }
 
 /// Reads a stock with strong consistency.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn stock(id: &ProductId) -> Result<Get<Stored<Stock>>, KeyError> {
     Ok(Get::new(&READ_STOCK, stock_key(id)?))
 }

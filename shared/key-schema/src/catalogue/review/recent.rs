@@ -37,7 +37,6 @@ use crate::pattern::Consistency;
 use crate::request::{Get, Guarded, Query, Range, Single};
 use crate::shard::Shards;
 
-/// The shards of each month.
 pub const SHARDS: Shards = Shards(4);
 /// The maximum number of months in one page. A page that would need more months ends early and has
 /// a cursor.
@@ -47,18 +46,14 @@ entity! {
     /// A review's entry in the list of all reviews.
     RecentReview = "RecentReview" {
         fixed {
-            /// The product that is reviewed.
             product_id: ProductId,
-            /// The customer who wrote the review.
             customer_id: CustomerId,
             /// The instant at which the review was first written, which is its position in the
             /// list.
             written_at: Instant,
             /// The rating, 1 to 5.
             rating: u64,
-            /// The headline.
             title: String,
-            /// The text of the review.
             text: String,
         }
         mutable {}
@@ -74,7 +69,6 @@ impl Entity for RecentReview {
 }
 
 impl RecentReview {
-    /// Makes the entry of a review.
     #[must_use]
     pub fn of(review: &Stored<Review>) -> Stored<Self> {
         let Review { product_id, customer_id, rating, title, text } = &review.data;
@@ -115,7 +109,6 @@ fn partition(month: &Month, shard: u32) -> Result<PartitionKey, KeyError> {
 pub struct Month(String);
 
 impl Month {
-    /// Returns the month of an instant.
     #[must_use]
     pub fn of(at: Instant) -> Self {
         Self::of_sort_key(&at.to_string())
@@ -138,10 +131,8 @@ impl Month {
 }
 
 entity! {
-    /// The item that records that a month has reviews.
     ReviewMonth = "ReviewMonth" {
         fixed {
-            /// The month.
             month: Month,
         }
         mutable {}
@@ -212,34 +203,22 @@ pub(super) fn remove(review: &Stored<Review>) -> Result<Guarded, EncodeError> {
 }
 
 /// Lists the reviews of a month, newest first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn of_month(month: &Month) -> Result<Query<Stored<RecentReview>>, KeyError> {
     let shards = SHARDS.all().map(|shard| partition(month, shard)).collect::<Result<_, _>>()?;
     Ok(Query::sharded(&RECENT, shards, Range::All).descending())
 }
 
 /// Lists the recorded months before this month, the latest first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn months_before(month: &Month) -> Result<Query<Stored<ReviewMonth>>, KeyError> {
     Ok(Query::new(&MONTHS, months_partition()?, Range::All).descending().after(Some(month.0.clone())))
 }
 
 /// Reads the [`ReviewMonth`] of a month, if there is one.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn month(month: &Month) -> Result<Get<Stored<ReviewMonth>>, KeyError> {
     Ok(Get::new(&MONTH, month_key(month)?))
 }
 
 /// Records that a month has reviews, if it is not recorded yet.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn add_month(month: &Stored<ReviewMonth>) -> Result<Single<()>, EncodeError> {
     Ok(Single::new(&ADD_MONTH, Guarded::put(month, Condition::NotExists)?))
 }

@@ -57,9 +57,7 @@ use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey, hash};
 pub use patterns::*;
 pub use requests::*;
 
-/// The maximum number of open invitations of an organization.
 pub const MAX_OF_ORGANIZATION: usize = 100;
-/// The maximum number of open invitations of a customer.
 pub const MAX_OF_CUSTOMER: usize = 100;
 /// The maximum number of open invitations from one inviter to one customer.
 pub const MAX_OF_INVITER: usize = 10;
@@ -73,16 +71,12 @@ entity! {
     /// An invitation of a customer to an organization.
     Invitation = "Invitation" {
         fixed {
-            /// The organization.
             id: OrganizationId,
-            /// The invited customer.
             customer_id: CustomerId,
             /// The name of the organization when the invitation was made. The invitation has the
             /// name, because the customer cannot read the organization.
             title: String,
-            /// The role of the future member.
             role: Role,
-            /// The team of the future member, if any.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             team: Option<TeamId>,
             /// The admin who made or renewed the invitation.
@@ -130,9 +124,7 @@ entity! {
     /// when each invitation expires. An item without invitations does not exist.
     Invitations = "Invitations" {
         fixed {
-            /// The invited customer.
             customer_id: CustomerId,
-            /// The invitation of each organization.
             open: BTreeMap<OrganizationId, OpenInvitation>,
         }
         mutable {}
@@ -142,14 +134,12 @@ entity! {
 /// An entry of [`Invitations`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenInvitation {
-    /// When the invitation expires.
     pub expires_at: Instant,
     /// The hash of the inviter's id. The id itself would outlive the inviter's erasure.
     pub inviter: String,
 }
 
 impl OpenInvitation {
-    /// Returns the entry of an invitation by this customer.
     #[must_use]
     pub fn new(expires_at: Instant, inviter: &CustomerId) -> Self {
         Self { expires_at, inviter: hash("inviter", inviter.as_str()) }
@@ -168,7 +158,6 @@ impl Invitations {
         self.others(organization, now).count() < MAX_OF_CUSTOMER
     }
 
-    /// Returns whether the list has room for this inviter's invitation to this organization.
     #[must_use]
     pub fn has_room_for(&self, inviter: &CustomerId, organization: &OrganizationId, now: Instant) -> bool {
         let inviter = hash("inviter", inviter.as_str());
@@ -210,20 +199,13 @@ fn invited_partition(customer: &CustomerId) -> Result<PartitionKey, KeyError> {
 /// An invitation as a customer's list returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct InvitationSummary {
-    /// The organization.
     pub id: OrganizationId,
-    /// The invited customer.
     pub customer_id: CustomerId,
-    /// The name of the organization when the invitation was made.
     pub title: String,
-    /// The role of the future member.
     pub role: Role,
-    /// The team of the future member, if any.
     #[serde(default)]
     pub team: Option<TeamId>,
-    /// When the customer was invited.
     pub created_at: Instant,
-    /// When the invitation expires.
     pub expires_at: Instant,
 }
 

@@ -64,7 +64,6 @@ pub(crate) use write::{admin_check, member_check};
 /// result is far below the limit of 1 MB for a Query.
 pub const MAX_TEAMS: usize = 100;
 
-/// The role of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -75,7 +74,6 @@ pub enum Role {
 }
 
 impl Role {
-    /// Every role.
     pub const ALL: [Self; 2] = [Self::Admin, Self::Member];
 
     /// Returns the name in JSON and attributes.
@@ -88,7 +86,6 @@ impl Role {
     }
 }
 
-/// An error for a text that names no role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be admin or member")]
 pub struct UnknownRole;
@@ -108,10 +105,8 @@ impl fmt::Display for Role {
 }
 
 entity! {
-    /// The head of an organization.
     Organization = "Organization" {
         fixed {
-            /// The id of the organization.
             id: OrganizationId,
             /// The number of teams, at most [`MAX_TEAMS`].
             teams: u64,
@@ -121,7 +116,6 @@ entity! {
             invited: u64,
         }
         mutable by OrganizationChanges {
-            /// The name of the organization.
             name: String,
         }
     }
@@ -136,18 +130,13 @@ impl Entity for Organization {
 }
 
 entity! {
-    /// A team of an organization.
     Team = "Team" {
         fixed {
-            /// The id of the organization.
             organization_id: OrganizationId,
-            /// The id of the team.
             id: TeamId,
-            /// The number of members in the team.
             members: u64,
         }
         mutable by TeamChanges {
-            /// The name of the team.
             name: String,
         }
     }
@@ -165,13 +154,9 @@ entity! {
     /// A customer's membership of an organization.
     Member = "Member" {
         fixed {
-            /// The id of the organization.
             id: OrganizationId,
-            /// The customer who is the member.
             customer_id: CustomerId,
-            /// The role of the member.
             role: Role,
-            /// The team of the member, if any.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             team: Option<TeamId>,
         }
@@ -220,23 +205,17 @@ fn memberships_partition(customer: &CustomerId) -> Result<PartitionKey, KeyError
 /// A membership as a customer's list returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct MembershipSummary {
-    /// The id of the organization.
     pub id: OrganizationId,
-    /// The role of the member.
     pub role: Role,
-    /// The team of the member, if any.
     #[serde(default)]
     pub team: Option<TeamId>,
-    /// The instant at which the membership began.
     pub created_at: Instant,
-    /// The instant of the last change.
     pub updated_at: Instant,
 }
 
 view!(MembershipSummary of Member);
 
-/// An action of an organization transaction. A refusal names the action whose condition failed. The
-/// variant says why.
+/// A refusal names the action whose condition failed. The variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrganizationAction {
     /// The caller is not an admin, or not a member at all.
@@ -267,33 +246,21 @@ fn with_teams() -> Range {
 }
 
 /// Reads an organization, then all its teams.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(id: &OrganizationId) -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&GET, partition(id)?, with_teams()).limit(MAX_TEAMS + 1))
 }
 
 /// Reads an organization, then all its teams, with strong consistency.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn renamed(id: &OrganizationId) -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&RENAMED, partition(id)?, with_teams()).limit(MAX_TEAMS + 1))
 }
 
 /// Reads one customer's membership, to find the caller's role.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn member(id: &OrganizationId, customer: &CustomerId) -> Result<Get<Stored<Member>>, KeyError> {
     Ok(Get::new(&MEMBER, member_key(id, customer)?))
 }
 
 /// Reads the organization, the membership to change, and the caller's membership, in this order.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn prepare(
     id: &OrganizationId,
     customer: &CustomerId,
@@ -303,33 +270,21 @@ pub fn prepare(
 }
 
 /// Reads a membership of a customer being erased, with strong consistency.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn erasable(id: &OrganizationId, customer: &CustomerId) -> Result<Get<Stored<Member>>, KeyError> {
     Ok(Get::new(&ERASABLE, member_key(id, customer)?))
 }
 
 /// Reads an organization's head without its teams.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn head(id: &OrganizationId) -> Result<Get<Stored<Organization>>, KeyError> {
     Ok(Get::new(&HEAD_ONLY, key(id)?))
 }
 
 /// Lists the members of an organization, by customer id.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn members(id: &OrganizationId) -> Result<Query<Stored<Member>>, KeyError> {
     Ok(Query::new(&MEMBERS, partition(id)?, Range::under("MEMBER")))
 }
 
 /// Lists a customer's memberships, oldest first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn of_customer(customer: &CustomerId) -> Result<Query<MembershipSummary>, KeyError> {
     Ok(Query::new(&OF_CUSTOMER, memberships_partition(customer)?, Range::All))
 }

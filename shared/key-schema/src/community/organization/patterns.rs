@@ -1,5 +1,3 @@
-//! The access patterns of organizations, teams and members.
-
 use item_model::prelude::*;
 
 use crate::index::GSI1;

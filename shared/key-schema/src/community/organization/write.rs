@@ -17,10 +17,8 @@ use crate::key::KeyError;
 use crate::quota::{self, Quota};
 use crate::request::{Guarded, Transaction};
 
-/// The authority of the caller who changes an organization.
 #[derive(Debug, Clone, Copy)]
 pub enum Authority<'a> {
-    /// A member of staff, who may change every organization.
     Staff,
     /// A customer, who must be an admin at the moment of the change.
     Customer(&'a CustomerId),
@@ -28,9 +26,6 @@ pub enum Authority<'a> {
 
 /// Creates an organization. `admin` is its first member. A customer who creates it needs a profile,
 /// and staff do not.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn create(
     head: &Stored<Organization>,
     admin: &Stored<Member>,
@@ -48,9 +43,6 @@ pub fn create(
 }
 
 /// Renames an organization if it is at `version`.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn rename(
     id: &OrganizationId,
     name: &String,
@@ -68,9 +60,6 @@ fn count_teams(id: &OrganizationId, by: i64, condition: Condition) -> Result<Gua
 }
 
 /// Creates a team, if there are fewer than [`MAX_TEAMS`].
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn create_team(
     team: &Stored<Team>,
     authority: Authority<'_>,
@@ -84,9 +73,6 @@ pub fn create_team(
 }
 
 /// Renames a team if it is at `version`.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn change_team(
     id: &OrganizationId,
     team: &TeamId,
@@ -101,9 +87,6 @@ pub fn change_team(
 }
 
 /// Deletes a team if it is at `version` and has no members.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn delete_team(
     id: &OrganizationId,
     team: &TeamId,
@@ -130,9 +113,6 @@ pub fn changed(old: &Stored<Member>, new: Member, born: Born, at: Instant) -> St
 }
 
 /// Creates a membership, or changes the membership that was read (`old`) to `new`.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn put_member(
     old: Option<&Stored<Member>>,
     new: &Stored<Member>,
@@ -175,9 +155,6 @@ pub fn put_member(
 
 /// Ends the membership that was read. A caller who is not an admin can end only their own
 /// membership.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn remove_member(
     old: &Stored<Member>,
     authority: Authority<'_>,
@@ -197,18 +174,12 @@ pub fn remove_member(
 
 /// Ends a membership of a customer who is being erased, even the membership of the last admin. Then
 /// staff must appoint an admin.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn erase_member(old: &Stored<Member>) -> Result<Transaction<OrganizationAction>, EncodeError> {
     end_anyway(Transaction::new(&ERASE_MEMBER), old)
 }
 
 /// Ends the membership of a customer who is erased or is being erased, even the membership of the
 /// last admin. An erased admin cannot appoint a successor. Only staff use this function.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn remove_ghost(old: &Stored<Member>) -> Result<Transaction<OrganizationAction>, EncodeError> {
     let gone = Condition::NotExists.or(Condition::Has("erasing_since"));
     let gone = Guarded::check(customer::key(&old.customer_id)?, gone);

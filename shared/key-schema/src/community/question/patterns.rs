@@ -1,5 +1,3 @@
-//! The access patterns of questions and answers.
-
 use item_model::prelude::*;
 
 use crate::index::GSI2;

@@ -109,9 +109,7 @@ pub type Manifest = BTreeMap<SectionName, u64>;
 pub struct Draft {
     /// The manifest of the version from which the draft began, with the draft's changes.
     pub sections: Manifest,
-    /// The caller who began the draft.
     pub by: CustomerId,
-    /// When the draft was begun.
     pub at: Instant,
 }
 
@@ -120,7 +118,6 @@ entity! {
     /// the published versions.
     Document = "Document" {
         fixed {
-            /// The document's id.
             id: DocumentId,
             /// The creator. Absent after an erasure of the creator.
             #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -146,13 +143,10 @@ entity! {
             removing_since: Option<Instant>,
         }
         mutable by DocumentChanges {
-            /// The title.
             title: String,
             /// The number of the current version, from 1.
             current: u64,
-            /// The manifest of the current version.
             sections: Manifest,
-            /// The draft of the next version, if there is a draft.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             draft: Option<Draft>,
         }
@@ -166,7 +160,6 @@ impl Document {
         self.current + 1
     }
 
-    /// Returns whether a customer is the owner.
     #[must_use]
     pub fn is_owner(&self, customer: &CustomerId) -> bool {
         self.owner_id.as_ref() == Some(customer)
@@ -197,17 +190,13 @@ entity! {
     /// section in a draft overwrites the section's text in that draft.
     DocumentSection = "DocumentSection" {
         fixed {
-            /// The document's id.
             id: DocumentId,
-            /// The section's name.
             name: SectionName,
             /// The version in which the text was written.
             number: u64,
             /// The text, in any markup that the client uses.
             text: String,
-            /// The author.
             by: CustomerId,
-            /// When the text was written.
             at: Instant,
         }
         mutable {}
@@ -226,17 +215,12 @@ entity! {
     /// A published version of a document. It never changes.
     DocumentVersion = "DocumentVersion" {
         fixed {
-            /// The document's id.
             id: DocumentId,
             /// Its number, from 1 and without gaps.
             number: u64,
-            /// Its manifest.
             sections: Manifest,
-            /// The caller who published it.
             by: CustomerId,
-            /// When it was published.
             at: Instant,
-            /// The publisher's note.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             note: Option<String>,
             /// The number of the old version, if this version restored the texts of an old version.
@@ -275,8 +259,7 @@ fn version_key(id: &DocumentId, number: u64) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::of("VERSION", &[&number])? })
 }
 
-/// An action of a document transaction. A refusal names the action whose condition failed. The
-/// variant says why.
+/// A refusal names the action whose condition failed. The variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentAction {
     /// The head is missing, or at another version than the author has read, or the author may not
@@ -304,36 +287,23 @@ pub enum DocumentAction {
     Tie,
 }
 
-/// Reads a document's head.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(id: &DocumentId) -> Result<Get<Stored<Document>>, KeyError> {
     Ok(Get::new(&GET, key(id)?))
 }
 
 /// Reads a document's head with strong consistency.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn read_for_update(id: &DocumentId) -> Result<Get<Stored<Document>>, KeyError> {
     Ok(Get::new(&EDIT, key(id)?))
 }
 
 /// Reads a customer's membership with strong consistency. The membership decides about access to
 /// the organization's document.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn standing(organization: &OrganizationId, customer: &CustomerId) -> Result<Get<Stored<Member>>, KeyError> {
     Ok(Get::new(&STANDING, organization::member_key(organization, customer)?))
 }
 
 /// Reads the texts that a manifest names, in the manifest's order, and then a membership if one is
 /// given.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn texts(
     id: &DocumentId,
     sections: &Manifest,
@@ -347,34 +317,21 @@ pub fn texts(
     Ok(BatchGet::new(&TEXTS, keys))
 }
 
-/// Reads the head and one version.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn version(id: &DocumentId, number: u64) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&VERSION, vec![key(id)?, version_key(id, number)?]))
 }
 
 /// Lists the versions of a document, newest first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn versions(id: &DocumentId) -> Result<Query<Stored<DocumentVersion>>, KeyError> {
     Ok(Query::new(&VERSIONS, partition(id)?, Range::under("VERSION")).descending())
 }
 
 /// Lists the documents that a customer owns or edits, with strong consistency.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn of_customer(customer: &CustomerId) -> Result<Query<Stored<CustomerDocument>>, KeyError> {
     Ok(Query::new(&OF_CUSTOMER, customer::partition(customer)?, Range::under("DOCUMENT")))
 }
 
 /// Lists the versions of a deleted document, oldest first, a hundred per page by default.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn history(id: &DocumentId) -> Result<Query<Stored<DocumentVersion>>, KeyError> {
     Ok(Query::new(&HISTORY, partition(id)?, Range::under("VERSION")))
 }

@@ -22,7 +22,6 @@ use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Single, Transaction};
 use crate::shard::Shards;
 
-/// The shards of the list of unfinished removals.
 pub const REMOVAL_SHARDS: Shards = Shards(4);
 /// The maximum number of texts or versions that one transaction removes. Ten texts have 1 MB at
 /// most. DynamoDB refuses a transaction of more than 4 MB.
@@ -31,9 +30,7 @@ pub const REMOVED_AT_ONCE: usize = 10;
 /// The key of a document in the list of unfinished removals, which begins with the oldest removal.
 #[derive(Debug, Clone, Copy)]
 pub struct RemovalIndexKey<'a> {
-    /// When the removal began.
     pub since: Instant,
-    /// The document's id.
     pub id: &'a DocumentId,
 }
 
@@ -66,7 +63,6 @@ fn shard(shard: u32) -> Result<PartitionKey, KeyError> {
 /// A document with an unfinished removal, as [`removals`] returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Removal {
-    /// The document's id.
     pub id: DocumentId,
 }
 
@@ -74,9 +70,6 @@ view!(Removal of Document);
 
 /// Lists the documents with an unfinished removal that began at `before` or earlier. The removal is
 /// of the document itself or of a discarded draft.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn removals(before: Instant) -> Result<Query<Removal>, KeyError> {
     let shards = REMOVAL_SHARDS.all().map(shard).collect::<Result<_, _>>()?;
     Ok(Query::sharded(&REMOVALS, shards, Range::Between(Instant::MIN.to_string(), format!("{before}$"))))
@@ -85,9 +78,6 @@ pub fn removals(before: Instant) -> Result<Query<Removal>, KeyError> {
 /// Removes the next texts of a discarded draft, and their names from the head. `head` is the head
 /// that was read. A refusal means that another request, for example a request of another worker,
 /// has changed the head.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn discard_texts(head: &Stored<Document>) -> Result<Transaction<DocumentAction>, EncodeError> {
     let rest: Vec<&SectionName> = head.discarded.iter().skip(REMOVED_AT_ONCE).collect();
     let change = Change::<Document>::copied();
@@ -108,9 +98,6 @@ pub fn discard_texts(head: &Stored<Document>) -> Result<Transaction<DocumentActi
 
 /// Marks a document as being deleted if it is at `version`, so that no reader sees it any more. The
 /// caller is staff, or the owner of a document without an organization. Returns the head.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn retire(
     id: &DocumentId,
     version: u64,
@@ -127,9 +114,6 @@ pub fn retire(
 
 /// Marks an organization's document as being deleted. The caller is its owner or an admin. `head`
 /// is the head that was read.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn retire_shared(
     head: &Stored<Document>,
     right: Right<'_>,
@@ -145,9 +129,6 @@ pub fn retire_shared(
 /// Removes the texts that were written in these versions of a deleted document, or in its draft or
 /// a discarded draft. The texts must be removed before the versions, because the versions name
 /// them. A refusal means that the deletion is complete, and the id may be in use again.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn sweep_texts(
     head: &Stored<Document>,
     versions: &[Stored<DocumentVersion>],
@@ -162,9 +143,6 @@ pub fn sweep_texts(
 }
 
 /// Removes versions of a deleted document. A refusal means the same as in [`sweep_texts`].
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn sweep_versions(
     head: &Stored<Document>,
     versions: &[Stored<DocumentVersion>],
@@ -195,9 +173,6 @@ fn deleted(head: &Stored<Document>) -> Result<Condition, EncodeError> {
 /// One transaction can remove at most 99 role items with the head. If the document has more, the
 /// first transaction removes some role items, and the last transaction removes the other role items
 /// and the head.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn delete(head: &Stored<Document>) -> Result<Vec<Transaction<DocumentAction>>, EncodeError> {
     let deleted = deleted(head)?;
     let owner = head.owner_id.iter().map(|owner| (owner, Tie::Owner));

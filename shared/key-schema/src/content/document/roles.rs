@@ -19,9 +19,7 @@ use crate::request::{Guarded, Single, Transaction};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tie {
-    /// The owner.
     Owner,
-    /// An editor.
     Editor,
 }
 
@@ -40,9 +38,7 @@ entity! {
     /// A customer's role in a document, as an item in the customer's own partition.
     CustomerDocument = "CustomerDocument" {
         fixed {
-            /// The customer.
             customer_id: CustomerId,
-            /// The document.
             document_id: DocumentId,
             /// The role. An owner who is also an editor has two items.
             tie: Tie,
@@ -81,9 +77,6 @@ fn is_there() -> Condition {
 /// Makes a customer an editor of a document that was read. A caller who is neither staff nor an
 /// admin must be the owner. A repetition for an existing editor has no visible effect. The editor
 /// of an organization's document must be a member.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn add_editor(
     head: &Stored<Document>,
     editor: &CustomerId,
@@ -115,9 +108,6 @@ pub fn add_editor(
 
 /// Removes an editor from a document that was read. A caller who is neither staff nor an admin must
 /// be the owner or that editor. The editor needs no membership, so former members can leave too.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn remove_editor(
     head: &Stored<Document>,
     editor: &CustomerId,
@@ -134,9 +124,6 @@ pub fn remove_editor(
 }
 
 /// Removes an erased customer, as owner or as editor, from a document that was read and that stays.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn release(
     head: &Stored<Document>,
     customer: &CustomerId,
@@ -155,9 +142,6 @@ pub fn release(
 
 /// Removes an erased customer's role item whose document does not exist. DynamoDB refuses the
 /// deletion if the item was created again after the read.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn forget(tie: &Stored<CustomerDocument>) -> Result<Single<()>, EncodeError> {
     let same = Condition::Is("born", value(&tie.meta.born)?);
     Ok(Single::new(&FORGET, Guarded::delete(tie_key(&tie.customer_id, &tie.document_id, tie.tie)?, same)))

@@ -18,7 +18,6 @@ use crate::organization;
 use crate::quota::{self, Quota};
 use crate::request::{Guarded, Transaction};
 
-/// The right by which a caller writes a document.
 #[derive(Debug, Clone, Copy)]
 pub enum Right<'a> {
     /// Staff may write every document.
@@ -77,11 +76,8 @@ impl Right<'_> {
 pub struct Edit<'a> {
     /// The document that was read. It is at the version that the client has read.
     pub old: &'a Stored<Document>,
-    /// The author's right.
     pub right: Right<'a>,
-    /// The author.
     pub by: &'a CustomerId,
-    /// The time of the change.
     pub at: Instant,
     /// The `born` of the items that the change creates.
     pub born: &'a Born,
@@ -165,9 +161,6 @@ fn text(section: &Stored<DocumentSection>) -> Result<Guarded, EncodeError> {
 ///
 /// A customer must have a profile and be a member of the document's organization. Staff need
 /// neither, but the organization must exist.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn create(
     head: &Stored<Document>,
     texts: &[Stored<DocumentSection>],
@@ -201,9 +194,6 @@ pub fn create(
 
 /// Sets a section's text in the draft. Without a draft, publishes the text as a new version. Also
 /// returns the head after the change.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn put_section(
     edit: Edit<'_>,
     name: &SectionName,
@@ -233,9 +223,6 @@ pub fn put_section(
 }
 
 /// Begins a draft that has the texts of the current version.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn begin_draft(edit: Edit<'_>) -> Result<(Transaction<DocumentAction>, Stored<Document>), EncodeError> {
     let mut new = edit.old.data.clone();
     new.draft = Some(Draft { sections: new.sections.clone(), by: edit.by.clone(), at: edit.at });
@@ -244,9 +231,6 @@ pub fn begin_draft(edit: Edit<'_>) -> Result<(Transaction<DocumentAction>, Store
 
 /// Discards a draft, so that no caller sees it any more. [`super::discard_texts`] removes the texts
 /// that only the draft had. Also returns the head after the change.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn discard_draft(
     edit: Edit<'_>,
     draft: &Draft,
@@ -268,9 +252,6 @@ pub(super) fn since(sections: &Manifest, number: u64) -> impl Iterator<Item = &S
 }
 
 /// Publishes the draft as the current version.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn publish(
     edit: Edit<'_>,
     draft: &Draft,
@@ -283,9 +264,6 @@ pub fn publish(
 }
 
 /// Publishes the texts of an old version as a new version. The history is never rewritten.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn restore(
     edit: Edit<'_>,
     version: &DocumentVersion,

@@ -16,7 +16,6 @@ use crate::key::{IndexKey, KeyError, PartitionKey, SortKey};
 use crate::request::{Query, Range};
 use crate::shard::Shards;
 
-/// The shards of the list.
 pub const ERASING_SHARDS: Shards = Shards(4);
 
 /// The key of a customer in the list, which begins with the oldest erasure.
@@ -24,7 +23,6 @@ pub const ERASING_SHARDS: Shards = Shards(4);
 pub struct ErasingIndexKey<'a> {
     /// When the erasure began.
     pub since: Instant,
-    /// The customer's id.
     pub id: &'a CustomerId,
 }
 
@@ -55,9 +53,6 @@ fn shard(shard: u32) -> Result<PartitionKey, KeyError> {
 }
 
 /// Lists the customers whose erasure began at `before` or earlier and is not finished.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn erasing(before: Instant) -> Result<Query<CustomerSummary>, KeyError> {
     let shards = ERASING_SHARDS.all().map(shard).collect::<Result<_, _>>()?;
     Ok(Query::sharded(&ERASING, shards, Range::Between(Instant::MIN.to_string(), format!("{before}$"))))

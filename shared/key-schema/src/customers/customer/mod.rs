@@ -39,26 +39,20 @@ pub use requests::*;
 /// The maximum number of addresses of a customer. This limit keeps the profile far below DynamoDB's
 /// limit of 400 KB.
 pub const MAX_ADDRESSES: usize = 50;
-/// The maximum number of orders in an overview.
 pub const OVERVIEW_ORDERS: usize = 20;
-/// The maximum number of questions in an overview.
 pub const OVERVIEW_QUESTIONS: usize = 20;
 
-/// A customer's tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
     /// The lowest tier, in which every customer begins.
     #[default]
     Bronze,
-    /// The middle tier.
     Silver,
-    /// The highest tier.
     Gold,
 }
 
 impl Tier {
-    /// Every tier.
     pub const ALL: [Self; 3] = [Self::Bronze, Self::Silver, Self::Gold];
 
     /// Returns the name in keys, JSON and attributes.
@@ -72,7 +66,6 @@ impl Tier {
     }
 }
 
-/// The error for a text that names no tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be bronze, silver or gold")]
 pub struct UnknownTier;
@@ -91,12 +84,9 @@ impl fmt::Display for Tier {
     }
 }
 
-/// The country and city in which a customer lives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// The country.
     pub country: String,
-    /// The city.
     pub city: String,
 }
 
@@ -106,20 +96,16 @@ pub struct Place {
 pub struct Address {
     /// Street and number, or the local equivalent.
     pub street: String,
-    /// The city.
     pub city: String,
-    /// The postal code.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub postal_code: Option<String>,
     /// State, province or canton.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub region: Option<String>,
-    /// The country.
     pub country: String,
 }
 
 entity! {
-    /// A customer's profile.
     Customer = "Customer" {
         fixed {
             /// The `sub` of the customer's token, or an id that staff gave.
@@ -149,9 +135,7 @@ entity! {
             list_shards: Shards,
         }
         mutable by CustomerChanges {
-            /// The name by which to address the customer.
             name: String,
-            /// The addresses by name.
             addresses: BTreeMap<AddressName, Address>,
         }
     }
@@ -179,11 +163,8 @@ impl Customer {
 /// The key of a customer in the list of a tier, which begins with the oldest customer.
 #[derive(Debug, Clone, Copy)]
 pub struct TierIndexKey<'a> {
-    /// The tier.
     pub tier: Tier,
-    /// The instant at which the customer was created.
     pub created_at: Instant,
-    /// The customer's id.
     pub id: &'a CustomerId,
     /// The number of shards with which the key is computed.
     pub shards: Shards,
@@ -257,7 +238,6 @@ pub(crate) const fn stays() -> Condition {
 pub struct EmailClaim {
     /// The folded address.
     pub email: String,
-    /// The customer who has the address.
     pub customer_id: CustomerId,
 }
 
@@ -278,7 +258,6 @@ fn email_key(folded: &str) -> Result<Key, KeyError> {
 pub struct UsernameClaim {
     /// The folded name.
     pub username: String,
-    /// The customer who has the name.
     pub customer_id: CustomerId,
 }
 
@@ -297,7 +276,6 @@ fn username_key(folded: &str) -> Result<Key, KeyError> {
 /// A customer as an index returns it. The id is enough to read the profile by key.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct CustomerSummary {
-    /// The customer's id.
     pub id: CustomerId,
 }
 

@@ -1,5 +1,3 @@
-//! The access patterns of customers.
-
 use item_model::prelude::*;
 
 use crate::index::{GSI1, GSI2};

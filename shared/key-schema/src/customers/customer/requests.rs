@@ -1,5 +1,3 @@
-//! Requests to customers and to the claims of their names.
-
 use item_model::prelude::*;
 
 use super::{
@@ -20,8 +18,7 @@ use crate::shard::Layout;
 use crate::text::{Email, Username, fold};
 use crate::verification;
 
-/// An action of a customer transaction. A refusal names the action whose condition failed. The
-/// variant says why.
+/// A refusal names the action whose condition failed. The variant says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CustomerAction {
     /// The profile already exists, is not at the version that the caller has read, or is being
@@ -41,9 +38,6 @@ pub enum CustomerAction {
 }
 
 /// Creates a customer and claims the user name, and the email address if it is verified.
-///
-/// # Errors
-/// [`EncodeError`] when the profile cannot be stored.
 pub fn create(customer: &Stored<Customer>) -> Result<Transaction<CustomerAction>, EncodeError> {
     let claims = Claims::of(customer);
     let mut transaction =
@@ -55,7 +49,6 @@ pub fn create(customer: &Stored<Customer>) -> Result<Transaction<CustomerAction>
 }
 
 struct Claims {
-    /// The claim of a verified address.
     email: Option<Stored<EmailClaim>>,
     username: Stored<UsernameClaim>,
 }
@@ -77,27 +70,17 @@ impl Claims {
     }
 }
 
-/// Reads a customer.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(id: &CustomerId) -> Result<Get<Stored<Customer>>, KeyError> {
     Ok(Get::new(&GET, key(id)?))
 }
 
 /// Reads a customer with strong consistency, before a change of unique names or an erasure.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn read_for_update(id: &CustomerId) -> Result<Get<Stored<Customer>>, KeyError> {
     Ok(Get::new(&EDIT, key(id)?))
 }
 
 /// Changes the customer that was read, and returns the customer. DynamoDB refuses the write if the
 /// customer has changed since or is being erased.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn update(read: &Stored<Customer>, change: Change<Customer>) -> Result<Single<Stored<Customer>>, EncodeError> {
     let condition = Condition::unchanged(&read.meta)?.and(stays());
     Ok(Single::new(&UPDATE, Guarded::update(key(&read.id)?, change, condition)))
@@ -106,19 +89,13 @@ pub fn update(read: &Stored<Customer>, change: Change<Customer>) -> Result<Singl
 /// The names of a profile after a change.
 #[derive(Debug, Clone, Copy)]
 pub struct Names<'a> {
-    /// The email address.
     pub email: &'a Email,
-    /// Whether the email address is verified.
     pub email_verified: bool,
-    /// The user name.
     pub username: &'a Username,
 }
 
 /// Changes the email address, its verification or the user name, and makes the changes of `change`
 /// in the same write. `old` is the profile that was read.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn rename(
     old: &Stored<Customer>,
     names: Names<'_>,
@@ -155,9 +132,6 @@ pub fn rename(
 
 /// Begins the erasure of the customer who was read. The version stays the same, so that the client
 /// can repeat the request.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn begin_erasure(customer: &Stored<Customer>, at: Instant) -> Result<Single<Stored<Customer>>, EncodeError> {
     let change = Change::<Customer>::copied().enter(&ErasingIndexKey { since: at, id: &customer.id })?;
     let unchanged = Condition::unchanged(&customer.meta)?;
@@ -166,9 +140,6 @@ pub fn begin_erasure(customer: &Stored<Customer>, at: Instant) -> Result<Single<
 
 /// Removes a customer's profile at the version that was read, frees the claimed names, and writes
 /// an [`Erasure`] item.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn delete(customer: &Stored<Customer>, at: Instant) -> Result<Transaction<CustomerAction>, EncodeError> {
     let erasure = Erasure { customer_id: customer.id.clone() };
     let erasure = Stored::new(erasure, customer.meta.born.clone(), at);
@@ -187,9 +158,6 @@ pub fn delete(customer: &Stored<Customer>, at: Instant) -> Result<Transaction<Cu
 
 /// Sets one address, and returns the customer. DynamoDB refuses the write if the customer does not
 /// exist, is being erased, is not at `version`, or has no room for another address.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn put_address(
     id: &CustomerId,
     name: &AddressName,
@@ -206,9 +174,6 @@ pub fn put_address(
 
 /// Removes one address, and returns the customer. DynamoDB refuses the write if the customer or the
 /// address does not exist, or if the customer is being erased or not at `version`.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn remove_address(
     id: &CustomerId,
     name: &AddressName,
@@ -228,18 +193,12 @@ fn at_version(condition: Condition, version: Option<u64>) -> Condition {
 }
 
 /// Reads the claim of a verified email address, which may be given in any spelling.
-///
-/// # Errors
-/// [`KeyError`] when the text is too long for a key.
 pub fn by_email(email: &str) -> Result<Get<Stored<EmailClaim>>, KeyError> {
     Ok(Get::new(&BY_EMAIL, email_key(&fold(email))?))
 }
 
 /// Lists the customers of a tier, oldest first. `layout` is the present layout of the lists by
 /// tier.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn by_tier(tier: Tier, layout: Layout) -> Result<Query<CustomerSummary>, KeyError> {
     Query::in_layout(&BY_TIER, layout, |shard| Ok(vec![tier_partition(tier, shard)?]), Range::All)
 }
@@ -248,26 +207,16 @@ pub fn by_tier(tier: Tier, layout: Layout) -> Result<Query<CustomerSummary>, Key
 /// does not depend on the tier. So the lists of all tiers are the shards of one list. While a
 /// customer's tier changes, the index may show the customer in two tiers. Both entries are on the
 /// same page. `layout` is the present layout of the lists by tier.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn all(layout: Layout) -> Result<Query<CustomerSummary>, KeyError> {
     let partitions = |shard| Tier::ALL.into_iter().map(|tier| tier_partition(tier, shard)).collect();
     Query::in_layout(&ALL, layout, partitions, Range::All)
 }
 
-/// Reads the profiles of the customers on a page.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn hydrate<'a>(ids: impl IntoIterator<Item = &'a CustomerId>) -> Result<BatchGet<Stored<Customer>>, KeyError> {
     Ok(BatchGet::new(&HYDRATE, ids.into_iter().map(key).collect::<Result<_, _>>()?))
 }
 
 /// Reads the profile and the newest orders, newest first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn overview(id: &CustomerId) -> Result<Query<AnyEntity>, KeyError> {
     let range = Range::Between("ORDER#".into(), PROFILE.into());
     Ok(Query::new(&OVERVIEW, partition(id)?, range).descending().limit(OVERVIEW_ORDERS + 1))

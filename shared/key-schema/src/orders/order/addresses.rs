@@ -39,14 +39,12 @@ const COUNTRIES: &str = "\
 pub struct Country(String);
 
 impl Country {
-    /// Returns the two letters.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The error for a text that is no country's code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("must be an ISO 3166-1 alpha-2 code in upper case, such as DE")]
 pub struct UnknownCountry;
@@ -69,21 +67,17 @@ impl fmt::Display for Country {
 /// An address to which a parcel or an invoice is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PostalAddress {
-    /// The name of the recipient.
     pub name: String,
     /// Street and number, or the local equivalent.
     pub line1: String,
     /// Further details, such as the floor.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub line2: Option<String>,
-    /// The city.
     pub city: String,
     /// State, province or canton.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub region: Option<String>,
-    /// The postal code.
     pub postal_code: String,
-    /// The country.
     pub country: Country,
     /// The telephone number for the carrier.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -127,7 +121,6 @@ impl PostalAddress {
         })
     }
 
-    /// Returns country and city.
     #[must_use]
     pub fn destination(&self) -> Destination {
         Destination { country: self.country.clone(), city: self.city.clone() }
@@ -138,21 +131,15 @@ impl PostalAddress {
 /// erased.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Destination {
-    /// The country.
     pub country: Country,
-    /// The city.
     pub city: String,
 }
 
 entity! {
-    /// The addresses of an order.
     OrderAddresses = "OrderAddresses" {
         fixed {
-            /// The id of the order.
             order_id: OrderId,
-            /// The customer of the order.
             customer_id: CustomerId,
-            /// The address to which the order is sent.
             shipping_address: PostalAddress,
             /// The address on the invoice, if it is not the shipping address.
             #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -212,35 +199,20 @@ patterns! {
     }
 }
 
-/// Reads the addresses of an order.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(order: &Order) -> Result<Get<Stored<OrderAddresses>>, KeyError> {
     Ok(Get::new(&READ, addresses_key(&order.customer_id, &order.id)?))
 }
 
-/// Lists the addresses of a customer's orders.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn of_customer(customer: &CustomerId) -> Result<Query<Stored<OrderAddresses>>, KeyError> {
     Ok(Query::new(&OF_CUSTOMER, customer::partition(customer)?, Range::under("SHIPTO")))
 }
 
-/// Deletes addresses of orders.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn erase<'a>(addresses: impl IntoIterator<Item = &'a OrderAddresses>) -> Result<BatchWrite, KeyError> {
     let keys = addresses.into_iter().map(Entity::key).map(|key| key.map(BatchWriteAction::Delete));
     Ok(BatchWrite::new(&ERASE, keys.collect::<Result<_, _>>()?))
 }
 
 /// Writes the addresses, as an action of the transaction that makes the order visible.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn add(addresses: &Stored<OrderAddresses>) -> Result<Guarded, EncodeError> {
     Guarded::put(addresses, Condition::NotExists)
 }

@@ -7,7 +7,6 @@ use crate::id::MethodId;
 use crate::pricing::ShippingMethod;
 use crate::promotion::AppliedPromotion;
 
-/// When tax is rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaxRounding {
@@ -27,7 +26,6 @@ pub struct Charges {
     pub discount: i64,
     /// The price of shipping before its discount.
     pub shipping: i64,
-    /// The discount of shipping.
     #[serde(skip_serializing_if = "super::is_zero", default)]
     pub shipping_discount: i64,
     /// All taxes, whether prices include them or not.
@@ -37,7 +35,6 @@ pub struct Charges {
     /// The tax of shipping, whether the price of shipping includes it or not.
     #[serde(skip_serializing_if = "super::is_zero", default)]
     pub shipping_tax: i64,
-    /// The rate of the tax of shipping.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shipping_rate: Option<TaxRate>,
     /// The shipping method, if the order has goods that are shipped.
@@ -46,10 +43,8 @@ pub struct Charges {
     /// The promotions, in the order in which they were applied.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub promotions: Vec<AppliedPromotion>,
-    /// The tax of each rate.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub tax_lines: Vec<TaxLine>,
-    /// When the tax was rounded.
     pub tax_rounding: TaxRounding,
 }
 
@@ -78,9 +73,7 @@ impl Charges {
 /// The shipping method of an order, as it was when the order was placed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChosenMethod {
-    /// The id of the method.
     pub id: MethodId,
-    /// The name of the method.
     pub name: String,
     /// The lowest and the highest number of days until delivery.
     pub days: (u64, u64),
@@ -92,39 +85,32 @@ impl From<&ShippingMethod> for ChosenMethod {
     }
 }
 
-/// The tax rate of a line or of shipping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaxRate {
     /// The rate in millionths: 190,000 is 19 %.
     pub rate_millionths: u32,
-    /// Whether the price includes the tax.
     pub included: bool,
 }
 
 /// A discount that staff entered for a line, such as a coupon at the till.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineDiscount {
-    /// The name of the discount.
     pub name: String,
     /// The amount in minor units of the total's currency.
     pub amount: i64,
 }
 
-/// The tax of one rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaxLine {
     /// The rate in millionths: 190,000 is 19 %.
     pub rate_millionths: u32,
-    /// Whether prices include the tax.
     pub included: bool,
     /// The sum of the prices with this rate, after discounts.
     pub amount: i64,
-    /// The tax.
     pub tax: i64,
 }
 
 impl Order {
-    /// Returns the promotions of the order.
     #[must_use]
     pub fn promotions(&self) -> &[AppliedPromotion] {
         self.charges.as_ref().map_or(&[], |charges| &charges.promotions)

@@ -42,7 +42,6 @@ patterns! {
 /// A log line as the list of a day returns it. The id is enough to read the line by key.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct LoggedLine {
-    /// The id of the line.
     pub id: LogId,
 }
 
@@ -65,17 +64,10 @@ fn day_partition(day: &str, shard: u32) -> Result<PartitionKey, KeyError> {
 
 /// Lists the log lines of all orders on a day (`2017-01-01`, UTC), oldest first. `layout` is the
 /// list's present layout.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn of_day(day: &str, layout: Layout) -> Result<Query<LoggedLine>, KeyError> {
     Query::in_layout(&OF_DAY, layout, |shard| Ok(vec![day_partition(day, shard)?]), Range::All)
 }
 
-/// Reads the log lines of a page.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn read<'a>(ids: impl IntoIterator<Item = &'a LogId>) -> Result<BatchGet<Stored<OrderLog>>, KeyError> {
     Ok(BatchGet::new(&READ, ids.into_iter().map(super::log::log_key).collect::<Result<_, _>>()?))
 }

@@ -17,18 +17,14 @@ use crate::shard::Shards;
 /// The key of an order in the list of its status, ordered by the instant of placement.
 #[derive(Debug, Clone, Copy)]
 pub struct StatusIndexKey<'a> {
-    /// The status of the order.
     pub status: OrderStatus,
-    /// The instant at which the order was placed.
     pub placed_at: Instant,
-    /// The id of the order.
     pub id: &'a OrderId,
     /// The number of shards with which the key is computed.
     pub shards: Shards,
 }
 
 impl<'a> StatusIndexKey<'a> {
-    /// Returns the key that the order has in this status.
     #[must_use]
     pub const fn of(order: &'a Order, status: OrderStatus) -> Self {
         Self { status, placed_at: order.placed_at, id: &order.id, shards: order.list_shards }
@@ -62,11 +58,8 @@ pub(super) fn status_partition(status: OrderStatus, shard: u32) -> Result<Partit
 /// The key of a shipped order in the list of its customer's shipments.
 #[derive(Debug, Clone, Copy)]
 pub struct ShipmentIndexKey<'a> {
-    /// The customer of the order.
     pub customer_id: &'a CustomerId,
-    /// The instant of shipment.
     pub shipped_at: Instant,
-    /// The id of the order.
     pub id: &'a OrderId,
 }
 

@@ -1,5 +1,3 @@
-//! The log that staff keep about an order.
-
 use item_model::prelude::*;
 
 use super::{ADD_LOG, LOG, LogLine, OrderAction, OrderStatus, key};
@@ -20,11 +18,8 @@ entity! {
     /// of its order. A second index key puts it into the list of its day ([`super::daily_log`]).
     OrderLog = "OrderLog" {
         fixed {
-            /// The id of the line.
             id: LogId,
-            /// The id of the order.
             order_id: OrderId,
-            /// The instant of the line.
             at: Instant,
             /// The member of staff who wrote the line.
             by: String,
@@ -34,7 +29,6 @@ entity! {
             list_shards: Shards,
         }
         mutable by OrderLogChanges {
-            /// The text of the line.
             text: String,
         }
     }
@@ -71,9 +65,6 @@ fn alive(now: Instant) -> Condition {
 
 /// Adds a line to an order's log. DynamoDB refuses the write if the order does not exist, has
 /// expired, or is invisible (status `placing`).
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn add_log(line: &Stored<OrderLog>) -> Result<Transaction<OrderAction>, EncodeError> {
     let placed = Condition::IsNot("status", value(OrderStatus::Placing)?);
     let visible = Condition::Exists.and(alive(line.at)).and(placed);
@@ -83,9 +74,6 @@ pub fn add_log(line: &Stored<OrderLog>) -> Result<Transaction<OrderAction>, Enco
 }
 
 /// Lists an order's log, oldest line first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn log(order: &OrderId) -> Result<Query<LogLine>, KeyError> {
     Ok(Query::new(&LOG, log_partition(order)?, Range::All))
 }

@@ -49,9 +49,7 @@ pub use status::{OrderStatus, UnknownStatus};
 pub use transition::{LAPSED, Movement, RETURNED_AT_ONCE, SYSTEM, Step, advance, lapse, refund};
 pub use views::{LogLine, OrderSummary, Shipment};
 
-/// The maximum number of lines in an order.
 pub const MAX_LINES: usize = 500;
-/// The maximum number of discounts that staff enter for a line.
 pub const MAX_LINE_DISCOUNTS: usize = 5;
 /// The maximum number of pieces in one line.
 pub const MAX_QUANTITY: u64 = 1_000_000;
@@ -66,11 +64,9 @@ entity! {
         fixed {
             /// The id of the order. The id contains the time of `placed_at`.
             id: OrderId,
-            /// The customer of the order.
             customer_id: CustomerId,
             /// The status. It is part of the order's key in the list by status.
             status: OrderStatus,
-            /// The instant at which the order was placed.
             placed_at: Instant,
             /// The client's own number for the order. It is unique among the orders that one
             /// customer placed, or among the orders that staff placed ([`ReferenceClaim`]).
@@ -83,7 +79,6 @@ entity! {
             /// never lapses.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             lapses_at: Option<Instant>,
-            /// The shop where the order was placed, if any.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             store_id: Option<StoreId>,
             /// The country and city to which the order is sent, if it has an address. The address
@@ -96,7 +91,6 @@ entity! {
             /// discounts.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             charges: Option<Charges>,
-            /// The number of lines.
             line_count: u64,
             /// The instant at which a retired order expires ([`retire`]), which is also its time to
             /// live.
@@ -111,10 +105,8 @@ entity! {
             list_shards: Shards,
         }
         mutable by OrderChanges {
-            /// The number of the invoice, if there is one.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             invoice_number: Option<u64>,
-            /// Whether the customer paid from the wallet.
             #[serde(skip_serializing_if = "std::ops::Not::not", default)]
             paid_from_wallet: bool,
             /// The part of the total that was refunded to the wallet, in minor units.
@@ -189,17 +181,14 @@ entity! {
     /// product's name and price change.
     OrderLine = "OrderLine" {
         fixed {
-            /// The id of the order.
             order_id: OrderId,
             /// The number of the line, from 1.
             line: u64,
-            /// The product that was sold.
             product_id: ProductId,
             /// The product's `born` at the sale. A revival of the product changes it.
             product_born: Born,
             /// The name of the product at the sale.
             name: String,
-            /// The number of pieces.
             quantity: u64,
             /// The catalogue price of one piece at the sale.
             unit_price: Money,
@@ -240,14 +229,10 @@ impl Entity for OrderLine {
 }
 
 entity! {
-    /// One status change of an order.
     OrderStatusEvent = "OrderStatusEvent" {
         fixed {
-            /// The id of the order.
             order_id: OrderId,
-            /// The new status.
             status: OrderStatus,
-            /// The instant of the change.
             at: Instant,
             /// The id of the caller who made the change, or [`SYSTEM`].
             by: String,
@@ -279,11 +264,8 @@ entity! {
     /// in the overview.
     CustomerOrder = "CustomerOrder" {
         fixed {
-            /// The id of the order.
             id: OrderId,
-            /// The customer of the order.
             customer_id: CustomerId,
-            /// The instant at which the order was placed.
             placed_at: Instant,
             /// The client's own number for the order.
             #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -293,7 +275,6 @@ entity! {
             destination: Option<Destination>,
             /// The amount to pay: the lines and the shipping.
             total: Money,
-            /// The number of lines.
             line_count: u64,
             /// The instant of shipment. An order without it is not in the index of shipments.
             #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -303,9 +284,7 @@ entity! {
             expires_at: Option<Instant>,
         }
         mutable by CustomerOrderChanges {
-            /// The status of the order.
             status: OrderStatus,
-            /// The carrier of the shipment.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             carrier: Option<String>,
             /// The carrier's tracking number.

@@ -54,7 +54,6 @@ use crate::pattern::Consistency;
 use crate::request::{Get, Guarded, Query, Range};
 use crate::shard::Shards;
 
-/// The shards of the list of orders that lapse.
 pub const LAPSE_SHARDS: Shards = Shards(4);
 /// The permitted values of [`Limits::pending_minutes`]: up to 30 days.
 pub const PENDING_MINUTES: RangeInclusive<u64> = 1..=43_200;
@@ -75,9 +74,7 @@ const KEPT_SECONDS: i64 = 7 * 24 * 60 * 60;
 /// The limits of open orders, and the other settings for new orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The minutes after which a pending order lapses.
     pub pending_minutes: u64,
-    /// The largest number of open orders that a customer may have.
     pub max_pending_orders: u64,
     /// The largest number of pieces of one product in a customer's open orders.
     pub max_pending_quantity: u64,
@@ -86,9 +83,7 @@ pub struct Limits {
     pub max_pending_lines: u64,
     /// The largest number of orders that a customer may place on one UTC day.
     pub max_orders_per_day: u64,
-    /// Whether a customer's order must have a shipping address.
     pub shipping_address_required: bool,
-    /// When tax is rounded.
     pub tax_rounding: TaxRounding,
     /// Whether a customer may order without a quote although there are pricing rules.
     pub quote_optional: bool,
@@ -117,12 +112,9 @@ impl Limits {
     }
 }
 
-/// The key of a pending order in the list of orders that lapse.
 #[derive(Debug, Clone, Copy)]
 pub struct LapseIndexKey<'a> {
-    /// The instant at which the order lapses.
     pub lapses_at: Instant,
-    /// The id of the order.
     pub id: &'a OrderId,
 }
 
@@ -152,10 +144,8 @@ fn shard(shard: u32) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("LAPSING", &[&shard])
 }
 
-/// A pending order as the list of orders that lapse returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LapsingOrder {
-    /// The id of the order.
     pub id: OrderId,
 }
 
@@ -171,16 +161,13 @@ pub struct OpenOrder {
 }
 
 entity! {
-    /// The open orders that a customer placed.
     OpenOrders = "OpenOrders" {
         fixed {
-            /// The customer.
             customer_id: CustomerId,
             /// The instant at which the item expires, which is also its time to live.
             expires_at: Instant,
         }
         mutable by OpenOrdersChanges {
-            /// The orders by id.
             entries: BTreeMap<OrderId, OpenOrder>,
             /// The newest UTC day on which the customer placed an order.
             day: String,
@@ -238,18 +225,11 @@ patterns! {
     }
 }
 
-/// Reads a customer's open orders.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(customer: &CustomerId) -> Result<Get<Stored<OpenOrders>>, KeyError> {
     Ok(Get::new(&OPEN, key(customer)?))
 }
 
 /// Lists the pending orders that lapse at `until` or earlier, the earliest lapse first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn lapsing(until: Instant) -> Result<Query<LapsingOrder>, KeyError> {
     let shards = LAPSE_SHARDS.all().map(shard).collect::<Result<_, _>>()?;
     Ok(Query::sharded(&LAPSING, shards, Range::Between(Instant::MIN.to_string(), format!("{until}$"))))
@@ -258,9 +238,6 @@ pub fn lapsing(until: Instant) -> Result<Query<LapsingOrder>, KeyError> {
 /// Adds an order to its customer's open orders, as an action of the transaction that places the
 /// order or begins its placement. `known` has the open orders that were read. DynamoDB refuses the
 /// write if they have changed since.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn enter(
     order: &Stored<Order>,
     entry: OpenOrder,

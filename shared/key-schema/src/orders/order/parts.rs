@@ -36,18 +36,12 @@ patterns! {
 }
 
 /// Reads an order's lines, then the head.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn with_lines(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
     let range = Range::Between("ITEM#".into(), "ORDER".into());
     Ok(Query::new(&WITH_LINES, partition(id)?, range).limit(COLLECTION))
 }
 
 /// Reads an order's head, then the history.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn with_history(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
     let range = Range::Between("ORDER".into(), "STATUS$".into());
     Ok(Query::new(&WITH_HISTORY, partition(id)?, range).limit(COLLECTION))

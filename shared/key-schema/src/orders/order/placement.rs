@@ -1,5 +1,3 @@
-//! The transaction that places an order.
-
 use item_model::prelude::*;
 
 use super::addresses::{self, OrderAddresses};
@@ -16,7 +14,6 @@ use crate::request::{Guarded, Transaction};
 pub struct Placement<'a> {
     /// The head, in status `pending`.
     pub order: &'a Stored<Order>,
-    /// The lines of the order.
     pub lines: &'a [Stored<OrderLine>],
     /// The id of the caller who places the order.
     pub by: &'a str,
@@ -29,14 +26,12 @@ pub struct Placement<'a> {
     /// The deletion of the cart from which the order is placed ([`crate::cart::check_out`]), if
     /// any.
     pub cart: Option<Guarded>,
-    /// The addresses of the order, if it has any.
     pub addresses: Option<&'a Stored<OrderAddresses>>,
     /// The writes that count the uses of the order's promotions ([`crate::promotion::take`]).
     pub uses: Vec<(OrderAction, Guarded)>,
 }
 
 impl Placement<'_> {
-    /// Returns the number of actions of the transaction.
     #[must_use]
     pub fn actions(&self) -> usize {
         let optional = [
@@ -51,10 +46,6 @@ impl Placement<'_> {
     }
 }
 
-/// Places an order in one transaction.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn place(placement: Placement<'_>) -> Result<Transaction<OrderAction>, EncodeError> {
     let Placement { order, lines, by, claim, open, cart, addresses, uses } = placement;
     let at = order.meta.created_at;
@@ -85,7 +76,6 @@ pub(super) fn stored<T: Entity>(order: &Stored<Order>, data: T) -> Stored<T> {
     Stored::new(data, order.meta.born.clone(), order.meta.created_at)
 }
 
-/// Makes the history event of a status change.
 #[must_use]
 pub fn history(order: &Order, status: OrderStatus, at: Instant, by: &str, note: Option<String>) -> OrderStatusEvent {
     OrderStatusEvent { order_id: order.id.clone(), status, at, by: by.to_owned(), note, expires_at: None }

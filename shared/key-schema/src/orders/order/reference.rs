@@ -15,7 +15,6 @@ use crate::key::{Key, KeyError, PartitionKey, SortKey};
 pub struct ReferenceClaim {
     /// The client's own number for the order.
     pub reference: OrderReference,
-    /// The order that has the reference.
     pub order_id: OrderId,
     /// The customer who gave the reference, or [`None`] for staff.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -25,9 +25,6 @@ use crate::shard::Layout;
 /// 2. if `of_customer`, the open orders and the head of the pricing rules
 /// 3. if `scope` is given, the idempotency record
 /// 4. the products
-///
-/// # Errors
-/// [`KeyError`].
 pub fn prepare<'a>(
     customer: &CustomerId,
     of_customer: bool,
@@ -84,17 +81,11 @@ pub enum OrderAction {
 }
 
 /// Reads an order's lines, head and history, in this order.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&GET, partition(id)?, Range::All).limit(COLLECTION))
 }
 
 /// Reads an order's lines, head and history with strong consistency.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn read_for_update(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&EDIT, partition(id)?, Range::All).limit(COLLECTION))
 }
@@ -103,34 +94,19 @@ pub fn read_for_update(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
 /// order can have more events than that.
 pub(super) const COLLECTION: usize = super::MAX_LINES + 1 + 16;
 
-/// Reads an order's lines.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn lines(id: &OrderId) -> Result<Query<Stored<OrderLine>>, KeyError> {
     Ok(Query::new(&LINES, partition(id)?, Range::under("ITEM")).limit(super::MAX_LINES))
 }
 
-/// Reads an order's head.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn head(id: &OrderId) -> Result<Get<Stored<Order>>, KeyError> {
     Ok(Get::new(&HEAD, key(id)?))
 }
 
-/// Reads the present claim on a reference.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn reference(claim: &ReferenceClaim) -> Result<Get<Stored<ReferenceClaim>>, KeyError> {
     Ok(Get::new(&REFERENCE, claim.key()?))
 }
 
 /// Lists a customer's orders placed between two instants, both included, newest first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn of_customer(
     customer: &CustomerId,
     from: Option<Instant>,
@@ -145,9 +121,6 @@ pub fn of_customer(
 
 /// Lists the orders in a status that were placed between two instants, both included, newest first.
 /// `layout` is the list's present layout.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn by_status(
     status: OrderStatus,
     from: Option<Instant>,
@@ -163,9 +136,6 @@ fn between(from: Option<Instant>, to: Option<Instant>) -> Range {
 }
 
 /// Lists a customer's orders that were shipped since an instant, newest shipment first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn shipments(customer: &CustomerId, since: Option<Instant>) -> Result<Query<Shipment>, KeyError> {
     Ok(Query::new(&SHIPMENTS, shipments_partition(customer)?, between(since, None)).descending())
 }

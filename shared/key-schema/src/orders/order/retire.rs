@@ -37,17 +37,12 @@ const AT_LAST: usize = MAX_TRANSACTION_ACTIONS - 2;
 /// An order to retire, as it was read.
 #[derive(Debug)]
 pub struct Retirement<'a> {
-    /// The head of the order.
     pub order: &'a Stored<Order>,
-    /// The lines of the order.
     pub lines: &'a [Stored<OrderLine>],
-    /// The history of the order.
     pub history: &'a [Stored<OrderStatusEvent>],
-    /// The addresses of the order, if it has any.
     pub addresses: Option<&'a Stored<OrderAddresses>>,
     /// The instant at which the order expires, unless an earlier run has already set the expiry.
     pub expires_at: Instant,
-    /// The instant of the retirement.
     pub at: Instant,
 }
 
@@ -56,9 +51,6 @@ pub struct Retirement<'a> {
 ///
 /// After a failed run, the caller reads the order again and calls this function again. If the order
 /// is already retired, DynamoDB refuses the last transaction.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn retire(retirement: Retirement<'_>) -> Result<Vec<Transaction<OrderAction>>, EncodeError> {
     let Retirement { order, lines, history, addresses, expires_at, at } = retirement;
     let begun = order.expires_at.is_some();

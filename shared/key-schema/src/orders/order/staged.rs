@@ -53,7 +53,6 @@ use crate::shard::Shards;
 
 pub use patterns::*;
 
-/// The shards of the list of unfinished orders.
 pub const UNFINISHED_SHARDS: Shards = Shards(4);
 /// The maximum number of lines reserved in one transaction: two actions each, plus the head.
 pub const RESERVED_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 1) / 2;
@@ -68,19 +67,14 @@ pub const GIVEN_BACK_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 1;
 /// Work on an order that takes several transactions and is not finished.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unfinished {
-    /// The instant at which the work began.
     pub since: Instant,
-    /// The kind of work, and its progress.
     pub work: Work,
 }
 
-/// The kind of unfinished work on an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
-    /// The order is being placed.
     Placing {
-        /// The idempotency key that the order has claimed.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         key: Option<Scope>,
         /// The number of reserved lines. A Query is not isolated from transactions, even with
@@ -96,9 +90,7 @@ pub enum Work {
 /// The key of an unfinished order in the janitor's list.
 #[derive(Debug, Clone, Copy)]
 pub struct UnfinishedIndexKey<'a> {
-    /// The unfinished work.
     pub unfinished: &'a Unfinished,
-    /// The id of the order.
     pub id: &'a OrderId,
 }
 
@@ -131,7 +123,6 @@ fn shard(shard: u32) -> Result<PartitionKey, KeyError> {
 /// An unfinished order as the janitor's list returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnfinishedOrder {
-    /// The id of the order.
     pub id: OrderId,
 }
 
@@ -139,18 +130,12 @@ view!(UnfinishedOrder of Order);
 
 /// Lists the orders whose work began at `before` or earlier and is unfinished, the oldest work
 /// first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn unfinished(before: Instant) -> Result<Query<UnfinishedOrder>, KeyError> {
     let shards = UNFINISHED_SHARDS.all().map(shard).collect::<Result<_, _>>()?;
     Ok(Query::sharded(&UNFINISHED, shards, Range::Between(Instant::MIN.to_string(), format!("{before}$"))))
 }
 
 /// Reads the stocks of products, in the order of `products`.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn available<'a>(products: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<AnyEntity>, KeyError> {
     let keys = products.into_iter().map(product::stock_key).collect::<Result<_, _>>()?;
     Ok(BatchGet::new(&AVAILABLE, keys))
@@ -159,9 +144,6 @@ pub fn available<'a>(products: impl IntoIterator<Item = &'a ProductId>) -> Resul
 /// Begins to place an order. Its head must be in status `placing`. If the customer places it,
 /// `open` adds the order to the customer's open orders ([`open::enter`]). `uses` count the uses of
 /// its promotions ([`promotion::take`]).
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn begin(
     order: &Stored<Order>,
     claim: Option<Guarded>,
@@ -213,9 +195,6 @@ fn moved(order: &Stored<Order>, lines: usize, reserved: bool) -> Result<Change<O
 
 /// Reserves some lines, at most [`RESERVED_AT_ONCE`]. [`counted`] returns the head as it is
 /// afterwards.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn reserve(order: &Stored<Order>, lines: &[Stored<OrderLine>]) -> Result<Transaction<OrderAction>, EncodeError> {
     let head = Guarded::update(key(&order.id)?, moved(order, lines.len(), true)?, untouched(order)?);
     let mut transaction = Transaction::new(&RESERVE).action(OrderAction::Order, head);
@@ -229,9 +208,6 @@ pub fn reserve(order: &Stored<Order>, lines: &[Stored<OrderLine>]) -> Result<Tra
 
 /// Makes an order visible after all of its lines are reserved. `cart` is the deletion of the cart
 /// from which the order is placed, if any.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn commit(
     order: &Stored<Order>,
     by: &str,
@@ -260,9 +236,6 @@ pub fn commit(
 
 /// Deletes some lines of an order that was not committed, at most [`UNDONE_AT_ONCE`], and returns
 /// their stock. [`counted`] returns the head as it is afterwards.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn undo(
     order: &Stored<Order>,
     lines: &[&Stored<OrderLine>],
@@ -275,9 +248,6 @@ pub fn undo(
 /// Deletes the last lines of an order that was not committed, at most [`UNDONE_AT_ONCE`], and
 /// returns their stock. Also deletes the order and the claims that still belong to it, and gives
 /// back the uses of its promotions.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn undo_last(
     order: &Stored<Order>,
     lines: &[&Stored<OrderLine>],
@@ -333,9 +303,6 @@ fn undone(
 /// Gives back the stock of the next lines of a cancelled or returned order, at most
 /// [`GIVEN_BACK_AT_ONCE`]. `lines` must be in line order. DynamoDB refuses the write if the head's
 /// count of returned lines has changed. Returns [`None`] if no stock remains to return.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn give_back(
     order: &Stored<Order>,
     lines: &[OrderLine],

@@ -1,5 +1,3 @@
-//! The statuses of an order and the steps between them.
-
 use std::fmt;
 use std::str::FromStr;
 
@@ -16,9 +14,7 @@ pub enum OrderStatus {
     Placing,
     /// The order is placed and not paid.
     Pending,
-    /// The order is paid.
     Paid,
-    /// The warehouse is picking the order.
     Picking,
     /// The order is in transit.
     Shipped,

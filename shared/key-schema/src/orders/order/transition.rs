@@ -31,11 +31,9 @@ pub struct Step<'a> {
     pub lines: &'a [OrderLine],
     /// The new status. The caller has checked it with [`OrderStatus::may_become`].
     pub to: OrderStatus,
-    /// The instant of the change.
     pub at: Instant,
     /// The id of the caller who makes the change.
     pub by: &'a str,
-    /// The reason for the change.
     pub note: Option<String>,
     /// The carrier, for a change to shipped.
     pub carrier: Option<String>,
@@ -64,9 +62,6 @@ pub const RETURNED_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 8 - 2 * MAX_APPLIE
 
 /// Changes the status of the order that was read. The transaction also writes the history, the copy
 /// and the stock, and moves the money.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn advance(step: Step<'_>) -> Result<Transaction<OrderAction>, EncodeError> {
     let (head, condition) = (Change::<Order>::visible(step.at), unmoved(step.order)?);
     transition(&MOVE, step, head, condition)
@@ -78,9 +73,6 @@ pub const SYSTEM: &str = "system";
 pub const LAPSED: &str = "lapsed";
 
 /// Cancels a pending order, on the condition that it has lapsed at `at`.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn lapse(order: &Stored<Order>, lines: &[OrderLine], at: Instant) -> Result<Transaction<OrderAction>, EncodeError> {
     let head = Change::<Order>::visible(at).lapsed(&true)?;
     let due = unmoved(order)?.and(Condition::Below("lapses_at", first_alive(at)));
@@ -151,7 +143,6 @@ fn marked(order: &Order, head: Change<Order>, movement: Movement<'_>) -> Result<
     }
 }
 
-/// Returns the wallet actions of a movement.
 fn moved(order: &Order, movement: Movement<'_>, at: Instant) -> Result<Vec<(OrderAction, Guarded)>, EncodeError> {
     let Order { id: order_id, customer_id, total, .. } = order;
     let actions = match movement {
@@ -167,9 +158,6 @@ fn moved(order: &Order, movement: Movement<'_>, at: Instant) -> Result<Vec<(Orde
 }
 
 /// Refunds part of the payment for the order that was read. `claim` writes the idempotency record.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn refund(
     order: &Stored<Order>,
     id: &EntryId,

@@ -1,5 +1,3 @@
-//! The forms in which lists return orders and the lines of their logs.
-
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -9,23 +7,17 @@ use crate::id::{CustomerId, LogId, OrderId, OrderReference};
 use crate::instant::Instant;
 use crate::money::Money;
 
-/// An order as every list returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderSummary {
-    /// The id of the order.
     pub id: OrderId,
     /// The client's own number for the order.
     #[serde(default)]
     pub reference: Option<OrderReference>,
-    /// The customer of the order.
     pub customer_id: CustomerId,
-    /// The status of the order.
     pub status: OrderStatus,
     /// The amount that is charged: the sum of the lines, and the price of shipping.
     pub total: Money,
-    /// The instant at which the order was placed.
     pub placed_at: Instant,
-    /// The number of lines.
     pub line_count: u64,
     /// The country and city to which the order is sent. The indexes do not project them, so only
     /// the list of a customer's orders has them.
@@ -42,15 +34,11 @@ impl From<CustomerOrder> for OrderSummary {
 
 view!(OrderSummary of Order);
 
-/// An order that was shipped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shipment {
-    /// The order as every list returns it.
     #[serde(flatten)]
     pub order: OrderSummary,
-    /// The instant of shipment.
     pub shipped_at: Instant,
-    /// The carrier of the shipment.
     #[serde(default)]
     pub carrier: Option<String>,
     /// The carrier's tracking number.
@@ -60,18 +48,13 @@ pub struct Shipment {
 
 view!(Shipment of CustomerOrder);
 
-/// A line of an order's log as the index returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
-    /// The id of the line.
     pub id: LogId,
-    /// The id of the order.
     pub order_id: OrderId,
-    /// The instant of the line.
     pub at: Instant,
     /// The member of staff who wrote the line.
     pub by: String,
-    /// The text of the line.
     pub text: String,
 }
 

@@ -37,7 +37,6 @@ pub use zone::{
     ShippingZoneChanges, change_zone,
 };
 
-/// The maximum number of shipping zones.
 pub const MAX_ZONES: usize = 40;
 /// The maximum number of tax rules. A rule takes less than 1,000 bytes.
 pub const MAX_TAX_RULES: usize = 300;
@@ -105,13 +104,10 @@ patterns! {
 /// An action of the transaction that changes a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PricingAction {
-    /// The head.
     Head,
-    /// The zone or the tax rule.
     Rule,
 }
 
-/// All rules of pricing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rules {
     /// The number of changes.
@@ -175,7 +171,6 @@ impl Rules {
         self.tax_rules.iter().map(|other| &other.data).find(|other| other.id != rule.id && other.is_same_place(rule))
     }
 
-    /// Returns the number of all rules.
     #[must_use]
     pub fn count(&self) -> usize {
         self.zones.len() + self.tax_rules.len() + self.promotions.len()
@@ -193,51 +188,35 @@ impl Rules {
     }
 }
 
-/// The rules that apply in a place.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LocalRules<'a> {
-    /// The shipping zone.
     pub zone: Option<&'a ShippingZone>,
     /// The tax rules. The rules of the region come first.
     tax_rules: Vec<&'a TaxRule>,
 }
 
 impl<'a> LocalRules<'a> {
-    /// Returns the tax rule for a category of goods.
     #[must_use]
     pub fn tax_rule(&self, category: &str) -> Option<&'a TaxRule> {
         self.tax_rules.iter().copied().find(|rule| rule.category.as_str() == category)
     }
 }
 
-/// Reads all rules.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn read() -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&READ, partition()?, Range::All).limit(MAX_ITEMS))
 }
 
 /// Reads all rules with strong consistency.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn read_for_update() -> Result<Query<AnyEntity>, KeyError> {
     Ok(Query::new(&EDIT, partition()?, Range::All).limit(MAX_ITEMS))
 }
 
 /// Adds a zone or a tax rule.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn create<E: Entity>(rules: &Rules, rule: &Stored<E>) -> Result<Transaction<PricingAction>, EncodeError> {
     transaction(rules, rules.count() + 1, Guarded::put(rule, Condition::NotExists)?, rule.meta.created_at)
 }
 
 /// Deletes a zone or a tax rule that is at `version`.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn delete<E: Entity>(
     rules: &Rules,
     rule: &E,

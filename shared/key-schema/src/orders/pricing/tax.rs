@@ -21,23 +21,17 @@ pub const SHIPPING: &str = "shipping";
 pub const BASIS_POINT: u32 = 100;
 
 entity! {
-    /// A tax rule.
     TaxRule = "TaxRule" {
         fixed {
-            /// The id of the rule.
             id: TaxRuleId,
         }
         mutable by TaxRuleChanges {
-            /// The country of the delivery.
             country: Country,
-            /// The region to which the rule is limited.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             region: Option<String>,
-            /// The category of goods.
             category: TaxCategory,
             /// The rate in millionths: 190,000 is 19 %.
             rate_millionths: u32,
-            /// Whether prices include the tax.
             included: bool,
         }
     }
@@ -68,9 +62,6 @@ impl TaxRule {
 }
 
 /// Replaces a tax rule that is at `version`.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn change_tax_rule(
     rules: &Rules,
     rule: &TaxRule,

@@ -15,23 +15,17 @@ use crate::order::addresses::Country;
 use crate::request::{Guarded, Transaction};
 use crate::text::fold;
 
-/// The maximum number of countries of a zone.
 pub const MAX_COUNTRIES: usize = 250;
-/// The maximum number of regions that a zone names.
 pub const MAX_REGIONS: usize = 100;
-/// The maximum number of methods of a zone.
 pub const MAX_METHODS: usize = 20;
-/// The maximum number of rates of a method.
 pub const MAX_RATES: usize = 20;
 /// The maximum size of a zone's item.
 pub const MAX_ZONE_BYTES: usize = 16 * 1024;
 
-/// A way to send a parcel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShippingMethod {
     /// The id of the method, which is unique in its zone.
     pub id: MethodId,
-    /// The name of the method for shoppers.
     pub name: String,
     /// The lowest and the highest number of days until delivery.
     pub days: (u64, u64),
@@ -43,7 +37,6 @@ pub struct ShippingMethod {
     pub free_from: Option<Money>,
 }
 
-/// A price of a shipping method.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShippingRate {
     /// The highest weight for this price.
@@ -52,25 +45,20 @@ pub struct ShippingRate {
     /// The lowest amount of a basket, after discounts, for this price.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub from_amount: Option<Money>,
-    /// The price.
     pub price: Money,
 }
 
 entity! {
-    /// A shipping zone.
     ShippingZone = "ShippingZone" {
         fixed {
-            /// The id of the zone.
             id: ZoneId,
         }
         mutable by ShippingZoneChanges {
-            /// The countries of the zone.
             countries: Vec<Country>,
             /// The regions to which the zone is limited, in the spelling of staff. A zone without
             /// regions contains the whole countries.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             regions: Option<Vec<String>>,
-            /// The shipping methods.
             methods: Vec<ShippingMethod>,
         }
     }
@@ -102,9 +90,6 @@ impl ShippingZone {
 }
 
 /// Replaces a zone that is at `version`.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn change_zone(
     rules: &Rules,
     zone: &ShippingZone,

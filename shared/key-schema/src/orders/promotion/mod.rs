@@ -39,14 +39,11 @@ use crate::text::fold;
 pub use patterns::*;
 pub use requests::*;
 
-/// The maximum number of promotions without a code.
 pub const MAX_AUTOMATIC: usize = 20;
 /// The maximum size of a promotion's item. The automatic promotions and the other rules of pricing
 /// must fit into one Query.
 pub const MAX_PROMOTION_BYTES: usize = 4 * 1024;
-/// The maximum number of products that a promotion names.
 pub const MAX_PRODUCTS: usize = 100;
-/// The maximum number of codes of one order.
 pub const MAX_CODES: usize = 5;
 /// The maximum number of promotions of one order. Each may change two counts in the order's
 /// transaction.
@@ -54,13 +51,11 @@ pub const MAX_APPLIED: usize = 5;
 /// The maximum length of a code, in bytes of UTF-8.
 pub const MAX_CODE_BYTES: usize = 64;
 
-/// How a promotion reduces the price.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", content = "value", rename_all = "snake_case")]
 pub enum Reduction {
     /// A part of the price, in basis points: 1,250 is 12.5 %.
     Percentage(u32),
-    /// An amount of money.
     Amount(Money),
     /// For every `buy + get` pieces, `get` pieces are free. The cheapest pieces of all are free.
     BuyXGetY {
@@ -69,15 +64,12 @@ pub enum Reduction {
         /// The number of pieces that are free.
         get: u64,
     },
-    /// Shipping is free.
     FreeShipping,
 }
 
-/// The goods that a promotion applies to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goods {
-    /// All products.
     All,
     /// These products, and the variants of those that are parents.
     Products(Vec<ProductId>),
@@ -86,7 +78,6 @@ pub enum Goods {
 }
 
 impl Goods {
-    /// Returns whether the promotion applies to a product.
     #[must_use]
     pub fn include(&self, product: &Product) -> bool {
         match self {
@@ -120,10 +111,8 @@ pub struct Conditions {
 }
 
 entity! {
-    /// A promotion.
     Promotion = "Promotion" {
         fixed {
-            /// The id of the promotion.
             id: PromotionId,
             /// The code that customers enter, in the spelling of staff. An automatic promotion has
             /// no code.
@@ -131,18 +120,12 @@ entity! {
             code: Option<String>,
         }
         mutable by PromotionChanges {
-            /// The name of the promotion for shoppers.
             name: String,
-            /// How the promotion reduces the price.
             reduction: Reduction,
-            /// The goods that the promotion applies to.
             applies_to: Goods,
-            /// The conditions.
             conditions: Conditions,
-            /// The maximum number of uses by all customers.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             limit_total: Option<u64>,
-            /// The maximum number of uses by one customer.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             limit_per_customer: Option<u64>,
             /// Whether the promotion excludes all others.
@@ -162,7 +145,6 @@ impl Entity for Promotion {
 }
 
 impl Promotion {
-    /// Returns whether the promotion can be used at an instant.
     #[must_use]
     pub fn is_running(&self, now: Instant) -> bool {
         let Conditions { from, until, .. } = &self.conditions;
@@ -178,10 +160,8 @@ impl Promotion {
 }
 
 entity! {
-    /// The uses of a promotion by all customers.
     PromotionUses = "PromotionUses" {
         fixed {
-            /// The id of the promotion.
             promotion_id: PromotionId,
         }
         mutable by PromotionUsesChanges {
@@ -204,43 +184,30 @@ impl Entity for PromotionUses {
 }
 
 impl PromotionUses {
-    /// Returns the uses of a new promotion.
     #[must_use]
     pub fn of(promotion: &Stored<Promotion>) -> Stored<Self> {
         let uses = Self { promotion_id: promotion.id.clone(), limit: promotion.limit_total, uses: 0 };
         Stored::new(uses, promotion.meta.born.clone(), promotion.meta.created_at)
     }
 
-    /// Returns the key of the uses of a promotion.
-    ///
-    /// # Errors
-    /// [`KeyError`].
     pub fn key_of(promotion: &PromotionId) -> Result<Key, KeyError> {
         uses_key(promotion)
     }
 }
 
 entity! {
-    /// The uses of a promotion by one customer.
     CustomerUses = "CustomerUses" {
         fixed {
-            /// The id of the promotion.
             promotion_id: PromotionId,
-            /// The hash of the customer's id.
             customer: CustomerHash,
         }
         mutable by CustomerUsesChanges {
-            /// The number of uses.
             uses: u64,
         }
     }
 }
 
 impl CustomerUses {
-    /// Returns the key of a customer's uses of a promotion.
-    ///
-    /// # Errors
-    /// [`KeyError`].
     pub fn key_of(promotion: &PromotionId, customer: &CustomerId) -> Result<Key, KeyError> {
         customer_uses_key(promotion, &CustomerHash::of(customer))
     }
@@ -259,7 +226,6 @@ impl Entity for CustomerUses {
 pub struct PromotionCode {
     /// The folded code ([`fold`]).
     pub code: String,
-    /// The promotion with the code.
     pub promotion_id: PromotionId,
 }
 
@@ -279,10 +245,6 @@ impl PromotionCode {
         Some(Stored::new(claim, promotion.meta.born.clone(), promotion.meta.created_at))
     }
 
-    /// Returns the key of the promotion.
-    ///
-    /// # Errors
-    /// [`KeyError`].
     pub fn promotion_key(&self) -> Result<Key, KeyError> {
         key(&self.promotion_id, true)
     }
@@ -291,9 +253,7 @@ impl PromotionCode {
 /// A promotion as an order keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppliedPromotion {
-    /// The id of the promotion.
     pub id: PromotionId,
-    /// The name of the promotion.
     pub name: String,
     /// The code, if the customer entered one.
     #[serde(skip_serializing_if = "Option::is_none", default)]

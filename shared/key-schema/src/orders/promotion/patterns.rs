@@ -1,5 +1,3 @@
-//! The access patterns of promotions.
-
 use item_model::prelude::*;
 
 use crate::pattern::Consistency;

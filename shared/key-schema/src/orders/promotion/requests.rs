@@ -23,7 +23,6 @@ use crate::text::fold;
 /// An action of a transaction that creates, changes or deletes a promotion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromotionAction {
-    /// Writes or deletes the promotion.
     Promotion,
     /// Writes the counts of uses. DynamoDB refuses a creation if a deleted promotion had the id.
     Uses,
@@ -37,9 +36,6 @@ pub enum PromotionAction {
 
 /// Reads the claim on each code, in the order of `codes`. The last item has the customer's quota
 /// counts of the day.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn find(codes: &[String], customer: &CustomerId, now: Instant) -> Result<BatchGet<AnyEntity>, KeyError> {
     let mut keys = codes.iter().map(|code| code_key(&fold(code))).collect::<Result<Vec<_>, _>>()?;
     keys.push(quota::day_key(customer, now)?);
@@ -47,9 +43,6 @@ pub fn find(codes: &[String], customer: &CustomerId, now: Instant) -> Result<Bat
 }
 
 /// Counts unknown codes of a customer. DynamoDB refuses the write if the day's quota is used up.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn count_unknown_codes(customer: &CustomerId, codes: usize, now: Instant) -> Result<Single<()>, EncodeError> {
     let codes = i64::try_from(codes).unwrap_or(i64::MAX);
     Ok(Single::new(&UNKNOWN_CODES, quota::count_many(customer, Quota::PromotionCodes, codes, now)?))
@@ -57,9 +50,6 @@ pub fn count_unknown_codes(customer: &CustomerId, codes: usize, now: Instant) ->
 
 /// Reads the promotions in `coded`, which have a code. Also reads the uses of the promotions in
 /// `coded` and `counted`, by all customers and by this customer.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn read<'a>(
     coded: impl IntoIterator<Item = &'a PromotionId>,
     counted: impl IntoIterator<Item = &'a PromotionId>,
@@ -75,18 +65,10 @@ pub fn read<'a>(
     Ok(BatchGet::new(&READ, keys))
 }
 
-/// Reads one promotion with its uses.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get(id: &PromotionId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&GET, vec![key(id, false)?, key(id, true)?, uses_key(id)?]))
 }
 
-/// Lists all promotions by id.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn list() -> Result<Query<Stored<Promotion>>, KeyError> {
     let partitions = vec![pricing::partition()?, coded_partition()?];
     Ok(Query::sharded(&LIST, partitions, Range::under("PROMOTION")))
@@ -95,9 +77,6 @@ pub fn list() -> Result<Query<Stored<Promotion>>, KeyError> {
 /// Creates a promotion. For an automatic promotion, the transaction also writes the new number of
 /// rules into the head of pricing. The number comes from `rules`, the present rules of pricing.
 /// `claim` writes the idempotency record ([`crate::idempotency::claim`]), if the request has a key.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn create(
     rules: &Rules,
     promotion: &Stored<Promotion>,
@@ -117,9 +96,6 @@ pub fn create(
 }
 
 /// Gives the promotion `read` the values of `wanted`, which has the same id and code.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn change(
     read: &Stored<Promotion>,
     wanted: &Promotion,
@@ -146,9 +122,6 @@ pub fn change(
 }
 
 /// Deletes the promotion that was read, and releases its code.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn delete(
     rules: &Rules,
     read: &Stored<Promotion>,
@@ -170,7 +143,6 @@ pub fn delete(
 /// A promotion of an order, with the limits that were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Use {
-    /// The promotion.
     pub promotion: PromotionId,
     /// The maximum number of uses by all customers, if they are counted.
     pub limit_total: Option<u64>,
@@ -181,9 +153,6 @@ pub struct Use {
 /// Counts the uses of an order's promotions, as actions of the transaction that places the order.
 /// DynamoDB refuses an action if the limit that was read is reached. It also refuses the action if
 /// staff have changed the limit for all customers since then.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn take(uses: &[Use], customer: &CustomerId, at: Instant) -> Result<Vec<(OrderAction, Guarded)>, EncodeError> {
     let (mut actions, customer) = (Vec::new(), CustomerHash::of(customer));
     for (position, Use { promotion, limit_total, limit_per_customer }) in (0_u64..).zip(uses) {
@@ -207,9 +176,6 @@ pub fn take(uses: &[Use], customer: &CustomerId, at: Instant) -> Result<Vec<(Ord
 }
 
 /// Gives back the uses of an order that is cancelled or was not placed.
-///
-/// # Errors
-/// [`EncodeError`].
 pub(crate) fn give_back(
     applied: &[AppliedPromotion],
     customer: &CustomerId,

@@ -1,5 +1,3 @@
-//! The requests to wallets.
-
 use item_model::prelude::*;
 
 use super::{
@@ -19,25 +17,16 @@ use crate::quota::{self, Quota};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Transaction};
 
 /// Reads the profile, then the wallet.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn read(customer: &CustomerId) -> Result<BatchGet<AnyEntity>, KeyError> {
     Ok(BatchGet::new(&READ, vec![customer::key(customer)?, key(customer)?]))
 }
 
 /// Reads a wallet with strong consistency, before a deposit.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn read_for_update(customer: &CustomerId) -> Result<Get<Stored<Wallet>>, KeyError> {
     Ok(Get::new(&EDIT, key(customer)?))
 }
 
 /// Lists the movements of a wallet, newest first.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn entries(customer: &CustomerId) -> Result<Query<Stored<WalletEntry>>, KeyError> {
     Ok(Query::new(&ENTRIES, partition(customer)?, Range::under("ENTRY")).descending())
 }
@@ -46,9 +35,6 @@ pub fn entries(customer: &CustomerId) -> Result<Query<Stored<WalletEntry>>, KeyE
 /// currency has changed since the wallet, `seen`, was read. So the balance in the response
 /// ([`plus`]) is the stored balance right after this deposit. `claim` writes the idempotency record
 /// ([`crate::idempotency::claim`]).
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn deposit(
     entry: &WalletEntry,
     seen: Option<&Stored<Wallet>>,
@@ -72,9 +58,6 @@ pub fn deposit(
 /// Moves money from one wallet to another, and opens the receiver's wallet if it is missing.
 /// `claim` writes the idempotency record ([`crate::idempotency::claim`]). If `counted` is set, the
 /// transfer counts toward the payer's quota.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn transfer(transfer: &Transfer, claim: Guarded, counted: bool) -> Result<Transaction<WalletAction>, EncodeError> {
     let [paid, received] = transfer.entries();
     let quota = counted.then(|| quota::count(&transfer.from, Quota::Transfers, transfer.at)).transpose()?;
@@ -93,9 +76,6 @@ pub fn transfer(transfer: &Transfer, claim: Guarded, counted: bool) -> Result<Tr
 /// them if the wallet has too little money in the currency of `money`. The refusal has the label
 /// [`WalletAction::Wallet`]. The caller finds the reason with [`minus`].
 /// `money` must be at least 0, and `id` must be new.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn debit(
     customer: &CustomerId,
     money: Money,
@@ -111,9 +91,6 @@ pub fn debit(
 /// DynamoDB refuses them if the balance in the currency of `money` would exceed [`MAX_BALANCE`].
 /// The refusal has the label [`WalletAction::Wallet`]. The caller finds the reason with [`plus`].
 /// `money` must be at least 0, and `id` must be new.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn credit(
     customer: &CustomerId,
     money: Money,

@@ -1,5 +1,3 @@
-//! The access patterns of a category move.
-
 use item_model::prelude::*;
 
 use crate::index::GSI2;

@@ -1,5 +1,3 @@
-//! The requests of a category move.
-
 use std::collections::BTreeSet;
 
 use item_model::prelude::*;
@@ -21,18 +19,12 @@ use crate::product::{self, CategoryIndexKey, CategoryPath, Product, ProductSumma
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
 
 /// Reads the move in progress, or the last move.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn get() -> Result<Get<Stored<CategoryMove>>, KeyError> {
     Ok(Get::new(&GET, move_key()?))
 }
 
 /// Begins a move. `last` is the previous move, if there is one, and must be over. The caller
 /// [adds](super::super::add) the ancestors of the new path first.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn begin(
     wanted: CategoryMove,
     last: Option<&Stored<CategoryMove>>,
@@ -76,26 +68,16 @@ fn node(moving: &Stored<CategoryMove>, path: CategoryPath, at: Instant) -> Resul
 }
 
 /// Lists a category's children by name, beginning after `after`.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn below(path: &CategoryPath, after: Option<&CategoryPath>) -> Result<Query<Stored<CategoryNode>>, KeyError> {
     let after = after.map(node_key).transpose()?.map(|key| key.sk.into_string());
     Ok(Query::new(&BELOW, children_partition(Some(path))?, Range::under("CHILD")).after(after))
 }
 
-/// Reads a category's description.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn about(path: &CategoryPath) -> Result<Get<Stored<CategoryAbout>>, KeyError> {
     Ok(Get::new(&ABOUT, about_key(path)?))
 }
 
 /// Creates the successor of a category, moves the description to it, and marks the old category.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn copy(
     moving: &Stored<CategoryMove>,
     path: &CategoryPath,
@@ -125,17 +107,11 @@ pub fn copy(
 }
 
 /// Lists the products and memberships in a category and its subtree, by category and id.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn listed(path: &CategoryPath) -> Result<Query<ProductSummary>, KeyError> {
     Ok(Query::sharded(&LISTED, product::list_partitions(path)?, Range::under(&path.key_text())))
 }
 
 /// Reads each product, followed by its further categories.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn read<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<AnyEntity>, KeyError> {
     let mut keys = Vec::new();
     for id in ids {
@@ -145,9 +121,6 @@ pub fn read<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet
 }
 
 /// Adds up to [`ADDED_AT_ONCE`] categories.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn add<'a>(
     moving: &Stored<CategoryMove>,
     paths: impl IntoIterator<Item = &'a CategoryPath>,
@@ -158,9 +131,6 @@ pub fn add<'a>(
 }
 
 /// Moves up to [`PLACED_AT_ONCE`] products, each to the category given with it.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn place(
     moving: &Stored<CategoryMove>,
     products: &[(&Stored<Product>, CategoryPath)],
@@ -186,9 +156,6 @@ fn stand(product: &Stored<Product>, category_path: &CategoryPath, at: Instant) -
 /// If the product already has a membership in the new category, the function only removes the old
 /// membership. If the product's own category moves too, the product moves in the same transaction.
 /// So the moved memberships copy the product's new category, and no list shows the product twice.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn transfer(
     moving: &Stored<CategoryMove>,
     product: &Stored<Product>,
@@ -222,10 +189,6 @@ pub fn transfer(
     Ok(Some(transfer))
 }
 
-/// Removes a category that has its successor.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn clear(
     moving: &Stored<CategoryMove>,
     path: &CategoryPath,
@@ -238,9 +201,6 @@ pub fn clear(
 }
 
 /// Removes the mark from a category. Then the category stays, or the move copies it once more.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn keep(
     moving: &Stored<CategoryMove>,
     path: &CategoryPath,
@@ -253,9 +213,6 @@ pub fn keep(
 }
 
 /// Begins the next phase.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn advance(moving: &Stored<CategoryMove>, at: Instant) -> Result<Single<Stored<CategoryMove>>, EncodeError> {
     let next = |change: Change<CategoryMove>| {
         change.set("phase", moving.phase.next())?.set("since", at)?.set("reached", None::<CategoryPath>)
@@ -264,9 +221,6 @@ pub fn advance(moving: &Stored<CategoryMove>, at: Instant) -> Result<Single<Stor
 }
 
 /// Records the category that the move has reached.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn reach(
     moving: &Stored<CategoryMove>,
     path: &CategoryPath,

@@ -1,5 +1,3 @@
-//! The requests about invitations.
-
 use item_model::prelude::*;
 
 use super::super::write::{add_admins, count_members, is, is_admin};
@@ -23,7 +21,6 @@ use crate::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, Query
 pub struct State {
     /// The invitation, which may have expired.
     pub invitation: Option<Stored<Invitation>>,
-    /// The open invitations of the customer.
     pub roster: Option<Stored<Invitations>>,
 }
 
@@ -67,9 +64,6 @@ impl State {
 
     /// Removes the invitation, or checks that there is none, in the transaction that makes the
     /// customer a member.
-    ///
-    /// # Errors
-    /// [`EncodeError`].
     pub fn end(
         &self,
         transaction: Transaction<OrganizationAction>,
@@ -90,9 +84,6 @@ impl State {
 
 /// Invites a customer who is not a member, or renews the invitation, on behalf of an admin. `head`
 /// was read before the open invitations were counted.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn invite(
     head: &Stored<Organization>,
     state: &State,
@@ -117,9 +108,6 @@ pub fn invite(
 }
 
 /// Makes the invited customer a member and removes the invitation that was read.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn accept(
     invitation: &Stored<Invitation>,
     state: &State,
@@ -144,9 +132,6 @@ pub fn accept(
 }
 
 /// Reads the organization, the invitation, the customer's invitations, and the caller's membership.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn prepare(
     id: &OrganizationId,
     customer: &CustomerId,
@@ -157,9 +142,6 @@ pub fn prepare(
 }
 
 /// Removes the invitation that was read. Without `admin`, the caller is staff or the customer.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn withdraw(
     invitation: &Stored<Invitation>,
     state: &State,
@@ -177,60 +159,39 @@ pub fn withdraw(
 }
 
 /// Lists an organization's invitations with strong consistency, to count the open invitations.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn open(id: &OrganizationId) -> Result<Query<Stored<Invitation>>, KeyError> {
     Ok(Query::new(&OPEN, partition(id)?, Range::under("INVITATION")))
 }
 
 /// Reads the memberships of the inviters of these invitations, to find the void invitations.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn inviters(open: &[Stored<Invitation>]) -> Result<BatchGet<Stored<Member>>, KeyError> {
     let inviters = open.iter().map(|open| member_key(&open.id, &open.inviter));
     Ok(BatchGet::new(&INVITERS, inviters.collect::<Result<_, _>>()?))
 }
 
 /// Lists an organization's invitations by customer id, including expired invitations.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn of_organization(id: &OrganizationId) -> Result<Query<Stored<Invitation>>, KeyError> {
     Ok(Query::new(&OF_ORGANIZATION, partition(id)?, Range::under("INVITATION")))
 }
 
 /// Lists a customer's invitations that expire after `now`, in the order of expiry.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn of_customer(customer: &CustomerId, now: Instant) -> Result<Query<InvitationSummary>, KeyError> {
     let range = Range::Between(now.plus_millis(1).to_string(), format!("{}$", Instant::MAX));
     Ok(Query::new(&OF_CUSTOMER, invited_partition(customer)?, range))
 }
 
 /// Reads the open invitations of a customer being erased.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn roster(customer: &CustomerId) -> Result<Get<Stored<Invitations>>, KeyError> {
     Ok(Get::new(&ROSTER, roster_key(customer)?))
 }
 
 /// Removes the invitations of a customer being erased.
-///
-/// # Errors
-/// [`KeyError`].
 pub fn erase(roster: &Invitations) -> Result<BatchWrite, KeyError> {
     let delete = |id| invitation_key(id, &roster.customer_id).map(BatchWriteAction::Delete);
     Ok(BatchWrite::new(&ERASE, roster.open.keys().map(delete).collect::<Result<_, _>>()?))
 }
 
 /// Removes the list of a customer's invitations, after the invitations are removed.
-///
-/// # Errors
-/// [`EncodeError`].
 pub fn forget(roster: &Stored<Invitations>) -> Result<Single<()>, EncodeError> {
     Ok(Single::new(&FORGET, Guarded::delete(roster_key(&roster.customer_id)?, is(roster)?)))
 }

@@ -1,5 +1,3 @@
-//! The access patterns of orders that take several transactions.
-
 use item_model::prelude::*;
 
 use crate::index::GSI1;
