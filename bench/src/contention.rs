@@ -47,7 +47,6 @@ pub struct ContentionArgs {
     json: Option<PathBuf>,
 }
 
-/// The figures for one number of clients.
 #[derive(Debug, Serialize)]
 struct Figures {
     clients: u16,
@@ -117,7 +116,6 @@ struct Round {
     unavailable: u64,
 }
 
-/// Places orders of one product with concurrent clients.
 async fn round(shop: &Shop, hot: &str, clients: u16, orders: u64) -> Result<Round, BenchError> {
     shop.create_product(hot, 0, orders).await?;
     let (next, unavailable) = (AtomicU64::new(0), AtomicU64::new(0));

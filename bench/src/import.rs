@@ -88,21 +88,17 @@ async fn measure(system: &System, folder: &Path, args: ImportBenchArgs) -> Resul
     }
 }
 
-/// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Totals {
-    /// Orders in the table.
     pub orders: usize,
     /// Orders that took more than one transaction.
     pub large: usize,
     /// Crashes of the orders function during the import.
     pub crashes: u64,
-    /// The differences.
     pub differences: Differences,
 }
 
 impl Totals {
-    /// Returns whether there are no differences.
     #[must_use]
     pub const fn is_equal(&self) -> bool {
         self.differences.is_empty()
@@ -309,7 +305,6 @@ async fn compare(shop: &Shop, products: &Path, baskets: &Path) -> Result<Totals,
     Ok(stored.totals(&wanted, &sold))
 }
 
-/// The orders, sold quantities and stocks in the table.
 #[derive(Default)]
 struct StoredOrders {
     orders: Paid,

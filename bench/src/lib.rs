@@ -107,7 +107,6 @@ impl Command {
     }
 }
 
-/// Runs the program with the arguments of the process.
 #[must_use]
 pub fn main() -> ExitCode {
     let command = Cli::parse().command;

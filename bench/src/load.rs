@@ -103,7 +103,6 @@ impl Action {
     }
 }
 
-/// The results of a run.
 #[derive(Debug, Default)]
 struct Run {
     /// The durations of requests with the expected response, by kind of request.
@@ -128,7 +127,6 @@ pub async fn run(args: LoadArgs) -> Result<(), BenchError> {
     args.output.publish("load", &text, &figures)
 }
 
-/// The latencies of one kind of request.
 #[derive(Debug, Serialize)]
 struct Figures {
     request: &'static str,

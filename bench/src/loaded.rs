@@ -17,7 +17,6 @@ use template::Template;
 
 use crate::BenchError;
 
-/// The table's name.
 pub(crate) const NAME: &str = "measured";
 /// A key for cursors and codes: any 32 bytes.
 pub(crate) const CURSOR_KEYS: &str = "bench:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
@@ -54,7 +53,6 @@ impl LoadedTable {
         Ok(Self { embedded, connector: aws::connector()? })
     }
 
-    /// Returns the table's URL.
     pub fn url(&self) -> &str {
         self.embedded.url()
     }

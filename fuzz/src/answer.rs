@@ -11,7 +11,6 @@ const MAX_ERRORS: usize = 100;
 /// The parts of a response that the targets check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// The HTTP status.
     pub status: u16,
     /// The code of the problem, if the request was refused.
     pub code: Option<String>,

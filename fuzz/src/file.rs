@@ -14,9 +14,6 @@ impl Scratch {
     }
 
     /// Writes these bytes to the file and returns its path.
-    ///
-    /// # Panics
-    /// When the file cannot be written.
     #[must_use]
     pub fn holding(&self, bytes: &[u8]) -> &Path {
         std::fs::write(&self.0, bytes).expect("a scratch file can be written");

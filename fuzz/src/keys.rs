@@ -8,7 +8,6 @@ use key_schema::key::{KeyError, MAX_PARTITION_KEY_BYTES, MAX_SORT_KEY_BYTES, Par
 use key_schema::product::CategoryPath;
 use key_schema::text::{Email, Username, fold};
 
-/// Checks one input.
 pub fn check(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     // The input contains two lists of texts.

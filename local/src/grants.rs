@@ -53,7 +53,6 @@ impl Grants {
         [("AWS_SESSION_TOKEN".to_owned(), function.to_owned())].into_iter().chain(gate)
     }
 
-    /// Returns the permissions, for code that makes calls on a function's behalf.
     pub(crate) const fn access(&self) -> &Arc<Access> {
         &self.access
     }

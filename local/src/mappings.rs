@@ -77,9 +77,6 @@ impl MappingRole {
 
     /// Checks the role as Lambda does when it creates a mapping. Lambda rejects a role that lacks a
     /// permission for the mapping.
-    ///
-    /// # Errors
-    /// [`StartError::Role`] names the missing permission.
     pub(crate) fn create(&self) -> Result<(), StartError> {
         for need in &self.needs {
             let allowed = match need.at_creation {
@@ -100,9 +97,6 @@ impl MappingRole {
     }
 
     /// Checks that the mapping may put an object for a discarded batch.
-    ///
-    /// # Errors
-    /// [`Denied`] if the role lacks the permission.
     pub(crate) fn put(&self, bucket: &str, object: &str) -> Result<(), Denied> {
         self.access.check_call(&self.function, PUT_OBJECT, &object_arn(bucket, object))
     }

@@ -1,5 +1,3 @@
-//! Invokes functions on the template's schedules.
-
 use std::sync::Arc;
 
 use bytes::Bytes;

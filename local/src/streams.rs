@@ -26,9 +26,6 @@ use crate::mappings::{MappingRole, uuid};
 const INVOCATION_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// Returns the mappings for a poller.
-///
-/// # Errors
-/// [`SettingsError`] names a setting that AWS would reject.
 pub fn mappings(
     template: &Template,
     functions: &Arc<Functions>,

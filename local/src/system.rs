@@ -1,5 +1,3 @@
-//! Starts and stops the whole local system.
-
 mod deployment;
 
 use std::io;
@@ -63,7 +61,6 @@ pub struct System {
 /// A reason why a system does not start. The message is one line.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The template is invalid.
     #[error(transparent)]
     Template(#[from] TemplateError),
     /// The local system sets this parameter itself, or it was given twice.
@@ -72,21 +69,16 @@ pub enum StartError {
     /// The port is in use or not permitted.
     #[error("cannot listen on 127.0.0.1:{port}: {source}; choose another port with --port")]
     Port {
-        /// The requested port.
         port: u16,
-        /// The operating system's error.
         source: io::Error,
     },
-    /// There is no signing key for tokens.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// The embedded table, or the proxy in front of the table, does not start.
     #[error(transparent)]
     Table(#[from] emulators::table::Error),
     /// The table cannot be created or used.
     #[error(transparent)]
     DynamoDb(#[from] DynamoDbError),
-    /// The embedded search engine does not start.
     #[error(transparent)]
     Search(#[from] emulators::search::Error),
     /// The search endpoint or the prefix of its indexes cannot be used.
@@ -98,7 +90,6 @@ pub enum StartError {
     /// The listener of an emulated service does not start.
     #[error("an emulated service cannot listen: {0}")]
     Endpoint(#[source] io::Error),
-    /// The object store does not start.
     #[error("the buckets cannot be used: {0}")]
     Objects(#[from] emulators::objects::Error),
     /// The pattern of a rule cannot be used.
@@ -111,9 +102,7 @@ pub enum StartError {
     /// mapping.
     #[error("the mapping {mapping} cannot be created: {denied}")]
     Role {
-        /// Logical id of the mapping in the template.
         mapping: String,
-        /// The missing permission.
         denied: Box<Denied>,
     },
     /// The table's stream cannot be read.
@@ -122,9 +111,7 @@ pub enum StartError {
     /// The data folder, or a folder or file in it, cannot be used.
     #[error("cannot use the data folder {}: {source}", path.display())]
     Data {
-        /// The folder that cannot be used.
         path: PathBuf,
-        /// The operating system's error.
         source: io::Error,
     },
 }
@@ -264,7 +251,6 @@ impl System {
         self.control.backends.proxy.conflicts()
     }
 
-    /// Returns the name of the table.
     #[must_use]
     pub fn table(&self) -> &str {
         &self.table

@@ -13,7 +13,6 @@ use crate::support::shop::{all, customer_call, listed, moved, order_body, order_
 use crate::support::table::entities_naming;
 use crate::support::{drain, with_slow_transactions, with_system};
 
-/// Rounds of each race.
 const ROUNDS: usize = 12;
 
 /// Sends all calls at the same time. Repeats a call whose response is 503.

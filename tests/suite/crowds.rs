@@ -109,7 +109,6 @@ fn a_request_that_many_clients_send_concurrently_is_done_only_once() {
 /// Methods in the order of the requests. Deletions come last.
 const PHASES: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
 
-/// Returns the operations of a method.
 fn writes(method: &str) -> Vec<Operation<'static>> {
     api().in_working_order().into_iter().filter(|operation| operation.method == method).collect()
 }

@@ -1,5 +1,3 @@
-//! Tests the links of the pages for readers.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;

@@ -1,5 +1,3 @@
-//! Tests tokens of ended sessions.
-
 use local::System;
 use serde_json::{Value as Json, json};
 

@@ -25,11 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub(super) struct Program {
     pub command: Vec<String>,
     pub environment: Vec<(String, String)>,
-    /// The event of every invocation.
     pub event: String,
 }
 
-/// The point at which the measurement stops a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Until {
     /// The process requests its first invocation.
@@ -38,7 +36,6 @@ pub(super) enum Until {
     Answers(usize),
 }
 
-/// The figures of one process.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Run {
     /// The time from the start of the process until it requests its first invocation.
@@ -160,7 +157,6 @@ fn check(program: &Program, body: &[u8]) -> Result<(), BenchError> {
     if is_success || is_taken { Ok(()) } else { Err(wrong!("unexpected response of {program}: {answer}")) }
 }
 
-/// A process. Dropping the value ends the process.
 struct Process(Child);
 
 impl Process {

@@ -15,7 +15,6 @@ use tokio::task::JoinHandle;
 
 use crate::BenchError;
 
-/// A request of the process.
 #[derive(Debug)]
 pub(super) enum Step {
     /// The process requests an invocation. The API delivers the invocation when the measurement
@@ -40,7 +39,6 @@ struct Shared {
 }
 
 impl RuntimeApi {
-    /// Starts an API that gives the same event for every invocation.
     pub async fn start(event: String) -> Result<Self, BenchError> {
         let (sender, steps) = unbounded_channel();
         let shared = Shared { event: event.into(), steps: sender };

@@ -27,7 +27,6 @@ use crate::examples::{
     owner, product, product_id, question,
 };
 
-/// A route and its requests.
 pub(super) struct Route {
     /// The name in the template, with the query parameters that distinguish it from others.
     pub name: String,
@@ -178,10 +177,6 @@ fn add(key: &str) -> Call {
         .json(&json!({"add": 1}))
 }
 
-/// Returns all routes of this module.
-///
-/// # Errors
-/// When an example violates the key schema's rules.
 pub(super) fn all() -> Result<Vec<Route>, BenchError> {
     let mut routes = reads()?;
     routes.extend(writes());

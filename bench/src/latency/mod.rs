@@ -126,9 +126,6 @@ pub async fn run(args: LatencyArgs) -> Result<(), BenchError> {
 }
 
 /// Fills the shop of a running system, measures, and checks the shop afterwards.
-///
-/// # Errors
-/// Like [`run`].
 pub async fn measure(system: &System, plan: &Plan, peers: &[Peer]) -> Result<Vec<Row>, BenchError> {
     let shop = Arc::new(Shop::fill(system, plan).await?);
     for peer in peers {

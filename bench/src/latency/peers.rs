@@ -24,7 +24,6 @@ pub struct Peer {
     pub server: Server,
     /// The interpreter and its library, with their versions.
     version: String,
-    /// The command that starts the peer.
     command: Vec<PathBuf>,
 }
 
@@ -101,9 +100,6 @@ pub struct Stage {
 
 impl Stage {
     /// Puts the template, the functions in `options` and the peers into a folder.
-    ///
-    /// # Errors
-    /// When the template cannot be read, or when the folder cannot be written.
     pub fn set(options: &Options, peers: &[Peer]) -> Result<Self, BenchError> {
         let stage = Self { folder: tempfile::tempdir()? };
         let path = crate::template_file(options);
@@ -130,13 +126,11 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Returns the path of the template with the peers.
     #[must_use]
     pub fn template(&self) -> PathBuf {
         self.folder.path().join("template.yaml")
     }
 
-    /// Returns the folder of the functions' programs.
     #[must_use]
     pub fn bootstraps(&self) -> PathBuf {
         self.folder.path().join("bootstraps")
@@ -157,7 +151,6 @@ fn script(path: &Path, command: &[impl AsRef<Path>], rest: &str) -> Result<(), B
     Ok(())
 }
 
-/// Returns the folder of a peer's code.
 const fn code(server: Server) -> &'static str {
     match server {
         Server::Bodega => "",

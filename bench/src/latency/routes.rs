@@ -12,7 +12,6 @@ pub(crate) const LINES: usize = 5;
 /// Entries of a page of orders.
 pub(crate) const PAGE: usize = 20;
 
-/// A measured route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Route {
     /// A product with the other items of its partition: one Query.
@@ -27,7 +26,6 @@ pub enum Route {
     Search,
 }
 
-/// The server that responds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Server {
     /// The functions of the template.
@@ -39,7 +37,6 @@ pub enum Server {
 }
 
 impl Server {
-    /// Returns the prefix of the server's paths.
     pub(crate) const fn prefix(self) -> &'static str {
         match self {
             Self::Bodega => "/v1",
@@ -50,7 +47,6 @@ impl Server {
 }
 
 impl Route {
-    /// All routes.
     pub const ALL: [Self; 5] = [Self::Product, Self::Overview, Self::Place, Self::Orders, Self::Search];
 
     /// Returns the route's method and path, as in the template.
@@ -71,7 +67,6 @@ impl Route {
         matches!(self, Self::Product | Self::Place | Self::Orders)
     }
 
-    /// Returns the name of the function that serves the route on this server.
     pub(crate) const fn function(self, server: Server) -> &'static str {
         match (server, self) {
             (Server::Node, _) => "NodePeer",
@@ -83,7 +78,6 @@ impl Route {
         }
     }
 
-    /// Returns the expected status.
     pub(crate) const fn expected(self) -> StatusCode {
         match self {
             Self::Place => StatusCode::CREATED,

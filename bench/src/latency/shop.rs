@@ -19,7 +19,6 @@ pub(crate) const SCARCE: &str = "scarce";
 /// The longest wait for the stream's consumer, in seconds.
 const DRAIN_SECONDS: u64 = 300;
 
-/// A customer with a token.
 pub(crate) struct Customer {
     pub id: String,
     pub token: String,
@@ -114,7 +113,6 @@ impl Shop {
         if status == expected { Ok(body) } else { Err(wrong!("the response to {url} is {status}: {body}")) }
     }
 
-    /// Returns a token of staff.
     pub fn staff(&self) -> &str {
         &self.staff
     }
@@ -146,7 +144,6 @@ impl Shop {
         &self.customers[client % self.customers.len()]
     }
 
-    /// Returns a new number with each call.
     pub fn number(&self) -> u64 {
         self.number.fetch_add(1, Ordering::Relaxed)
     }
@@ -191,7 +188,6 @@ impl Shop {
         Ok(Drained { orders: number("/index/orders"), quarantined: number("/quarantined") })
     }
 
-    /// Returns the stock of a product.
     pub async fn stock(&self, product: &str) -> Result<u64, BenchError> {
         let product = self.get(Server::Bodega, &format!("/products/{product}")).bearer_auth(&self.staff);
         let product = self.json(product, StatusCode::OK).await?;

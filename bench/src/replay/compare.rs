@@ -30,27 +30,22 @@ const SETTLE: Duration = Duration::from_secs(2);
 /// Objects on a page of a bucket's list.
 const PAGE: u16 = 1000;
 
-/// The result of a comparison.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Compared {
-    /// Documents in the index.
     pub documents: u64,
     /// Events that the bus received, without repetitions.
     pub events: usize,
     /// Events that the bus received, with repetitions.
     pub published: usize,
-    /// Entries in the audit.
     pub expirations: usize,
     /// Sales rows and sales counters.
     pub derived: usize,
     /// Checked copies: stock level and rating on each product, and products in further categories.
     pub copies: usize,
-    /// The differences.
     pub differences: Differences,
 }
 
 impl Compared {
-    /// Returns whether there are no differences.
     #[must_use]
     pub const fn is_equal(&self) -> bool {
         self.differences.is_empty()
@@ -66,9 +61,6 @@ impl fmt::Display for Compared {
 }
 
 /// Compares index, bus, audit, counters and copies with the table.
-///
-/// # Errors
-/// [`BenchError`] when something cannot be read.
 pub async fn compare(shop: &Shop, recorded: &Recorded) -> Result<Compared, BenchError> {
     let mut compared = Compared::default();
     index(shop, &mut compared).await?;

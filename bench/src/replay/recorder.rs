@@ -75,7 +75,6 @@ impl Recorded {
         self.0.values().map(Vec::len).sum()
     }
 
-    /// Returns whether there are no records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

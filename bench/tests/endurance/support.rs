@@ -74,7 +74,6 @@ pub struct Clients {
 pub struct Answer {
     pub status: u16,
     pub body: Value,
-    /// The body's bytes.
     pub raw: Vec<u8>,
     pub etag: Option<String>,
     pub location: Option<String>,
@@ -135,7 +134,6 @@ impl Clients {
         answer.body
     }
 
-    /// Adds a fault.
     pub async fn fault(&self, fault: Value) {
         self.local("POST", "/_local/faults", Some(&fault)).await;
     }
@@ -222,7 +220,6 @@ pub async fn ended_session(system: &System, id: &str) {
         .await;
 }
 
-/// Returns a data set's file of products.
 pub fn products(count: usize) -> String {
     let mut csv = "product_id,department,brand,product_category,product_type,package_size\n".to_owned();
     for n in 1..=count {
@@ -231,7 +228,6 @@ pub fn products(count: usize) -> String {
     csv
 }
 
-/// Writes a file of a data set and returns its path.
 pub fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
     let path = folder.join(name);
     std::fs::write(&path, text).unwrap();

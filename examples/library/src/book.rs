@@ -70,11 +70,8 @@ fn list_partition(shard: u32) -> Result<PartitionKey, KeyError> {
 /// A book as the list shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct BookSummary {
-    /// The book's id.
     pub id: BookId,
-    /// The title.
     pub title: String,
-    /// The author.
     pub author: String,
 }
 
@@ -109,12 +106,10 @@ patterns! {
     }
 }
 
-/// Adds a book.
 pub(crate) fn add(book: &Stored<Book>) -> Result<Single<()>, EncodeError> {
     Ok(Single::new(&ADD, Guarded::put(book, Condition::NotExists)?))
 }
 
-/// Reads a book.
 pub(crate) fn get(id: &BookId) -> Result<Get<Stored<Book>>, KeyError> {
     Ok(Get::new(&GET, key(id)?))
 }

@@ -15,10 +15,8 @@ use crate::member::{self, Email, Member, MemberAction, MemberId};
 /// A reason why an operation was refused or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
-    /// There is no such member.
     #[error("there is no such member")]
     NoSuchMember,
-    /// There is no such book.
     #[error("there is no such book")]
     NoSuchBook,
     /// The member has no such loan.
@@ -59,7 +57,6 @@ impl From<KeyError> for LibraryError {
     }
 }
 
-/// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListPage<T> {
     /// The items, in the list's order.
@@ -89,9 +86,6 @@ impl Library {
     }
 
     /// Registers a member.
-    ///
-    /// # Errors
-    /// [`LibraryError::EmailTaken`], and others.
     pub async fn register(&self, email: Email, name: &str, now: Instant) -> Result<Stored<Member>, LibraryError> {
         let id = MemberId::generate(now, random());
         let born = Born::of(&id);
@@ -105,9 +99,6 @@ impl Library {
     }
 
     /// Reads a member.
-    ///
-    /// # Errors
-    /// [`LibraryError::NoSuchMember`], and others.
     pub async fn member(&self, id: &MemberId) -> Result<Stored<Member>, LibraryError> {
         self.table.get(&member::get(id)?).await?.ok_or(LibraryError::NoSuchMember)
     }
@@ -163,17 +154,11 @@ impl Library {
     }
 
     /// Reads a book.
-    ///
-    /// # Errors
-    /// [`LibraryError::NoSuchBook`], and others.
     pub async fn book(&self, id: &BookId) -> Result<Stored<Book>, LibraryError> {
         self.table.get(&book::get(id)?).await?.ok_or(LibraryError::NoSuchBook)
     }
 
     /// Lists all books by title. `cursor` continues after an earlier page.
-    ///
-    /// # Errors
-    /// [`LibraryError::Cursor`], and others.
     pub async fn books(
         &self,
         limit: usize,
@@ -184,9 +169,6 @@ impl Library {
     }
 
     /// Lends a copy of a book to a member.
-    ///
-    /// # Errors
-    /// [`LibraryError::NoFreeCopy`], and others.
     pub async fn lend(&self, member: &MemberId, book: &BookId, now: Instant) -> Result<Stored<Loan>, LibraryError> {
         let id = LoanId::generate(now, random());
         let born = Born::of(&id);
@@ -204,17 +186,11 @@ impl Library {
     }
 
     /// Reads a loan.
-    ///
-    /// # Errors
-    /// [`LibraryError::NoSuchLoan`], and others.
     pub async fn loan(&self, member: &MemberId, id: &LoanId) -> Result<Stored<Loan>, LibraryError> {
         self.table.get(&loan::get(member, id)?).await?.ok_or(LibraryError::NoSuchLoan)
     }
 
     /// Renews a loan: the book is due [`LOAN_SECONDS`] from now.
-    ///
-    /// # Errors
-    /// [`LibraryError::AlreadyReturned`], and others.
     pub async fn renew(&self, member: &MemberId, id: &LoanId, now: Instant) -> Result<Stored<Loan>, LibraryError> {
         let write = loan::renew(member, id, now.plus_seconds(LOAN_SECONDS), now)?;
         self.table.update(&write).await?.map_err(|refusal| match refusal.item {
@@ -224,9 +200,6 @@ impl Library {
     }
 
     /// Ends a loan, because the member has returned the book. A loan ends only once.
-    ///
-    /// # Errors
-    /// [`LibraryError::AlreadyReturned`], and others.
     pub async fn give_back(&self, member: &MemberId, id: &LoanId, now: Instant) -> Result<(), LibraryError> {
         // This read is only for the book's id. The write's condition checks that the loan is out.
         let loan = self.loan(member, id).await?;
@@ -239,9 +212,6 @@ impl Library {
     }
 
     /// Lists a member's loans that are out, by due date.
-    ///
-    /// # Errors
-    /// [`LibraryError::Cursor`], and others.
     pub async fn loans(
         &self,
         member: &MemberId,
@@ -253,9 +223,6 @@ impl Library {
     }
 
     /// Lists all overdue loans, by due date.
-    ///
-    /// # Errors
-    /// [`LibraryError::Cursor`], and others.
     pub async fn overdue(
         &self,
         limit: usize,

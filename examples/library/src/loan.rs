@@ -113,9 +113,7 @@ fn due_partition(shard: u32) -> Result<PartitionKey, KeyError> {
 pub struct LoanSummary {
     /// The loan's id.
     pub id: LoanId,
-    /// The member.
     pub member_id: MemberId,
-    /// The book.
     pub book_id: BookId,
     /// When the book is due.
     pub due_at: Instant,
@@ -197,7 +195,6 @@ pub(crate) fn lend(loan: &Stored<Loan>) -> Result<Transaction<LoanAction>, Encod
         .action(LoanAction::Member, member::check(&loan.member_id)?))
 }
 
-/// Reads a loan.
 pub(crate) fn get(member: &MemberId, id: &LoanId) -> Result<Get<Stored<Loan>>, KeyError> {
     Ok(Get::new(&GET, key(member, id)?))
 }

@@ -27,10 +27,8 @@ pub const GSI2: Index = Index::new(
     "A reminder names the member, the book and the due date.",
 );
 
-/// Every index.
 pub const INDEXES: [Index; 2] = [GSI1, GSI2];
 
-/// Returns every access pattern.
 #[must_use]
 pub fn patterns() -> Vec<&'static Pattern> {
     [member::PATTERNS, book::PATTERNS, loan::PATTERNS].concat()

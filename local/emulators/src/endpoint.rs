@@ -37,7 +37,6 @@ pub(crate) trait Service: Send + Sync + 'static {
     /// if the fault cannot hit this request.
     fn refusal(&self, kind: FaultKind, request: &Request<Bytes>) -> Option<Answer>;
 
-    /// Returns the name of the caller, if the request has one.
     fn caller<'r>(&'r self, request: &'r Request<Bytes>) -> Option<Cow<'r, str>> {
         access::caller(request.headers()).map(Cow::Borrowed)
     }

@@ -17,7 +17,6 @@ const RESTORED: usize = 20_000;
 /// A page of the entries, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
-    /// The entries of the page.
     pub items: Vec<T>,
     /// Number of accepted entries up to the end of this page. The next page starts after them.
     pub next: u64,

@@ -44,7 +44,6 @@ pub trait Invoke: Send + Sync + 'static {
     fn invoke(&self, payload: Bytes) -> BoxFuture<'_, Result<Bytes, CallError>>;
 }
 
-/// The reason why a call returned no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The function ran and failed, timed out or crashed.

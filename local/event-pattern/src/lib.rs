@@ -19,7 +19,6 @@ pub enum Dialect {
     EventBridge,
 }
 
-/// The reason why a pattern is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
     /// The pattern is not a JSON object.
@@ -33,24 +32,15 @@ pub enum PatternError {
     Operator(String),
 }
 
-/// A valid pattern.
 #[derive(Debug, Clone)]
 pub struct Pattern(Fields);
 
 impl Pattern {
-    /// Reads a pattern from its JSON text.
-    ///
-    /// # Errors
-    /// [`PatternError`] if the service would reject the pattern.
     pub fn read(text: &str, dialect: Dialect) -> Result<Self, PatternError> {
         let value: Value = text.parse().map_err(|_| PatternError::Json)?;
         Self::new(&value, dialect)
     }
 
-    /// Reads a pattern from a JSON value.
-    ///
-    /// # Errors
-    /// [`PatternError`] if the service would reject the pattern.
     pub fn new(pattern: &Value, dialect: Dialect) -> Result<Self, PatternError> {
         match pattern {
             Value::Object(fields) => Fields::read(fields, dialect).map(Self),
@@ -58,7 +48,6 @@ impl Pattern {
         }
     }
 
-    /// Returns whether the pattern matches `event`.
     #[must_use]
     pub fn matches(&self, event: &Value) -> bool {
         self.0.matches(event)

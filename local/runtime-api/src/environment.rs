@@ -34,7 +34,6 @@ pub(crate) struct Environment {
     pub(crate) lines: Arc<Lines>,
 }
 
-/// A started process and its Runtime API.
 struct Runtime {
     child: Child,
     /// Standard input of the function's process. It closes when the local system ends for any

@@ -1,8 +1,5 @@
-//! Fault rules for the invocations of a function.
-
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The fault that an invocation suffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
     /// Lambda rejects the invocation because there are too many concurrent invocations. The
@@ -18,10 +15,8 @@ pub enum FaultKind {
     Crash,
 }
 
-/// A fault rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
-    /// The fault to inject.
     pub kind: FaultKind,
     /// Share of the invocations that are hit, from 0 to 1.
     pub rate: f64,
@@ -50,9 +45,6 @@ struct Rule {
 impl Faults {
     /// Adds a rule after the existing ones. If two rules hit the same invocation, the earlier rule
     /// applies.
-    ///
-    /// # Errors
-    /// [`RateError`] if the rate is not between 0 and 1.
     pub fn add(&self, fault: Fault) -> Result<(), RateError> {
         if !(0.0..=1.0).contains(&fault.rate) {
             return Err(RateError);
@@ -62,7 +54,6 @@ impl Faults {
         Ok(())
     }
 
-    /// Removes every rule.
     pub fn clear(&self) {
         self.rules().clear();
     }

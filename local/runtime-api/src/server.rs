@@ -27,12 +27,9 @@ pub(crate) struct Work {
     pub(crate) payload: Bytes,
 }
 
-/// A call from the runtime, as the environment sees it.
 #[derive(Debug)]
 pub(crate) enum Call {
-    /// The runtime requests the next invocation.
     Waiting,
-    /// The invocation in progress is finished.
     Finished(Result<Bytes, FunctionError>),
     /// The runtime could not initialize, and will exit.
     InitFailed(FunctionError),

@@ -1,5 +1,3 @@
-//! The import's client of the public API.
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -19,10 +17,8 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// crashed, the janitor undoes the order. The janitor runs every minute, and skips orders younger
 /// than a minute.
 const PAUSES: u32 = 30;
-/// Maximum duration of one call.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A client with a staff token.
 #[derive(Debug)]
 pub struct Client {
     http: reqwest::Client,
@@ -33,10 +29,8 @@ pub struct Client {
     unauthorized: Notify,
 }
 
-/// A response of the API.
 #[derive(Debug)]
 pub struct Answer {
-    /// The HTTP status.
     pub status: StatusCode,
     /// The stable error code.
     pub code: Option<String>,
@@ -82,7 +76,6 @@ impl Client {
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
 
-    /// Returns the number of retries.
     pub fn retried(&self) -> u64 {
         self.retried.load(Ordering::Relaxed)
     }
@@ -97,9 +90,6 @@ impl Client {
     /// All calls of the import are safe to repeat. Orders have an idempotency key, and for other
     /// resources the API reports that they already exist. If the system rejects the token, this
     /// call never returns. [`Self::unauthorized`] then returns.
-    ///
-    /// # Errors
-    /// The last attempt's failure.
     pub async fn post(
         &self,
         path: &str,
@@ -111,9 +101,6 @@ impl Client {
     }
 
     /// Sends a GET request, and retries temporary failures like [`Self::post`].
-    ///
-    /// # Errors
-    /// The last attempt's failure.
     pub async fn get(&self, path: &str) -> Result<Answer, String> {
         self.authorized(|| self.answer(self.request(Method::GET, path))).await
     }

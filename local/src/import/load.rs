@@ -23,7 +23,6 @@ const DEFAULT_PRICE_CENTS: i64 = 100;
 const JSON: &str = "application/json";
 const NDJSON: &str = "application/x-ndjson";
 
-/// The results of one phase.
 #[derive(Debug, Default)]
 pub struct Tally {
     /// Counts by outcome: `created`, `already there`, `updated`.

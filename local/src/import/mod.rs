@@ -96,7 +96,6 @@ pub async fn run(args: ImportArgs, base: String, token: String) -> ExitCode {
 #[derive(Debug)]
 struct Summary {
     phases: Vec<(&'static str, Tally, Duration)>,
-    /// Number of retried calls.
     retried: u64,
 }
 

@@ -1,5 +1,3 @@
-//! The deployment of a local system: the functions with their environments.
-
 use std::collections::BTreeMap;
 
 use runtime_api::FunctionSpec;

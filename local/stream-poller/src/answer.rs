@@ -7,7 +7,6 @@
 
 use serde_json::Value;
 
-/// The result of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// Every record is processed.

@@ -26,9 +26,7 @@ pub struct Endpoint {
     pub table_url: String,
     /// The stream's endpoint. With emulators it is the same as the table's endpoint.
     pub stream_url: String,
-    /// The access key that the functions use.
     pub access_key_id: String,
-    /// The region that the functions use.
     pub region: String,
     /// The items that the local system has removed because they had expired.
     pub swept: Swept,
@@ -43,10 +41,6 @@ pub struct HttpStream {
 
 impl HttpStream {
     /// Finds the stream of `table`.
-    ///
-    /// # Errors
-    /// [`SourceError::NoStream`] if the table does not exist or has no stream,
-    /// [`SourceError::Unavailable`] if the endpoint does not respond.
     pub async fn of_table(endpoint: Endpoint, table: &str) -> Result<Self, SourceError> {
         let client = reqwest::Client::builder()
             .timeout(TIMEOUT)

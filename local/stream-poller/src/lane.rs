@@ -22,7 +22,6 @@ const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
 /// Maximum attempts to store a discarded batch at the destination.
 const DESTINATION_ATTEMPTS: usize = 5;
 
-/// A record waiting for the function.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     /// The record's number in the shard's checkpoint.

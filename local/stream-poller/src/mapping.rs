@@ -1,5 +1,3 @@
-//! State that the tasks of one mapping share.
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -12,7 +10,6 @@ use crate::{
     SourceError, Start, StreamCall,
 };
 
-/// A mapping of the stream to a function.
 pub struct Mapping {
     pub(crate) settings: MappingSettings,
     pub(crate) filter: Filter,
@@ -24,9 +21,6 @@ pub struct Mapping {
 impl Mapping {
     /// Creates a mapping with settings that AWS would accept. Without an `on_failure` destination,
     /// given-up records are only counted and logged.
-    ///
-    /// # Errors
-    /// [`SettingsError`] names the setting or the filter that AWS would reject.
     pub fn new(
         settings: MappingSettings,
         function: Arc<dyn Invoke>,

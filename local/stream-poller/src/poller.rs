@@ -93,7 +93,6 @@ impl Poller {
         Ok(Self { mappings: states, attention, changed, consumed: receiver, _tasks: tasks })
     }
 
-    /// Returns the progress of each mapping.
     #[must_use]
     pub fn progress(&self) -> Progress {
         Progress { mappings: self.mappings.iter().map(|state| state.progress()).collect() }

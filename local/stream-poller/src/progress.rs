@@ -1,6 +1,5 @@
 use crate::{SequenceNumber, SourceError};
 
-/// The progress of a poller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// One entry for each mapping, in the order in which the caller passed them.
@@ -11,7 +10,6 @@ pub struct Progress {
 /// poller.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MappingProgress {
-    /// Name of the mapping's function.
     pub function: String,
     /// Progress in each shard that the stream still has.
     pub shards: Vec<ShardProgress>,
@@ -32,10 +30,8 @@ pub struct MappingProgress {
     pub failed_invocations: u64,
 }
 
-/// The progress of a mapping in one shard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShardProgress {
-    /// Id of the shard.
     pub shard_id: String,
     /// The last record that is settled and has no unsettled record before it.
     pub position: Option<SequenceNumber>,

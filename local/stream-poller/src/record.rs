@@ -14,7 +14,6 @@ use crate::SourceError;
 pub struct SequenceNumber(Box<str>);
 
 impl SequenceNumber {
-    /// Returns the digits as the stream returned them.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

@@ -31,7 +31,6 @@ pub struct MappingSettings {
     pub filters: Vec<String>,
 }
 
-/// The position at which a mapping starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartingPosition {
     /// At the oldest record that the stream still has.
@@ -46,19 +45,14 @@ pub enum SettingsError {
     /// A number is outside the limits of the service.
     #[error("{name} of the stream mapping of {function} must be {limits}")]
     OutOfRange {
-        /// The function of the mapping.
         function: String,
         /// Name of the setting in the template.
         name: &'static str,
-        /// The allowed values.
         limits: &'static str,
     },
-    /// A filter pattern is invalid.
     #[error("a filter of the stream mapping of {function} is not a valid pattern: {source}")]
     Filter {
-        /// The function of the mapping.
         function: String,
-        /// The error in the pattern.
         source: FilterError,
     },
 }

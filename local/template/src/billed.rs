@@ -9,7 +9,6 @@ pub struct Billed {
     /// Number of metrics in alarms. An alarm over several metrics costs as much as one alarm for
     /// each metric.
     pub alarm_metrics: u64,
-    /// Number of dashboards.
     pub dashboards: u64,
     /// Number of rules of Contributor Insights. The table and each index have two rules each, if
     /// the feature is enabled for them.
@@ -29,7 +28,6 @@ pub struct Billed {
 pub struct SearchDomain {
     /// Instance type, e.g. `t3.small.search`.
     pub instance_type: String,
-    /// The number of nodes.
     pub instances: u64,
     /// Size of the disk of each node, in GB.
     pub storage_gb: u64,

@@ -11,7 +11,6 @@ use crate::section::Section;
 /// An `AWS::Events::EventBus`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bus {
-    /// Logical id in the template.
     pub logical_id: String,
     /// Physical name, which publishers use and `!Ref` returns.
     pub name: String,
@@ -20,28 +19,22 @@ pub struct Bus {
 /// An `AWS::Events::Rule`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    /// Logical id in the template.
     pub logical_id: String,
-    /// Name of the bus that the rule belongs to.
     pub bus: String,
     /// Pattern of the events that the rule matches, in EventBridge's JSON.
     pub pattern: Json,
-    /// The targets of these events.
     pub targets: Vec<Target>,
 }
 
 /// A target of a rule, with EventBridge's defaults for settings that the template omits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Id of the target in the rule.
     pub id: String,
     /// ARN of a function or a queue of the template.
     pub arn: String,
-    /// Maximum number of retries of a delivery.
     pub maximum_retries: u32,
     /// Age at which a delivery is given up.
     pub maximum_age: Duration,
-    /// ARN of the queue for events that are given up.
     pub dead_letter: Option<String>,
 }
 

@@ -16,7 +16,6 @@ pub struct Route {
     pub method: String,
     /// Path with its parameters in braces: `/v1/customers/{id}`.
     pub path: String,
-    /// Logical id of the function that handles the route.
     pub function: String,
     /// Name of the route's authorizer. `None` if the route is public.
     pub authorizer: Option<String>,

@@ -310,7 +310,6 @@ impl<'a> Resolver<'a> {
         Ok(parts.join(scalar(separator)?))
     }
 
-    /// Returns the physical name of the resource `id` in the deployment.
     pub(crate) fn physical_name<'b>(&'b self, id: &'b str) -> &'b str {
         self.deployment.names.get(id).map_or(id, String::as_str)
     }

@@ -12,17 +12,12 @@ use crate::{Template, TemplateError};
 /// settings that the template omits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamMapping {
-    /// Logical id in the template.
     pub logical_id: String,
-    /// Logical id of the function.
     pub function: String,
-    /// ARN of the stream.
     pub stream: String,
     /// Position at which a new mapping starts to read the stream.
     pub starting_position: StartingPosition,
-    /// Maximum records per invocation.
     pub batch_size: u32,
-    /// Maximum wait for a batch to fill.
     pub batching_window: Duration,
     /// Maximum concurrent invocations for one shard. Records of one item stay in order.
     pub parallelization_factor: u32,
@@ -55,19 +50,13 @@ pub enum StartingPosition {
 /// that the template omits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueMapping {
-    /// Logical id in the template.
     pub logical_id: String,
-    /// Logical id of the function.
     pub function: String,
-    /// ARN of the queue.
     pub queue: String,
-    /// Maximum messages per invocation.
     pub batch_size: u32,
-    /// Maximum wait for a batch to fill.
     pub batching_window: Duration,
     /// Whether the function's response may name the failed messages.
     pub report_batch_item_failures: bool,
-    /// Maximum concurrent invocations.
     pub maximum_concurrency: Option<u32>,
 }
 

@@ -8,13 +8,10 @@ use crate::section::Section;
 /// An `AWS::SQS::Queue`, with SQS's defaults for settings that the template omits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queue {
-    /// Logical id in the template.
     pub logical_id: String,
-    /// ARN of the queue.
     pub arn: String,
     /// How long a received message is hidden from other receivers.
     pub visibility_timeout: Duration,
-    /// How long a message is kept.
     pub retention: Duration,
     /// The dead-letter queue for messages that were received too often.
     pub redrive: Option<Redrive>,
@@ -23,7 +20,6 @@ pub struct Queue {
 /// The redrive policy of a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redrive {
-    /// ARN of the dead-letter queue.
     pub arn: String,
     /// Number of receptions after which a message moves to the dead-letter queue.
     pub maximum_receive_count: u32,
@@ -32,11 +28,9 @@ pub struct Redrive {
 /// An `AWS::S3::Bucket`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bucket {
-    /// Logical id in the template.
     pub logical_id: String,
     /// Physical name, as `!Ref` returns it.
     pub name: String,
-    /// ARN of the bucket.
     pub arn: String,
     /// CORS rules of the bucket. S3 applies the first rule that matches.
     pub cors: Vec<BucketCors>,

@@ -9,11 +9,9 @@ use serde::Serialize;
 
 use crate::error::OpsError;
 
-/// A row of a table.
 #[derive(Debug)]
 pub(super) struct Row {
     pub table: &'static str,
-    /// The day by which the table is partitioned.
     pub day: Option<String>,
     pub json: Vec<u8>,
 }

@@ -37,20 +37,15 @@ const SERVED: u64 = 2 * MINUTE as u64;
 /// The bounds of auto scaling, in units a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Bounds {
-    /// The lowest capacity.
     pub min: u64,
-    /// The highest capacity.
     pub max: u64,
 }
 
-/// The result of a simulation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Simulated {
     /// The sum of the capacities of all hours: unit-hours.
     pub unit_hours: u64,
-    /// The minutes in which requests would have been throttled.
     pub throttled_minutes: u64,
-    /// The units of the throttled requests.
     pub throttled_units: u64,
 }
 

@@ -37,9 +37,6 @@ struct Count {
 /// Counts the requests of each route in a log, and sets the requests of the profile. The counts are
 /// scaled from the hours of the log to a month. The mean latency becomes the duration of an
 /// invocation, although the latency is a few milliseconds longer.
-///
-/// # Errors
-/// A usage error that names the line or the invalid value.
 pub(crate) fn read(mut log: impl BufRead, covers_hours: u64, profile: &mut Profile) -> Result<(), OpsError> {
     let mut counts = BTreeMap::<String, Count>::new();
     let mut text = Vec::new();

@@ -16,7 +16,6 @@ use crate::error::OpsError;
 
 /// The bytes in a GB, as AWS bills storage and logs.
 const GB: u64 = 1 << 30;
-/// The MB in a GB.
 const MB_OF_GB: u64 = 1 << 10;
 /// The MB-milliseconds in a GB-second.
 const MB_MS: u64 = 1_024 * 1_000;
@@ -24,7 +23,6 @@ const MB_MS: u64 = 1_024 * 1_000;
 const TRACED: u64 = 20;
 /// The size of a line of the access log.
 const ACCESS_LINE: u64 = 220;
-/// The size of a published event.
 const EVENT_BYTES: u64 = 1_024;
 /// CloudWatch compresses stored log lines to about 15 percent.
 const COMPRESSED: (u64, u64) = (15, 100);
@@ -37,10 +35,8 @@ const DAYS: u64 = 30;
 /// The name of the row for costs that belong to no route.
 pub const STACK: &str = "the stack";
 
-/// One line of a bill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Line {
-    /// The service.
     pub service: Service,
     /// The part of the service, with its unit.
     pub item: &'static str,
@@ -66,7 +62,6 @@ pub struct Bill {
     pub(crate) units: BTreeMap<&'static str, MonthlyUnits>,
 }
 
-/// The capacity units of a month.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct MonthlyUnits {
     pub half_reads: u128,
@@ -74,13 +69,11 @@ pub(crate) struct MonthlyUnits {
 }
 
 impl Bill {
-    /// Returns the sum of all lines.
     #[must_use]
     pub fn total(&self) -> Nano {
         self.lines.iter().map(|line| line.amount).sum()
     }
 
-    /// Returns the sum of the lines that pass a filter.
     pub fn sum(&self, is_wanted: impl Fn(&Line) -> bool) -> Nano {
         self.lines.iter().filter(|line| is_wanted(line)).map(|line| line.amount).sum()
     }
@@ -99,7 +92,6 @@ impl Bill {
     }
 }
 
-/// Collects the lines.
 pub(crate) struct Biller<'a> {
     prices: &'a Prices,
     bill: Bill,
@@ -195,10 +187,6 @@ fn times_u128(a: u64, b: u64) -> u128 {
     u128::from(a) * u128::from(b)
 }
 
-/// Computes the bill of a profile.
-///
-/// # Errors
-/// A usage error, for instance a missing price.
 pub fn bill(profile: &Profile, stack: &Stack, prices: &Prices) -> Result<Bill, OpsError> {
     profile.check()?;
     let measured = Measured::get()?;

@@ -13,19 +13,14 @@ use crate::error::OpsError;
 const COSTS: &str = include_str!("../../../docs/cost.json");
 const ROUTES: &str = include_str!("../../../docs/routes.json");
 
-/// The name of the table in lists of tables and indexes.
 pub(crate) const TABLE: &str = "table";
 
-/// The measured cost of one use of a pattern.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct PatternCost {
-    /// The id of the pattern.
     pub pattern: String,
     /// The example that was measured.
     pub on: String,
-    /// Requests to the table.
     pub requests: u32,
-    /// Halves of a read unit.
     pub half_read_units: u64,
     /// Write units of the table and of each index.
     pub write_units: BTreeMap<String, u64>,
@@ -45,7 +40,6 @@ pub struct Route {
     pub route: String,
     /// The function's logical id in the template.
     pub function: String,
-    /// The patterns that the route declares.
     pub patterns: Vec<String>,
     /// The uses of each pattern by the typical request. If the tests send no sample request to the
     /// route, each declared pattern counts once.
@@ -65,13 +59,11 @@ pub struct Route {
 }
 
 impl Route {
-    /// Returns whether the route is a function's schedule.
     #[must_use]
     pub fn is_scheduled(&self) -> bool {
         self.route.starts_with("every minute: ")
     }
 
-    /// Returns the uses of each pattern by one request.
     #[must_use]
     pub fn uses(&self) -> Vec<(&str, u64)> {
         match &self.uses {
@@ -105,14 +97,12 @@ impl Route {
     }
 }
 
-/// The capacity units of one request to the table or to an index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Units {
     pub half_reads: u64,
     pub writes: u64,
 }
 
-/// The measurements.
 #[derive(Debug)]
 pub struct Measured {
     costs: Vec<PatternCost>,
@@ -121,9 +111,6 @@ pub struct Measured {
 
 impl Measured {
     /// Returns the measurements that are compiled into the program.
-    ///
-    /// # Errors
-    /// [`OpsError`] if a file is not valid. A test of this crate checks the files.
     pub fn get() -> Result<&'static Self, OpsError> {
         static READ: OnceLock<Result<Measured, String>> = OnceLock::new();
         let read = || -> Result<Measured, serde_json::Error> {
@@ -138,7 +125,6 @@ impl Measured {
         &self.routes
     }
 
-    /// Returns a route by its key.
     #[must_use]
     pub fn route(&self, key: &str) -> Option<&Route> {
         self.routes.iter().find(|route| route.route == key)
@@ -162,7 +148,6 @@ impl Measured {
     }
 }
 
-/// Returns the pattern with this id.
 pub(crate) fn pattern_of(id: &str) -> Option<&'static Pattern> {
     registry::all().find(|pattern| pattern.id == id)
 }

@@ -31,14 +31,12 @@ pub struct KeyCondition {
     pub sort: Vec<String>,
     /// Whether the pattern reads a range or a whole collection, and not single items.
     pub is_range: bool,
-    /// Whether the pattern reads in descending order.
     pub is_descending: bool,
 }
 
 /// The reason why no key was built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Gap {
-    /// A value is not given.
     Missing,
     /// A value is given and not valid: its name and the reason.
     Invalid(String, String),
@@ -245,7 +243,6 @@ const CONSTRUCTORS: &[(&Pattern, Make)] = &[
     (&document::OF_CUSTOMER, |v| query(document::of_customer(&v.customer()?))),
 ];
 
-/// Builds the key condition of a pattern, if the values suffice.
 pub(super) fn condition(pattern: &Pattern, values: &Values) -> Result<KeyCondition, Gap> {
     let same = |known: &Pattern| known.key == pattern.key && known.index == pattern.index;
     let own = CONSTRUCTORS.iter().find(|(known, _)| known.id == pattern.id);

@@ -52,7 +52,6 @@ pub struct ExplainArgs {
     all: bool,
 }
 
-/// A route with its patterns.
 #[derive(Debug, Serialize)]
 struct Explained {
     route: String,
@@ -66,7 +65,6 @@ struct Explained {
     later: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
-/// An access pattern of a route.
 #[derive(Debug, Serialize)]
 struct ExplainedPattern {
     id: &'static str,
@@ -92,15 +90,10 @@ struct ExplainedPattern {
     cost: Vec<PatternCost>,
 }
 
-/// The explained routes.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 struct Explanation(Vec<Explained>);
 
-/// Explains one route or all routes.
-///
-/// # Errors
-/// A usage error for an unknown route or a wrong value.
 pub fn run(args: &ExplainArgs) -> Result<Outcome, OpsError> {
     let measured = Measured::get()?;
     let Some(wanted) = &args.route else {

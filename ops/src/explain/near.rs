@@ -2,7 +2,6 @@
 
 use crate::cost::measured::{Measured, Route};
 
-/// The maximum number of suggestions.
 const MAX_SUGGESTIONS: usize = 3;
 /// The maximum size of a text that gets suggestions, so that the comparison stays short.
 const MAX_BYTES: usize = 200;

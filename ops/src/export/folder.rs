@@ -24,15 +24,12 @@ const MAX_LINE: u64 = MAX_ITEM_BYTES as u64 * 6 + 65_536;
 /// The content of `export.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The version of the layout.
     pub version: u32,
-    /// The name of the exported table.
     pub table: String,
     /// The exported entities. Empty for all.
     pub entities: Vec<String>,
     /// The number of segments, and so of files.
     pub segments: i32,
-    /// The time at which the export began.
     pub started_at: Instant,
     /// The time at which the export was complete, or [`None`] before that.
     pub completed_at: Option<Instant>,
@@ -40,18 +37,13 @@ pub struct Manifest {
     pub files: Vec<Contents>,
 }
 
-/// A file of a complete export, with the number of its items.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
-    /// The name of the file.
     pub name: String,
-    /// The number of bytes.
     pub bytes: u64,
-    /// The number of items by entity.
     pub items: BTreeMap<String, u64>,
 }
 
-/// The progress of a segment.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Position {
     contents: Contents,
@@ -60,7 +52,6 @@ struct Position {
     complete: bool,
 }
 
-/// The folder of an export.
 #[derive(Debug)]
 pub struct Export {
     folder: PathBuf,
@@ -146,7 +137,6 @@ impl Export {
         Ok(())
     }
 
-    /// Returns the number of items by entity.
     #[must_use]
     pub fn counts(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
@@ -156,19 +146,16 @@ impl Export {
         counts
     }
 
-    /// Returns the number of bytes of all files.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.manifest.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Returns the lines of all files.
     pub fn lines(&self) -> impl Iterator<Item = Result<Line, OpsError>> {
         self.manifest.files.iter().flat_map(|file| Lines::open(&self.folder, &file.name))
     }
 }
 
-/// A line of an export.
 #[derive(Debug)]
 pub struct Line {
     /// The file and the number of the line.
@@ -177,7 +164,6 @@ pub struct Line {
     pub item: Option<Item>,
 }
 
-/// The layout of a line.
 #[derive(Serialize, Deserialize)]
 struct Wrapped<T> {
     #[serde(rename = "Item")]

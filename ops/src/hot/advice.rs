@@ -62,7 +62,6 @@ const OTHER: &str = "If many unrelated keys are throttled, raise MaxReadUnits an
     `ops capacity`. Otherwise look for one client that repeats requests in a loop.";
 const INVOICES: &str = "Consecutive numbers of invoices come from one item. Issue invoices at a lower rate.";
 
-/// Returns the advice for a partition key.
 #[must_use]
 pub fn advice(partition: &str) -> &'static str {
     if partition == "COUNTER#invoices" {

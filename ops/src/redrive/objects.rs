@@ -1,5 +1,3 @@
-//! The objects in the bucket of failed records.
-
 use serde::Deserialize;
 use serde_json::Value;
 use storage::objects::ObjectStore;
@@ -10,12 +8,9 @@ use crate::error::OpsError;
 /// The prefix of the names of batches that Lambda gave up (Lambda developer guide, "Capturing
 /// discarded batches for a DynamoDB event source").
 const LAMBDA: &str = "aws/lambda/";
-/// The names of all sinks.
 pub(crate) const ALL: [&str; 4] = ["search", "bus", "audit", "derived"];
-/// The number of names in one page.
 const PAGE: u16 = 1_000;
 
-/// An object in the bucket.
 #[derive(Debug)]
 pub enum FailedObject {
     /// A record that a sink refused.
@@ -50,9 +45,6 @@ struct ResponseContext {
 }
 
 /// Returns the names of all objects in ascending order.
-///
-/// # Errors
-/// [`OpsError`].
 pub async fn names(store: &ObjectStore) -> Result<Vec<String>, OpsError> {
     let mut names = Vec::new();
     for prefix in [LAMBDA, PREFIX] {
@@ -93,10 +85,6 @@ pub(crate) async fn is_there(store: &ObjectStore, name: &str) -> Result<bool, Op
 }
 
 impl FailedObject {
-    /// Decodes an object with this name.
-    ///
-    /// # Errors
-    /// [`OpsError::Failed`] when the content does not have the form that the name implies.
     pub fn decode(name: &str, body: &[u8]) -> Result<Self, OpsError> {
         let wrong = |error| OpsError::Failed(format!("{name} cannot be read: {error}"));
         if name.starts_with(PREFIX) {
@@ -142,9 +130,6 @@ impl FailedObject {
     }
 
     /// Returns the records as an event, in the form in which Lambda passes it to the function.
-    ///
-    /// # Errors
-    /// [`OpsError::Failed`] when the object contains no event.
     pub fn event(&self) -> Result<String, OpsError> {
         match self {
             Self::Record(record) => Ok(format!(r#"{{"Records":[{}]}}"#, record.record.get())),
@@ -168,7 +153,6 @@ impl FailedObject {
         }
     }
 
-    /// Returns the number of records in the object.
     #[must_use]
     pub fn records(&self) -> usize {
         #[derive(Deserialize)]

@@ -33,9 +33,6 @@ pub(crate) const fn entity(collection: Collection) -> &'static str {
 }
 
 /// Returns the expected document of an item, or `None` if items of its kind have no document.
-///
-/// # Errors
-/// [`OpsError`] when the item cannot be decoded as its entity.
 pub(crate) fn expected(item: Item) -> Result<Option<Expected>, OpsError> {
     let Some(key) = key_of(&item) else { return Ok(None) };
     let entity = match AnyEntity::from_item(item) {

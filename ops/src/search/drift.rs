@@ -1,5 +1,3 @@
-//! Counts of the differences between an index and the table.
-
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -44,14 +42,12 @@ impl Drift {
         self.ahead + self.unreadable + self.refused + self.unrepaired
     }
 
-    /// Returns whether there is no difference.
     #[must_use]
     pub const fn is_none(&self) -> bool {
         self.repairable() == 0 && self.beyond_repair() == 0
     }
 }
 
-/// The difference between a document and the expected document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Difference {
     Missing,
@@ -80,7 +76,6 @@ impl Drift {
         true
     }
 
-    /// Adds the counts of another part of the comparison.
     pub(crate) fn add(&mut self, other: Self) {
         let Self { missing, stale, different, orphaned, ahead, unreadable, refused, unrepaired, fields } = other;
         self.missing += missing;

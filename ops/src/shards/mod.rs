@@ -97,12 +97,9 @@ fn list(name: &str) -> Result<&'static Pattern, String> {
     found.ok_or_else(|| format!("must be one of {}", GROWING.map(|list| list.id).join(", ")))
 }
 
-/// The options of a change.
 #[derive(Debug, Clone, Copy)]
 pub struct ShardsOptions {
-    /// The list.
     pub list: &'static Pattern,
-    /// The new number of shards.
     pub to: Shards,
     /// The wait between a change of the layout and the next step.
     pub wait: Duration,
@@ -127,7 +124,6 @@ pub(crate) async fn known(table: &Table) -> Result<Known, OpsError> {
     Ok(table.get(&settings::read(0)?).await?.map(Known::from).unwrap_or_default())
 }
 
-/// The numbers of shards of all lists.
 #[derive(Debug, Serialize)]
 struct Numbers {
     lists: Vec<Number>,
@@ -156,7 +152,6 @@ impl fmt::Display for Numbers {
     }
 }
 
-/// A step of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -196,7 +191,6 @@ impl Step {
         Ok((layout.to != to).then_some(Self::Readers))
     }
 
-    /// Returns the layout of the list after the step.
     const fn after(self, layout: Layout, to: Shards) -> Layout {
         match self {
             Self::Readers => Layout { to, ..layout },
@@ -206,14 +200,10 @@ impl Step {
     }
 }
 
-/// The result of a change.
 #[derive(Debug, Clone, Serialize)]
 pub struct Changed {
-    /// The list.
     pub list: &'static str,
-    /// The number of shards before the change.
     pub from: Shards,
-    /// The new number of shards.
     pub to: Shards,
     /// The steps that this run took. After a dry run, the steps that a run would take.
     pub steps: Vec<Step>,

@@ -26,7 +26,6 @@ use crate::error::OpsError;
 pub(super) use parts::fresh;
 use parts::{fingerprint, place_total, since, stats};
 
-/// Where the parts of a total are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
     /// In the partition of the total.
@@ -83,14 +82,12 @@ pub(super) struct Fact {
     pub says: Says,
 }
 
-/// The value of a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Says {
     /// The stored value of a total, or one item's share of that value.
     Is(i128),
     /// The `rev` of the item that holds the total.
     Held(u64),
-    /// A part.
     Part(i128),
     /// The total is not complete at this time, so it is not checked.
     Open,
@@ -175,7 +172,6 @@ pub(super) fn in_part(key: &Key, part: u64, parts: u64) -> bool {
     hasher.finish() % parts.max(1) == part
 }
 
-/// Collects the facts of one item.
 struct Facts(Vec<Fact>);
 
 impl Facts {
@@ -200,7 +196,6 @@ impl Facts {
     }
 }
 
-/// Returns the facts of an item about totals, at `now`.
 #[allow(clippy::too_many_lines, reason = "one arm for each entity")]
 pub(super) fn facts(entity: &AnyEntity, now: Instant) -> Result<Vec<Fact>, OpsError> {
     use Scope::{Partition, Table};

@@ -57,11 +57,9 @@ pub enum Bearer {
     Nameless,
     /// The gateway accepts the token, and its `sub` is not a valid id.
     NoId,
-    /// The token belongs to this person.
     Person(Person),
 }
 
-/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Done,

@@ -29,9 +29,7 @@ const SOON: Duration = Duration::from_secs(20);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Route {
     route: String,
-    /// The function's logical id in the template.
     function: String,
-    /// The patterns that the route declares.
     patterns: Vec<String>,
     /// The number of uses of each pattern by the typical request. Absent if no sample exists.
     #[serde(skip_serializing_if = "Option::is_none", default)]

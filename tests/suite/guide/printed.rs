@@ -18,13 +18,11 @@ static VOLATILE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"(?<id>{id})|(?<instant>{instant})|(?<host>http://127\.0\.0\.1:\d+)")).unwrap()
 });
 
-/// A response, printed or received.
 #[derive(Debug, Default)]
 pub struct Response {
     pub status: u16,
     /// The headers by name, in lower case.
     pub headers: BTreeMap<String, String>,
-    /// The body, if it is JSON.
     pub body: Option<Json>,
 }
 

@@ -43,7 +43,6 @@ impl Order {
     }
 }
 
-/// The expected content of the system after the import.
 #[derive(Debug)]
 pub struct Expected {
     pub products: Vec<Product>,
@@ -128,7 +127,6 @@ pub fn households() -> String {
     format!("{header}\n{}", rows.concat())
 }
 
-/// Returns the basket file.
 pub fn baskets() -> String {
     let shelf = |count: u64| -> Vec<(u64, i64, &str)> { (0..count).map(|n| (SHELF + n, 1, "0.5")).collect() };
     let mut lines = vec![
@@ -171,7 +169,6 @@ fn basket(id: u64, household: u64, minute: u64, lines: &[(u64, i64, &str)]) -> S
     format!(r#"{{{ids}, "placed_at": "2017-01-01T10:{minute:02}:26Z", "lines": [{}]}}"#, lines.join(", "))
 }
 
-/// Returns the expected content of the system.
 pub fn expected() -> Expected {
     let product = |id, name: &str, brand, size, category_path: &[&'static str], cents| Product {
         id,

@@ -19,7 +19,6 @@ use crate::support::shop::order_call;
 use crate::support::{drain, table, with_own_system, with_system};
 use data::Folder;
 
-/// The result of a run of the program.
 #[derive(Debug)]
 pub struct Run {
     code: Option<i32>,
@@ -41,7 +40,6 @@ pub async fn bodega<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Run {
     Run { code: run.status.code(), out: text(run.stdout), err: text(run.stderr) }
 }
 
-/// Returns the arguments that import files into a system. Each file comes with its option.
 fn import_args(system: &System, files: &[(&str, &Path)], more: &[&str]) -> Vec<OsString> {
     let url = system.url();
     let port = url.rsplit(':').next().unwrap();

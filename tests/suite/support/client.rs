@@ -1,5 +1,3 @@
-//! A client of the system's HTTP API.
-
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -19,7 +17,6 @@ pub fn http() -> &'static reqwest::Client {
     &HTTP
 }
 
-/// A request under construction.
 #[derive(Debug, Clone)]
 pub struct Call {
     method: String,
@@ -38,16 +35,13 @@ enum Caller {
     Staff,
 }
 
-/// A response.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The HTTP status.
     pub status: u16,
     /// The headers by name, in lower case. A header that comes more than once has its last value.
     pub headers: BTreeMap<String, String>,
     /// The body as JSON. Null if there is no body or if it is not JSON.
     pub body: Json,
-    /// The body's bytes.
     pub raw: Vec<u8>,
 }
 
@@ -57,7 +51,6 @@ impl Call {
         Self { method: method.into(), path: path.into(), caller: Caller::Anonymous, headers: Vec::new(), body: None }
     }
 
-    /// Adds a customer's token.
     pub fn customer(mut self, id: &str) -> Self {
         self.caller = Caller::Customer(id.to_owned());
         self
@@ -81,12 +74,10 @@ impl Call {
         self
     }
 
-    /// Adds a JSON body.
     pub fn json(self, body: &Json) -> Self {
         self.header("content-type", "application/json").body(body.to_string())
     }
 
-    /// Adds these bytes as the body.
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
         self
@@ -106,7 +97,6 @@ impl Call {
         self.send(system).await
     }
 
-    /// Sends the request.
     pub async fn send(self, system: &System) -> Answer {
         let url = format!("{}{}", system.url(), self.path);
         let mut request = http().request(self.method.parse().unwrap(), url);
@@ -140,7 +130,6 @@ impl Answer {
         self
     }
 
-    /// Returns whether the status is 2xx.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }

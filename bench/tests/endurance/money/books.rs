@@ -17,7 +17,6 @@ use key_schema::wallet::{Wallet, WalletEntry};
 use super::world::{Outcome, Request, World};
 use crate::support::Answer;
 
-/// The content of the table.
 #[derive(Clone, Default)]
 pub struct Books {
     pub orders: BTreeMap<String, Stored<Order>>,
@@ -25,7 +24,6 @@ pub struct Books {
     pub lines: BTreeMap<String, Vec<OrderLine>>,
     /// Status events by order, sorted by time.
     pub history: BTreeMap<String, Vec<OrderStatusEvent>>,
-    /// The customers' copies, by order.
     pub copies: BTreeMap<String, CustomerOrder>,
     pub references: Vec<ReferenceClaim>,
     pub records: Vec<IdempotencyRecord>,
@@ -40,7 +38,6 @@ pub struct Books {
     pub customer_uses: BTreeMap<String, u64>,
 }
 
-/// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Report {
     pub orders: usize,

@@ -38,7 +38,6 @@ const GIANT: usize = 300;
 /// leases and the stream. With several systems, each table is smaller, so a comparison, which reads
 /// a whole table, takes less time.
 const LANES: usize = 3;
-/// An hour in seconds.
 const HOUR: i64 = 60 * 60;
 /// The crash points that no trouble reaches. The tests of `documents` and of the janitor stop the
 /// removals of documents and drafts at every point. The janitor reaches `orders.lapsed` when an
@@ -66,7 +65,6 @@ enum Trouble {
     Backend(&'static str, &'static str, f64, u32),
     /// A function, and a fault of its process before the process begins its work.
     Process(&'static str, &'static str),
-    /// A function and its crash point.
     Point(&'static str, &'static str),
     /// A function, and the error of its clock in seconds.
     Clock(&'static str, i64),

@@ -56,14 +56,12 @@ impl Request {
     }
 }
 
-/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// The request succeeded with this response.
     Done(Answer),
     /// The request was refused and had no effect.
     Refused,
-    /// The outcome is unknown.
     Unknown,
 }
 
@@ -93,11 +91,9 @@ pub struct World {
     pub clients: Clients,
     /// The requests and their outcomes, by key.
     pub requests: Mutex<BTreeMap<String, (Request, Outcome)>>,
-    /// The number of attempts with an unknown outcome, by key.
     doubts: Mutex<BTreeMap<String, usize>>,
     /// Acknowledged orders with their customers and numbers of lines.
     placed: Mutex<Vec<(String, String, usize)>>,
-    /// The carts by customer.
     pub carts: Mutex<BTreeMap<String, Cart>>,
     /// Customers with an unused cart.
     empty: Mutex<Vec<String>>,

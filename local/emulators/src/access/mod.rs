@@ -42,23 +42,18 @@ struct Caller {
     denied: Mutex<BTreeMap<Need, u64>>,
 }
 
-/// The permissions of one function, and the results of its calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Name of the function.
     pub function: String,
     /// The function's grants, in the order of the template.
     pub grants: Vec<Grant>,
-    /// The function's denied calls.
     pub denied: Vec<Refused>,
 }
 
 /// One action that a statement allows on one resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Grant {
-    /// Name of the statement.
     pub sid: Option<String>,
-    /// The action.
     pub action: String,
     /// The resource: an ARN, which may contain wildcards.
     pub resource: String,
@@ -66,10 +61,8 @@ pub struct Grant {
     pub used: u64,
 }
 
-/// A denied call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Refused {
-    /// The action and the resource.
     #[serde(flatten)]
     pub need: Need,
     /// Number of calls that were denied because this permission was missing.
@@ -103,7 +96,6 @@ impl Access {
         Self { region: region.to_owned(), account: account.to_owned(), callers }
     }
 
-    /// Returns each function's permissions and calls, by name.
     #[must_use]
     pub fn report(&self) -> Vec<Report> {
         let reports = self.callers.iter().map(|(function, caller)| {
@@ -122,9 +114,6 @@ impl Access {
     }
 
     /// Checks whether a function may make this call. The call is not counted.
-    ///
-    /// # Errors
-    /// [`Denied`] if the function lacks the permission.
     pub fn may(&self, function: &str, action: &'static str, resource: &str) -> Result<(), Denied> {
         let Some(caller) = self.callers.get(function) else { return Ok(()) };
         let need = Need::new(action, resource.to_owned());
@@ -135,9 +124,6 @@ impl Access {
     }
 
     /// Checks and counts a call that this process makes on a function's behalf without an endpoint.
-    ///
-    /// # Errors
-    /// [`Denied`] if the function lacks the permission.
     pub fn check_call(&self, function: &str, action: &'static str, resource: &str) -> Result<(), Denied> {
         self.check(function, &[Need::new(action, resource.to_owned())])
     }

@@ -18,15 +18,12 @@ pub struct Published {
     /// The publisher's time, or the time of the call if the publisher sent none. RFC 3339, in whole
     /// seconds.
     pub time: String,
-    /// Name of the publisher.
     pub source: String,
-    /// Type of the event.
     pub detail_type: String,
     /// The event itself, a JSON object.
     pub detail: Value,
     /// ARNs of the affected resources.
     pub resources: Vec<String>,
-    /// Name of the bus.
     pub bus: String,
     /// The trace that the publisher sent. The targets do not receive it.
     #[serde(default)]

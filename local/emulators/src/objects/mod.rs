@@ -49,15 +49,12 @@ pub use cors::CorsRule;
 pub use server::ObjectServer;
 pub use store::{ObjectInfo, ObjectPage};
 
-/// A reason why the object store cannot run, or cannot store an object.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The data folder, or a file in it, cannot be read or written.
     #[error("cannot use {}: {source}", path.display())]
     File {
-        /// Path of the file or folder.
         path: PathBuf,
-        /// The operating system's error.
         source: io::Error,
     },
     /// A file in the data folder is damaged, or another program has written it.
@@ -67,7 +64,6 @@ pub enum Error {
     /// letter or digit.
     #[error("{0} is not a valid bucket name")]
     BucketName(String),
-    /// The bucket does not exist.
     #[error("there is no bucket {0}")]
     NoBucket(String),
     /// S3 would reject the name of the object.

@@ -18,7 +18,6 @@ use crate::access::Need;
 /// The storage classes that the emulator accepts. S3 has further classes.
 const CLASSES: [&str; 7] =
     ["STANDARD", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING", "GLACIER_IR", "GLACIER", "DEEP_ARCHIVE"];
-/// Maximum number of entries in a list.
 const MAX_KEYS: usize = 1000;
 
 pub(super) struct Asked {

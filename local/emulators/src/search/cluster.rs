@@ -32,7 +32,6 @@ struct State {
 #[derive(Default, Clone, Serialize, Deserialize)]
 struct Definitions {
     templates: BTreeMap<String, Template>,
-    /// Settings and mappings by index.
     indices: BTreeMap<String, Value>,
     aliases: Aliases,
 }

@@ -1,15 +1,12 @@
 use std::io;
 use std::path::PathBuf;
 
-/// A reason why the embedded table or the proxy failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The folder of the database cannot be created or read.
     #[error("cannot use the folder {}: {source}", path.display())]
     Folder {
-        /// Path of the folder.
         path: PathBuf,
-        /// The operating system's error.
         source: io::Error,
     },
     /// Another process uses this data folder.
@@ -33,7 +30,6 @@ pub enum Error {
          `_stream_records`): this crate is written for dynoxide-rs 3.2.0"
     )]
     UnknownSchema {
-        /// Name of the missing column.
         missing: &'static str,
     },
     /// The text is not a sequence number of this table's stream.

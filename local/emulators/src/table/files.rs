@@ -12,7 +12,6 @@ const MEMORY_FOLDER: &str = "/dev/shm";
 const ROOMY: u64 = 2 << 30;
 const DATABASE: &str = "table.sqlite3";
 
-/// The folder of a database that one process uses.
 #[derive(Debug)]
 pub(super) struct Files {
     folder: PathBuf,

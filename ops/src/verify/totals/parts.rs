@@ -55,7 +55,6 @@ pub(super) fn of_product(facts: &mut Facts, item: &Stored<Product>) -> Result<()
     Ok(())
 }
 
-/// Adds the facts of an entry in the list of a parent.
 pub(super) fn of_variant(facts: &mut Facts, item: &Stored<Variant>) -> Result<(), KeyError> {
     let parent = product_of(&item.parent)?;
     facts.under(&parent);

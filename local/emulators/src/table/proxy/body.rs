@@ -8,7 +8,6 @@ use super::operation::Operation;
 /// A batch that is split in two. Only the first half is processed.
 #[derive(Debug, PartialEq)]
 pub(super) struct Halves {
-    /// The request with the first half of its entries.
     pub(super) request: Bytes,
     /// The other half, in the form of `UnprocessedItems` or `UnprocessedKeys`.
     left: Map<String, Value>,

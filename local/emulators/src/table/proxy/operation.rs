@@ -2,12 +2,10 @@ use hyper::HeaderMap;
 
 use crate::faults::FaultKind;
 
-/// The operation of a request, with the distinctions that the proxy needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
     /// Reads one item or a range, or executes a statement.
     Read,
-    /// Writes one item.
     Write,
     BatchGet,
     BatchWrite,
@@ -15,9 +13,7 @@ pub(super) enum Operation {
     Transact {
         actions: &'static str,
     },
-    /// Reads records of the stream.
     GetRecords,
-    /// Reads the Contributor Insights rules of a table.
     DescribeInsights,
     /// An operation on tables, streams or tags. No fault hits it.
     Other,

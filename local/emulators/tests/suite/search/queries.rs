@@ -1,5 +1,3 @@
-//! Tests writes and searches on any engine.
-
 use std::collections::BTreeSet;
 
 use search_index::{
