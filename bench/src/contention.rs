@@ -63,10 +63,6 @@ struct Figures {
     slowest_ms: u128,
 }
 
-/// Measures, prints the table, and writes the figures to a file.
-///
-/// # Errors
-/// [`BenchError`] when an order is not placed, or when the remaining stock is wrong.
 pub async fn run(args: ContentionArgs) -> Result<(), BenchError> {
     let mut options = Options::from_environment(std::env::current_exe()?);
     options.port = 0;

@@ -25,7 +25,6 @@ use crate::BenchError;
 use crate::differences::Differences;
 use crate::replay::Shop;
 
-/// Initial stock of each product.
 const STOCK: u64 = 1_000_000_000;
 /// An order with at least this many lines needs more than one transaction.
 const LARGE: usize = 48;
@@ -33,7 +32,6 @@ const LARGE: usize = 48;
 /// finishes. Placing an order takes much less time.
 const JANITOR: Duration = Duration::from_secs(2);
 const GRACE_SECONDS: u64 = 3;
-/// Maximum number of janitor runs after the import.
 const ROUNDS: usize = 50;
 
 /// The files, the selected baskets, and the rate of crashes.
@@ -59,11 +57,6 @@ pub struct ImportBenchArgs {
     seed: u64,
 }
 
-/// Imports, compares, and checks the table.
-///
-/// # Errors
-/// [`BenchError`] when the totals differ from those of the files, or when `ops verify` finds a
-/// difference.
 pub async fn run(args: ImportBenchArgs) -> Result<(), BenchError> {
     let mut options = Options::from_environment(std::env::current_exe()?);
     options.port = 0;
@@ -114,9 +107,6 @@ impl fmt::Display for Totals {
 
 /// Imports into a running system while its orders function crashes, and compares the orders in the
 /// table with the files.
-///
-/// # Errors
-/// [`BenchError`] when a file cannot be read, or when the janitor does not finish.
 pub async fn import(
     system: &System,
     products: &Path,

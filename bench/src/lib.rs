@@ -5,7 +5,6 @@
 //! cargo run --release -p bodega-bench -- growth
 //! ```
 
-/// Creates a [`BenchError`] with a formatted text.
 macro_rules! wrong {
     ($($text:tt)*) => { $crate::BenchError(format_args!($($text)*).to_string()) };
 }

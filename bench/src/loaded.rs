@@ -20,7 +20,6 @@ use crate::BenchError;
 pub(crate) const NAME: &str = "measured";
 /// A key for cursors and codes: any 32 bytes.
 pub(crate) const CURSOR_KEYS: &str = "bench:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
-/// Items in one import.
 const BATCH: usize = 5_000;
 
 /// A table in memory. Dropping the value removes the table.
@@ -68,7 +67,6 @@ impl LoadedTable {
         Client::from_conf(config)
     }
 
-    /// Returns the state of a function that uses this table.
     pub fn services(&self) -> Result<Services, BenchError> {
         let cursors = Cursors::new(CURSOR_KEYS)?;
         let codes = CodeKeys::new(CURSOR_KEYS)?;

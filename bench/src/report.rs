@@ -38,7 +38,6 @@ impl Output {
     }
 }
 
-/// Writes the figures to a file, if there is a path.
 pub(crate) fn write_json(path: Option<&Path>, figures: &impl Serialize) -> Result<(), BenchError> {
     match path {
         Some(path) => Ok(std::fs::write(path, serde_json::to_string_pretty(figures)? + "\n")?),

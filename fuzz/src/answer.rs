@@ -5,7 +5,6 @@ use serde_json::Value;
 
 /// The maximum size of a response, in bytes.
 const MAX_ANSWER_BYTES: usize = 6 * 1024 * 1024;
-/// The maximum number of errors in the response to a refused request.
 const MAX_ERRORS: usize = 100;
 
 /// The parts of a response that the targets check.

@@ -5,7 +5,6 @@ use serde_json::{Value as Json, json};
 use stream_poller::Swept;
 use template::TableDefinition;
 
-/// Region of all local resources.
 pub const REGION: &str = "us-east-1";
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);

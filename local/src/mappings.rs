@@ -29,7 +29,6 @@ pub(crate) struct MappingRole {
     function: String,
     /// ARN of the stream or queue.
     source: String,
-    /// The permissions that the mapping requires.
     needs: Vec<Need>,
 }
 
@@ -96,7 +95,6 @@ impl MappingRole {
         object_prefix(&self.function)
     }
 
-    /// Checks that the mapping may put an object for a discarded batch.
     pub(crate) fn put(&self, bucket: &str, object: &str) -> Result<(), Denied> {
         self.access.check_call(&self.function, PUT_OBJECT, &object_arn(bucket, object))
     }

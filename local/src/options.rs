@@ -28,7 +28,6 @@ pub struct Options {
     pub table: Option<String>,
     /// An OpenSearch to use instead of the embedded search engine.
     pub search_endpoint: Option<String>,
-    /// Selects which lines of the functions are shown.
     pub log: Log,
     pub environments: usize,
     /// Whether the embedded table keeps its whole stream for a later reader. By default the system

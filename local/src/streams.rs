@@ -1,5 +1,3 @@
-//! Connects the template's stream mappings to the poller.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +23,6 @@ use crate::mappings::{MappingRole, uuid};
 /// timeout is shorter.
 const INVOCATION_TIMEOUT: Duration = Duration::from_secs(900);
 
-/// Returns the mappings for a poller.
 pub fn mappings(
     template: &Template,
     functions: &Arc<Functions>,

@@ -1,5 +1,3 @@
-//! Connects the template's rules and queues to the event bus.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +29,6 @@ const INVOCATION_TIMEOUT: Duration = Duration::from_secs(900);
 /// All subscribers of the buses. Dropping the value abandons deliveries in progress.
 pub(crate) struct Subscribers {
     pending: Pending,
-    /// Number of events that the rules have read.
     routed: watch::Receiver<u64>,
     pump: JoinHandle<()>,
     bus: Arc<EventBus>,
@@ -141,7 +138,6 @@ impl Subscribers {
         }
     }
 
-    /// Returns the number of deliveries and messages in progress.
     pub(crate) fn pending(&self) -> usize {
         self.pending.count()
     }
@@ -170,7 +166,6 @@ impl Subscribers {
         redriven
     }
 
-    /// Returns the logical id of a function or a queue.
     pub(crate) fn name<'a>(&'a self, arn: &'a str) -> &'a str {
         self.names.get(arn).map_or(arn, String::as_str)
     }

@@ -76,7 +76,6 @@ pub enum StartError {
     Key(#[from] KeyError),
     #[error(transparent)]
     Table(#[from] emulators::table::Error),
-    /// The table cannot be created or used.
     #[error(transparent)]
     DynamoDb(#[from] DynamoDbError),
     #[error(transparent)]
@@ -84,7 +83,6 @@ pub enum StartError {
     /// The search endpoint or the prefix of its indexes cannot be used.
     #[error("the search engine cannot be used: {0}")]
     SearchConfig(#[from] ConfigError),
-    /// The indexes cannot be created.
     #[error("the search indexes cannot be created: {0}")]
     SearchIndex(#[from] SearchError),
     /// The listener of an emulated service does not start.
@@ -92,7 +90,6 @@ pub enum StartError {
     Endpoint(#[source] io::Error),
     #[error("the buckets cannot be used: {0}")]
     Objects(#[from] emulators::objects::Error),
-    /// The pattern of a rule cannot be used.
     #[error("a rule of the event bus cannot be used: {0}")]
     Rule(#[from] PatternError),
     /// A stream mapping has a setting that AWS would refuse.
@@ -232,7 +229,6 @@ impl System {
         url_of(self.address)
     }
 
-    /// Returns the DynamoDB endpoint that the functions use.
     #[must_use]
     pub fn table_url(&self) -> &str {
         &self.table_url
@@ -256,7 +252,6 @@ impl System {
         &self.table
     }
 
-    /// Returns the search endpoint that the functions use.
     #[must_use]
     pub fn search_url(&self) -> &str {
         &self.search_url
@@ -290,7 +285,6 @@ impl System {
         self.key.issue_with(subject, groups, MoreClaims { sid: Some(sid), email: None }, now).unwrap_or_default()
     }
 
-    /// Returns the functions, so that a caller can invoke them directly.
     #[must_use]
     pub fn functions(&self) -> &Functions {
         &self.functions

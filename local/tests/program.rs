@@ -19,7 +19,6 @@ fn running() -> (Child, String) {
     started(Command::new(BODEGA).args(["--port", "0", "--quiet"]))
 }
 
-/// Starts a system with `command`. Returns the process and the address.
 fn started(command: &mut Command) -> (Child, String) {
     command.env_remove("AWS_ENDPOINT_URL_DYNAMODB").env_remove("SEARCH_ENDPOINT");
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();

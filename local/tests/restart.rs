@@ -111,7 +111,6 @@ impl Running {
         id
     }
 
-    /// Returns the orders that have a picking station.
     async fn picked(&self) -> Vec<String> {
         let (_, page) = self.call(Method::GET, "/v1/picking", ("x-none", ""), &Value::Null).await;
         let jobs = page["jobs"].as_array().unwrap();

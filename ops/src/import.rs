@@ -34,7 +34,6 @@ use crate::progress::Progress;
 use crate::verify;
 
 const CONCURRENCY: usize = 32;
-/// The maximum number of lines that the summary names.
 const NAMED: usize = 20;
 
 /// The entities whose items grant rights or queue work.

@@ -46,7 +46,6 @@ fn ids<'a>(orders: impl IntoIterator<Item = &'a Json>) -> BTreeSet<&'a str> {
     orders.into_iter().map(|order| order["id"].as_str().unwrap()).collect()
 }
 
-/// Returns the orders in these customers' lists.
 async fn orders_of(system: &System, customers: &[String]) -> Vec<Json> {
     let lists = customers.iter().map(|id| async move {
         listed(system, &path(&["customers", id, "orders"]), 100, |path| Call::new("GET", path).customer(id)).await

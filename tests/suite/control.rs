@@ -29,7 +29,6 @@ async fn put_event(environment: &Json, detail_type: &str, detail: &Json) {
     assert_eq!(answer["FailedEntryCount"], 0, "{answer}");
 }
 
-/// Returns all items of a list, from all its pages.
 pub async fn all(system: &System, path: &str) -> Vec<Json> {
     let mut items = Vec::new();
     let mut page = get(system, path).await;

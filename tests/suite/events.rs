@@ -185,7 +185,6 @@ async fn run(system: &System, emulators: Option<&Emulators>, case: &Case) -> Vec
     differences
 }
 
-/// Sets up the calls and items that a sample needs.
 async fn seed(system: &System, expected: &Expected) -> Result<(), String> {
     for seed in &expected.seed {
         match seed {

@@ -22,7 +22,6 @@ const MAX_BYTES: usize = 4_096;
 /// The packages that are only in `fuzz/Cargo.lock`.
 const FUZZER: [&str; 4] = ["arbitrary", "fuzz", "jobserver", "libfuzzer-sys"];
 
-/// Declares a test for each target.
 macro_rules! targets {
     ($($name:ident)*) => {
         const TARGETS: &[&str] = &[$(stringify!($name)),*];

@@ -26,7 +26,6 @@ const OF_COLLECTIONS: &str = "aoss:";
 /// test uses it.
 const GIVEN_UP: &str = "GivenUp";
 
-/// Returns the permissions of every function and their use.
 async fn functions(system: &System) -> Vec<Json> {
     let report = Call::new("GET", "/_local/grants").send(system).await.expect(200).body;
     report["functions"].as_array().unwrap().clone()

@@ -11,9 +11,7 @@ use super::programs::{build_package, built};
 use crate::BenchError;
 
 pub(super) const FOLDER: &str = "bench/peers";
-/// A function that does nothing.
 const EMPTY: &str = "(a) does nothing";
-/// A function that does nothing, on `lambda_http`.
 const EMPTY_HTTP: &str = "does nothing, lambda_http";
 /// The function with which the other functions are compared.
 pub(super) const USUAL: &str = "(b) as usual";

@@ -185,7 +185,6 @@ fn peak_kb(pid: u32) -> Result<u64, BenchError> {
     peak.ok_or_else(|| wrong!("/proc has no peak memory of the process"))
 }
 
-/// Returns the number of instructions in callgrind's output.
 fn instructions(file: &Path) -> Result<u64, BenchError> {
     let text = fs::read_to_string(file)?;
     let total = text.lines().find_map(|line| line.strip_prefix("totals:").or_else(|| line.strip_prefix("summary:")));

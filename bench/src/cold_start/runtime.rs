@@ -20,7 +20,6 @@ pub(super) enum Step {
     /// The process requests an invocation. The API delivers the invocation when the measurement
     /// sends a signal through this sender.
     Next(Instant, tokio::sync::oneshot::Sender<()>),
-    /// The process sent the response of its invocation.
     Answered(Instant, Bytes),
     /// The process reported that it failed to start or to handle the invocation.
     Failed(Bytes),

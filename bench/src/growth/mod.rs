@@ -33,7 +33,6 @@ use crate::report::{Output, Table, millis, quantile};
 use lists::{Function, List};
 use routes::Route;
 
-/// Entries of a page.
 const PAGE: usize = 10;
 
 #[derive(Debug, Args)]
@@ -56,7 +55,6 @@ pub(crate) struct GrowthArgs {
     output: Output,
 }
 
-/// The table of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Stage {
@@ -96,17 +94,12 @@ struct Figures {
     p95_ms: f64,
 }
 
-/// The figures of a route at every stage.
 #[derive(Debug, Serialize)]
 struct Growth {
     route: String,
     figures: Vec<Figures>,
 }
 
-/// Measures, prints the table, and writes the figures to a file.
-///
-/// # Errors
-/// [`BenchError`] when the cost of a route depends on the number of items.
 pub(crate) async fn run(args: GrowthArgs) -> Result<(), BenchError> {
     let growth = measure(&args.items, args.collection, args.repeat, &args.only).await?;
     same_cost(&growth)?;
@@ -175,7 +168,6 @@ fn accepted(name: &str, answer: &Answered) -> Result<(), BenchError> {
     }
 }
 
-/// Sends a route's requests one after the other.
 async fn ask(table: &LoadedTable, stage: Stage, route: &Route, repeat: u64) -> Result<Figures, BenchError> {
     let function = (route.function)(table.services()?)?;
     let mut measured = Measurements::default();
@@ -208,7 +200,6 @@ async fn read(table: &LoadedTable, stage: Stage, list: &List, repeat: u64) -> Re
     measured.figures(stage, &name)
 }
 
-/// The measurements of one route at one stage.
 #[derive(Default)]
 struct Measurements {
     costs: Vec<Cost>,

@@ -114,7 +114,6 @@ fn token() -> CartToken {
     CartToken::new([1; 32])
 }
 
-/// Returns a guest cart of one line.
 fn guest_cart() -> Result<GuestCart, BenchError> {
     let line = CartLine { quantity: 3, added_at: at(0) };
     Ok(GuestCart {
@@ -132,7 +131,6 @@ fn midnight() -> Result<Instant, BenchError> {
     Ok(format!("{}T00:00:00Z", Instant::now().day()).parse()?)
 }
 
-/// Returns the items of a newly placed order.
 fn placed(order: Order, n: u64) -> Result<[Item; 4], BenchError> {
     let step = OrderStatusEvent {
         order_id: order.id.clone(),

@@ -27,7 +27,6 @@ pub(super) struct Turn {
 pub(super) struct Timings {
     /// The time of each request, from its sending to the last byte of its response.
     pub latencies: Vec<Duration>,
-    /// The time of the whole turn.
     pub elapsed: Duration,
 }
 

@@ -98,10 +98,6 @@ impl Plan {
     }
 }
 
-/// Measures, prints the table, and writes the figures to a file.
-///
-/// # Errors
-/// [`BenchError`] for an unexpected response, or when the shop does not match the orders.
 pub async fn run(args: LatencyArgs) -> Result<(), BenchError> {
     let mut plan = args.plan;
     // The number of processes never shrinks, so the lowest number of clients comes first.

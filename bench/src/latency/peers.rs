@@ -17,7 +17,6 @@ use template::Template;
 use super::routes::{Route, Server};
 use crate::BenchError;
 
-/// A function for comparison that this machine can run.
 #[derive(Debug, Clone)]
 pub struct Peer {
     /// Node.js or Python.
@@ -99,7 +98,6 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Puts the template, the functions in `options` and the peers into a folder.
     pub fn set(options: &Options, peers: &[Peer]) -> Result<Self, BenchError> {
         let stage = Self { folder: tempfile::tempdir()? };
         let path = crate::template_file(options);
@@ -159,7 +157,6 @@ const fn code(server: Server) -> &'static str {
     }
 }
 
-/// Returns the template with the peers among its resources.
 fn extended(template: &str, peers: impl Iterator<Item = Server>) -> Result<String, BenchError> {
     let (before, after) =
         template.split_once("\nResources:\n").ok_or_else(|| wrong!("the template has no line `Resources:`"))?;

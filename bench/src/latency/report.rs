@@ -23,7 +23,6 @@ pub(super) struct Measured {
 pub struct Row {
     pub route: Route,
     pub server: Server,
-    /// Concurrent clients.
     pub clients: u16,
     /// Requests with the expected response.
     pub requests: usize,
@@ -71,10 +70,8 @@ impl Measured {
     }
 }
 
-/// The rows, and the conditions of their measurement.
 pub(super) struct Report {
     pub rows: Vec<Row>,
-    /// The peers by name and version.
     pub peers: Vec<String>,
     pub plan: Plan,
 }

@@ -1,5 +1,3 @@
-//! The measured routes, and the servers that answer them.
-
 use fastrand::Rng;
 use reqwest::{RequestBuilder, StatusCode};
 use serde::Serialize;
@@ -7,9 +5,7 @@ use serde_json::json;
 
 use super::shop::{Shop, WORDS};
 
-/// Lines of an order.
 pub(crate) const LINES: usize = 5;
-/// Entries of a page of orders.
 pub(crate) const PAGE: usize = 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -61,7 +57,6 @@ impl Route {
         }
     }
 
-    /// Returns whether the peers also have the route.
     #[must_use]
     pub const fn has_peers(self) -> bool {
         matches!(self, Self::Product | Self::Place | Self::Orders)

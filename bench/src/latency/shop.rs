@@ -154,7 +154,6 @@ impl Shop {
         self.pieces.fetch_add(pieces, Ordering::Relaxed);
     }
 
-    /// Subtracts the quantities of a cancelled order.
     pub fn returned(&self, pieces: u64) {
         self.pieces.fetch_sub(pieces, Ordering::Relaxed);
     }
@@ -163,7 +162,6 @@ impl Shop {
         self.http.put(format!("{}{}{path}", self.base, Server::Bodega.prefix())).json(body)
     }
 
-    /// Creates a product with this word as its name.
     pub async fn create_named(&self, word: &str) -> Result<(), BenchError> {
         let price = json!({"amount": 100, "currency": "USD"});
         let body = json!({
@@ -172,7 +170,6 @@ impl Shop {
         self.create(self.post(Server::Bodega, "/products", &body).bearer_auth(&self.staff)).await
     }
 
-    /// Returns whether a search for this name finds the product.
     pub async fn finds(&self, word: &str) -> Result<bool, BenchError> {
         let found = self.get(Server::Bodega, &format!("/search/products?q={word}"));
         let found = self.json(found, StatusCode::OK).await?;

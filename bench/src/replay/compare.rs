@@ -27,7 +27,6 @@ use crate::differences::Differences;
 
 /// The maximum time until a change is visible in the index.
 const SETTLE: Duration = Duration::from_secs(2);
-/// Objects on a page of a bucket's list.
 const PAGE: u16 = 1000;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -73,7 +73,6 @@ impl Shop {
         Table::new(self.client(), self.table_name().to_owned())
     }
 
-    /// Returns the archive of expired items.
     pub(crate) fn archive(&self) -> Result<ObjectStore, BenchError> {
         let key = self.access_key();
         let credentials = SharedCredentialsProvider::new(Credentials::new(key, key, None, None, "bench"));
@@ -111,7 +110,6 @@ impl Shop {
         }
     }
 
-    /// Reads all items of these entities from the table.
     pub async fn read(&self, entities: &[&str], enter: impl FnMut(AnyEntity)) -> Result<(), BenchError> {
         let enter = Mutex::new(enter);
         let (items, pace, bar) = (self.items(), Pace::new(None), Progress::hidden());

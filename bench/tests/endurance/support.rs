@@ -57,15 +57,12 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Clients of the API and of the `/_local` routes.
 pub struct Clients {
     base: String,
     http: reqwest::Client,
     staff: String,
     tokens: Box<dyn Fn(&str) -> String + Send + Sync>,
-    /// The ids of placed orders.
     pub orders: Mutex<Vec<String>>,
-    /// The number of API calls.
     pub calls: AtomicU64,
 }
 

@@ -127,7 +127,6 @@ pub(crate) fn take_copy(id: &BookId) -> Result<Guarded, KeyError> {
     Ok(Guarded::update(key(id)?, change, Condition::AtLeast("free", number(1))))
 }
 
-/// Puts a copy back.
 pub(crate) fn put_back(id: &BookId) -> Result<Guarded, KeyError> {
     Ok(Guarded::update(key(id)?, Change::<Book>::copied().add("free", 1), Condition::Exists))
 }

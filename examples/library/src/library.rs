@@ -1,5 +1,3 @@
-//! The operations of the library, over a table.
-
 use item_model::cursor::{CursorInvalid, CursorKeyError, Cursors, Scope};
 use item_model::instant::Instant;
 use item_model::item::{EncodeError, FromItem, Stored};
@@ -19,10 +17,8 @@ pub enum LibraryError {
     NoSuchMember,
     #[error("there is no such book")]
     NoSuchBook,
-    /// The member has no such loan.
     #[error("the member has no such loan")]
     NoSuchLoan,
-    /// Another member has the email address.
     #[error("another member has the email address {0}")]
     EmailTaken(Email),
     /// The member has changed since it was read.
@@ -31,13 +27,10 @@ pub enum LibraryError {
     /// Every copy of the book is out.
     #[error("every copy of the book is out")]
     NoFreeCopy,
-    /// The book was returned already.
     #[error("the book was returned already")]
     AlreadyReturned,
-    /// The generated id exists already.
     #[error("the generated id exists already: send the request again")]
     IdTaken,
-    /// The cursor is not valid for this list.
     #[error(transparent)]
     Cursor(#[from] CursorInvalid),
     /// The cursor of the next page cannot be sealed.
@@ -85,7 +78,6 @@ impl Library {
         &self.table
     }
 
-    /// Registers a member.
     pub async fn register(&self, email: Email, name: &str, now: Instant) -> Result<Stored<Member>, LibraryError> {
         let id = MemberId::generate(now, random());
         let born = Born::of(&id);
@@ -98,7 +90,6 @@ impl Library {
         Ok(member)
     }
 
-    /// Reads a member.
     pub async fn member(&self, id: &MemberId) -> Result<Stored<Member>, LibraryError> {
         self.table.get(&member::get(id)?).await?.ok_or(LibraryError::NoSuchMember)
     }
@@ -135,9 +126,6 @@ impl Library {
     }
 
     /// Adds a book with some copies.
-    ///
-    /// # Errors
-    /// [`LibraryError::Encode`] when the title is too long for a key, and others.
     pub async fn add_book(
         &self,
         title: &str,
@@ -153,7 +141,6 @@ impl Library {
         Ok(book)
     }
 
-    /// Reads a book.
     pub async fn book(&self, id: &BookId) -> Result<Stored<Book>, LibraryError> {
         self.table.get(&book::get(id)?).await?.ok_or(LibraryError::NoSuchBook)
     }
@@ -168,7 +155,6 @@ impl Library {
         self.list(book::list()?, &[], limit, cursor, now).await
     }
 
-    /// Lends a copy of a book to a member.
     pub async fn lend(&self, member: &MemberId, book: &BookId, now: Instant) -> Result<Stored<Loan>, LibraryError> {
         let id = LoanId::generate(now, random());
         let born = Born::of(&id);
@@ -185,7 +171,6 @@ impl Library {
         Ok(loan)
     }
 
-    /// Reads a loan.
     pub async fn loan(&self, member: &MemberId, id: &LoanId) -> Result<Stored<Loan>, LibraryError> {
         self.table.get(&loan::get(member, id)?).await?.ok_or(LibraryError::NoSuchLoan)
     }

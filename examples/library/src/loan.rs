@@ -111,7 +111,6 @@ fn due_partition(shard: u32) -> Result<PartitionKey, KeyError> {
 /// A loan as the lists show it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct LoanSummary {
-    /// The loan's id.
     pub id: LoanId,
     pub member_id: MemberId,
     pub book_id: BookId,
@@ -187,7 +186,6 @@ patterns! {
     }
 }
 
-/// Lends a copy of a book.
 pub(crate) fn lend(loan: &Stored<Loan>) -> Result<Transaction<LoanAction>, EncodeError> {
     Ok(Transaction::new(&LEND)
         .action(LoanAction::Loan, Guarded::put(loan, Condition::NotExists)?)
@@ -199,7 +197,6 @@ pub(crate) fn get(member: &MemberId, id: &LoanId) -> Result<Get<Stored<Loan>>, K
     Ok(Get::new(&GET, key(member, id)?))
 }
 
-/// Returns the condition that a loan is out.
 pub(crate) fn is_out() -> Condition {
     Condition::Exists.and(Condition::Lacks("returned_at"))
 }

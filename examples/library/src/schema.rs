@@ -36,9 +36,6 @@ pub fn patterns() -> Vec<&'static Pattern> {
 
 /// Creates the table with the indexes that [`INDEXES`] declares. `DynamoDB` returns before the
 /// table is active.
-///
-/// # Errors
-/// When `DynamoDB` refuses the request or cannot be reached.
 pub async fn create_table(client: &Client, name: &str) -> Result<(), aws_sdk_dynamodb::Error> {
     let mut request = client
         .create_table()

@@ -89,7 +89,6 @@ async fn work_off(caller: Arc<Caller>, mut events: mpsc::Receiver<(Value, Work)>
 }
 
 impl Caller {
-    /// Calls the function until it succeeds or the event is given up.
     async fn finish(&self, event: &Value) {
         let begun = Instant::now();
         let payload = Bytes::from(event.to_string());

@@ -40,7 +40,6 @@ pub struct Unsettled {
     pub redriven: Vec<GivenUp>,
 }
 
-/// The journal of a bus and its queues.
 #[derive(Debug)]
 pub struct Journal(Mutex<State>);
 
@@ -48,7 +47,6 @@ pub struct Journal(Mutex<State>);
 struct State {
     path: PathBuf,
     file: File,
-    /// Number of bytes of all complete lines.
     length: u64,
     lines: usize,
     /// Number of lines above which the file is rewritten.

@@ -37,7 +37,6 @@ pub use pending::{Pending, Work};
 pub use queue::{GivenUp, Message, Queue, QueueFull, QueueSettings};
 pub use rules::{EventBus, Rule, Target, TargetKind};
 
-/// Calls a function and waits for its result.
 pub trait Invoke: Send + Sync + 'static {
     /// Sends `payload` and returns the function's result. The call must always return. The
     /// function's timeout ensures this.

@@ -1,5 +1,3 @@
-//! Implements Lambda's event source mapping for a queue.
-
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;

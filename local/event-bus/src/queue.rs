@@ -25,7 +25,6 @@ pub struct QueueSettings {
     /// The dead-letter queue, and the number of receptions after which a message moves there.
     /// Without a dead-letter queue, a message is delivered again until a receiver deletes it.
     pub redrive: Option<(Arc<Queue>, u32)>,
-    /// The journal that stores the given-up messages in this queue.
     pub journal: Option<Arc<Journal>>,
 }
 
@@ -45,7 +44,6 @@ pub struct Message {
     pub receipt: String,
     pub body: String,
     pub sent: SystemTime,
-    /// Time of the first reception.
     pub first_received: Option<SystemTime>,
     pub receive_count: u32,
 }
@@ -70,7 +68,6 @@ struct Stored {
 
 #[derive(Debug)]
 enum Content {
-    /// The message is work in progress.
     Work(Work),
     /// The message was given up. A redrive sends this event to the target with this ARN.
     GivenUp { to: String, event: Value },

@@ -42,7 +42,6 @@ pub struct Target {
 
 #[derive(Clone)]
 pub enum TargetKind {
-    /// A function, invoked with each event.
     Function(Arc<AsyncFunction>),
     Queue(Arc<Queue>),
 }

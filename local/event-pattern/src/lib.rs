@@ -21,7 +21,6 @@ pub enum Dialect {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// The pattern is not a JSON object.
     #[error("the pattern is not a JSON object")]
     Json,
     /// The value of this field is neither an object of fields nor a list of allowed values.
@@ -64,9 +63,7 @@ struct Fields {
 
 #[derive(Debug, Clone)]
 enum Rule {
-    /// The value must be an object that matches these fields.
     Object(Fields),
-    /// The value must pass one of these tests.
     Value(Vec<Test>),
 }
 

@@ -16,7 +16,6 @@ use crate::{FunctionError, FunctionSpec, InvokeError, Log, process};
 /// the function's timeout is longer, the timeout applies instead.
 const INIT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An invocation that waits for an environment.
 pub(crate) struct Job {
     pub(crate) payload: Bytes,
     pub(crate) reply: oneshot::Sender<Result<Bytes, InvokeError>>,

@@ -37,7 +37,6 @@ struct Pool {
 
 #[derive(Default)]
 struct Load {
-    /// Invocations that are waiting or running.
     invocations: usize,
     environments: usize,
 }

@@ -18,7 +18,6 @@ pub enum Log {
     /// Shows warnings, errors, and lines that are not JSON, such as a panic's message.
     #[default]
     Problems,
-    /// Shows every line.
     All,
 }
 

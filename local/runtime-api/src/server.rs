@@ -1,5 +1,3 @@
-//! The Runtime API of one execution environment.
-
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 
@@ -41,7 +39,6 @@ pub(crate) struct RuntimeApi {
     pub(crate) address: SocketAddr,
     pub(crate) work: mpsc::Sender<Work>,
     pub(crate) calls: mpsc::Receiver<Call>,
-    /// Number of invocations handed to the runtime.
     pub(crate) handed_over: watch::Sender<u64>,
     server: JoinHandle<()>,
 }

@@ -24,7 +24,6 @@ pub struct FunctionSpec {
     /// Maximum number of concurrent execution environments, at least 1.
     pub max_environments: usize,
     pub region: String,
-    /// Account in the function's ARN.
     pub account: String,
 }
 

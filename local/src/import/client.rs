@@ -6,12 +6,10 @@ use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-/// Maximum number of attempts of a call that fails.
 const ATTEMPTS: u32 = 6;
 /// Error code that a call gets while another request is placing the same order. Placing an order
 /// of many lines takes several transactions.
 const IN_PROGRESS: &str = "idempotency_in_progress";
-/// Pause before the retry after [`IN_PROGRESS`].
 const PAUSE: Duration = Duration::from_secs(5);
 /// Maximum number of these pauses for one call. Together they last 150 s. If the other request has
 /// crashed, the janitor undoes the order. The janitor runs every minute, and skips orders younger
@@ -32,7 +30,6 @@ pub struct Client {
 #[derive(Debug)]
 pub struct Answer {
     pub status: StatusCode,
-    /// The stable error code.
     pub code: Option<String>,
     /// The body. Null if it is not JSON.
     pub body: Value,
@@ -65,7 +62,6 @@ impl Client {
         Ok(Self { http, base, token, run, retried: AtomicU64::new(0), unauthorized: Notify::new() })
     }
 
-    /// Returns whether a server responds at the address.
     pub async fn is_up(&self) -> bool {
         self.http.get(format!("{}/health", self.base)).send().await.is_ok()
     }

@@ -303,7 +303,6 @@ async fn found(client: &Client, answer: &Answer, basket: &Value) -> Outcome {
     }
 }
 
-/// Returns whether an order has the customer, the lines and the total of a basket.
 fn is_same(order: &Value, basket: &Value) -> bool {
     let lines = |of: &Value| -> Vec<Value> {
         let shown = |line: &Value| json!([line["product_id"], line["quantity"], line["total"]]);

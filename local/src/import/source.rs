@@ -84,7 +84,6 @@ pub struct HouseholdRow {
 pub struct Basket {
     /// Id of the basket, assigned by the till.
     pub basket_id: u64,
-    /// Id of the household that made the purchase.
     pub household_id: u64,
     pub store_id: u64,
     pub placed_at: String,

@@ -47,7 +47,6 @@ pub enum Condition {
 
 #[derive(Debug, Clone)]
 pub struct DiscardedBatch {
-    /// Name of the function that should have processed the records.
     pub function: String,
     pub condition: Condition,
     /// Number of calls of the function that included the first of these records.

@@ -1,5 +1,3 @@
-//! Calls the DynamoDB Streams API over plain HTTP.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,7 +38,6 @@ pub struct HttpStream {
 }
 
 impl HttpStream {
-    /// Finds the stream of `table`.
     pub async fn of_table(endpoint: Endpoint, table: &str) -> Result<Self, SourceError> {
         let client = reqwest::Client::builder()
             .timeout(TIMEOUT)

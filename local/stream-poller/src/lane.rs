@@ -19,7 +19,6 @@ use crate::{Condition, DiscardedBatch, FunctionError, MappingSettings, Record};
 const MAX_PAYLOAD: usize = 6_000_000;
 /// How long a stream keeps its records. The poller does not retry older batches.
 const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
-/// Maximum attempts to store a discarded batch at the destination.
 const DESTINATION_ATTEMPTS: usize = 5;
 
 #[derive(Debug, Clone)]
@@ -36,7 +35,6 @@ pub(crate) struct Lane {
     waiting: VecDeque<Entry>,
 }
 
-/// Records that are processed in one call.
 struct Attempt {
     entries: Vec<Entry>,
     /// Failures that count as retries.

@@ -40,7 +40,6 @@ impl Mapping {
         self
     }
 
-    /// Checks that the mapping's role allows this call of the stream.
     pub(crate) fn may(&self, call: StreamCall) -> Result<(), SourceError> {
         self.role.as_ref().map_or(Ok(()), |role| role.check(call)).map_err(SourceError::Denied)
     }

@@ -22,7 +22,6 @@ pub struct Pace {
     /// The first wait before the retry of a failed call or read. Each further wait is twice as
     /// long, up to `retry_most`.
     pub retry: Duration,
-    /// The longest wait before a retry.
     pub retry_most: Duration,
 }
 

@@ -11,11 +11,9 @@ pub struct Progress {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MappingProgress {
     pub function: String,
-    /// Progress in each shard that the stream still has.
     pub shards: Vec<ShardProgress>,
     /// Number of records that were read but are not yet settled.
     pub pending: usize,
-    /// Records that the function has processed.
     pub delivered: u64,
     /// Records that the poller dropped, because the filter excludes them or the write changed
     /// nothing.
@@ -24,7 +22,6 @@ pub struct MappingProgress {
     pub discarded: u64,
     /// Records that the poller gave up and that the destination failed to store.
     pub lost: u64,
-    /// Attempts to call the function.
     pub invocations: u64,
     /// Attempts that left at least one record unprocessed.
     pub failed_invocations: u64,

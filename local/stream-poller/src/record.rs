@@ -98,7 +98,6 @@ impl Record {
         Ok(Self { sequence, key_hash, created, unchanged, event, text: OnceLock::new() })
     }
 
-    /// Returns the record's position in its shard.
     #[must_use]
     pub fn sequence(&self) -> &SequenceNumber {
         &self.sequence

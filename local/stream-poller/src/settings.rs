@@ -46,7 +46,6 @@ pub enum SettingsError {
     #[error("{name} of the stream mapping of {function} must be {limits}")]
     OutOfRange {
         function: String,
-        /// Name of the setting in the template.
         name: &'static str,
         limits: &'static str,
     },

@@ -1,5 +1,3 @@
-//! Reads the JWT authorizers of the HTTP API.
-
 use crate::TemplateError;
 use crate::section::Section;
 

@@ -13,7 +13,6 @@ pub struct Billed {
     /// Number of rules of Contributor Insights. The table and each index have two rules each, if
     /// the feature is enabled for them.
     pub insights_rules: u64,
-    /// Whether the table has point-in-time recovery.
     pub point_in_time_recovery: bool,
     /// Maximum number of days for which a log group keeps lines.
     pub log_retention_days: u64,

@@ -1,5 +1,3 @@
-//! Reads the event bus, its rules and their retry settings.
-
 use std::time::Duration;
 
 use event_pattern::{Dialect, Pattern};

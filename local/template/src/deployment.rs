@@ -20,7 +20,6 @@ pub struct Deployment {
 }
 
 impl Deployment {
-    /// Creates a deployment in `region` of `account` with all defaults.
     #[must_use]
     pub fn new(region: &str, account: &str) -> Self {
         Self {

@@ -24,7 +24,6 @@ pub struct Function {
     pub tracing: Option<String>,
     /// Log level, e.g. `INFO`. `None` means Lambda's default.
     pub log_level: Option<String>,
-    /// Settings of asynchronous invocation.
     pub asynchronous: Asynchronous,
     /// Permissions of the function's role. They do not include the permissions that SAM adds for
     /// logs, traces and the destination of failed events.

@@ -13,7 +13,6 @@ const MAX_DEPTH: usize = 64;
 pub(crate) struct Resolver<'a> {
     deployment: &'a Deployment,
     defaults: BTreeMap<&'a str, Option<String>>,
-    /// Names of the parameters with a list as value.
     lists: BTreeSet<&'a str>,
     conditions: Option<&'a Node>,
     resources: BTreeMap<&'a str, &'a str>,

@@ -240,7 +240,6 @@ fn is_wanted(resource: &Section, resolver: &Resolver) -> Result<bool, TemplateEr
     }
 }
 
-/// Returns the logical id and the definition of the only table.
 fn the_table(resources: &Section, resolver: &Resolver) -> Result<(String, TableDefinition), TemplateError> {
     let mut tables = Vec::new();
     for (id, resource) in resources.entries()? {

@@ -15,7 +15,6 @@ pub struct StreamMapping {
     pub logical_id: String,
     pub function: String,
     pub stream: String,
-    /// Position at which a new mapping starts to read the stream.
     pub starting_position: StartingPosition,
     pub batch_size: u32,
     pub batching_window: Duration,
@@ -37,7 +36,6 @@ pub struct StreamMapping {
     pub on_failure: Option<String>,
 }
 
-/// The position at which a new mapping starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartingPosition {
     /// At the oldest record that the stream still has.

@@ -1,5 +1,3 @@
-//! Reads queues and buckets.
-
 use std::time::Duration;
 
 use crate::TemplateError;
@@ -17,7 +15,6 @@ pub struct Queue {
     pub redrive: Option<Redrive>,
 }
 
-/// The redrive policy of a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redrive {
     pub arn: String,

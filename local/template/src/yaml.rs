@@ -66,7 +66,6 @@ impl Node {
     }
 }
 
-/// Reads the only document of `text`.
 pub(crate) fn document(text: &str) -> Result<Node, TemplateError> {
     let mut reader = Reader { events: Parser::new_from_str(text) };
     let mut root = None;

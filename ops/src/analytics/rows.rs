@@ -82,9 +82,6 @@ struct ReviewRow<'a> {
 }
 
 /// Returns the row of an item. Most entities have no row.
-///
-/// # Errors
-/// [`OpsError`] for an order line whose order id contains no time.
 pub(super) fn row(entity: &AnyEntity) -> Result<Option<Row>, OpsError> {
     match entity {
         // An order that is being placed is invisible, so it has no row. In a join, its lines match

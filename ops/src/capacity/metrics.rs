@@ -36,7 +36,6 @@ pub struct Series {
     pub minutes: BTreeMap<i64, u64>,
 }
 
-/// A query of `GetMetricData`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Query {

@@ -66,7 +66,6 @@ pub struct Report {
     pub target_percent: u64,
     pub hours: i128,
     pub throughputs: Vec<Throughput>,
-    /// The sum of the monthly bills on demand.
     #[serde(rename = "on_demand_nano_dollars")]
     pub on_demand: Nano,
     /// The sum of the monthly bills with auto scaling.
@@ -81,9 +80,6 @@ pub struct Report {
 
 impl Report {
     /// Compares the modes over series that cover the same time.
-    ///
-    /// # Errors
-    /// [`OpsError::Usage`] if there is less than an hour of data, or if a price is missing.
     pub fn new(series: &[Series], prices: &Prices, target_percent: u64) -> Result<Self, OpsError> {
         let minutes = || series.iter().flat_map(|series| series.minutes.keys().copied());
         let (start, end) = (minutes().min().unwrap_or_default(), minutes().max().unwrap_or_default() + MINUTE);

@@ -21,7 +21,6 @@ const MB_OF_GB: u64 = 1 << 10;
 const MB_MS: u64 = 1_024 * 1_000;
 /// One invocation in twenty is traced.
 const TRACED: u64 = 20;
-/// The size of a line of the access log.
 const ACCESS_LINE: u64 = 220;
 const EVENT_BYTES: u64 = 1_024;
 /// CloudWatch compresses stored log lines to about 15 percent.
@@ -46,7 +45,6 @@ pub struct Line {
     pub place: Option<&'static str>,
     /// The quantity in thousandths of the unit.
     pub milli_quantity: u64,
-    /// The amount a month.
     #[serde(rename = "nano_dollars")]
     pub amount: Nano,
     /// Whether the amount is the same without traffic.
@@ -307,7 +305,6 @@ fn requests(
     work(biller, profile, stack, measured, route, times, duration_ms)
 }
 
-/// Returns the functions of the stack that run because of a route.
 fn running<'a>(route: &'a Route, stack: &'a Stack) -> impl Iterator<Item = &'a String> {
     let all = std::iter::once(&route.function).chain(route.later.keys());
     all.filter(|function| stack.functions.contains_key(*function))

@@ -69,7 +69,6 @@ pub fn provision(units: u128, hours: u64, target_percent: u64) -> u64 {
     u64::try_from((units * 100).div_ceil(served).max(1)).unwrap_or(u64::MAX)
 }
 
-/// Compares the modes for the table and for each index of a bill.
 pub fn modes(bill: &Bill, prices: &Prices, hours: u64, target_percent: u64) -> Result<Vec<Modes>, OpsError> {
     let compare = |(place, units): (&&'static str, &super::bill::MonthlyUnits)| {
         let on_demand = prices.amount("dynamodb.reads", units.half_reads, 2)?

@@ -49,7 +49,6 @@ pub struct Choice {
     pub difference: Nano,
 }
 
-/// Returns the choices that change the bill.
 pub(crate) fn choices(profile: &Profile, present: &Bill, prices: &Prices) -> Result<Vec<Choice>, OpsError> {
     let mut choices = Vec::new();
     for (name, value) in PARAMETERS {

@@ -24,9 +24,7 @@ pub struct PatternCost {
     pub half_read_units: u64,
     /// Write units of the table and of each index.
     pub write_units: BTreeMap<String, u64>,
-    /// Returned items.
     pub items: u32,
-    /// The size of the returned items in bytes.
     pub bytes: u64,
     /// The number of items of each entity. A write counts the items that it changes, and a read
     /// counts the items at its keys or in its range.
@@ -47,13 +45,11 @@ pub struct Route {
     /// The uses of each pattern by the functions that a request causes to run.
     #[serde(default)]
     pub later: BTreeMap<String, BTreeMap<String, u64>>,
-    /// The published events of each type.
     #[serde(default)]
     pub events: BTreeMap<String, u64>,
     /// The number of CloudWatch metrics in each function's log line.
     #[serde(default)]
     pub metrics: BTreeMap<String, u64>,
-    /// The size in bytes of each function's log lines.
     #[serde(default)]
     pub log_bytes: BTreeMap<String, u64>,
 }
@@ -119,7 +115,6 @@ impl Measured {
         READ.get_or_init(|| read().map_err(|error| error.to_string())).as_ref().map_err(OpsError::failed)
     }
 
-    /// Returns every route and schedule.
     #[must_use]
     pub fn routes(&self) -> &[Route] {
         &self.routes

@@ -52,7 +52,6 @@ pub struct Profile {
     /// Requests that match no route. API Gateway bills them, too.
     #[serde(default)]
     pub unmatched: u64,
-    /// Requests to the table that no route makes.
     #[serde(default)]
     pub operations: Vec<Operation>,
     #[serde(default)]
@@ -75,7 +74,6 @@ pub enum Traffic {
     Detailed(Detail),
 }
 
-/// The requests of a route, with their own duration or response size.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Detail {
@@ -90,12 +88,10 @@ pub struct Detail {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Operation {
-    /// The name in the bill.
     pub name: String,
     pub per_month: Option<u64>,
     pub per_day: Option<u64>,
     pub per_hour: Option<u64>,
-    /// The size of each written item.
     #[serde(default)]
     pub write_bytes: Vec<u64>,
     /// The size of each item or range that is read.
@@ -134,7 +130,6 @@ pub struct Media {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Capacity {
-    /// The utilization of provisioned capacity in percent.
     pub target_percent: u64,
 }
 

@@ -1,5 +1,3 @@
-//! The report of a bill: as text, as JSON and as CSV.
-
 use std::fmt::{self, Display};
 
 use serde::Serialize;
@@ -12,7 +10,6 @@ use super::prices::Prices;
 use super::profile::Profile;
 use crate::error::OpsError;
 
-/// The maximum number of routes that the text shows.
 const SHOWN: usize = 20;
 
 /// The amount of a service, a route, the table or an index.
@@ -34,7 +31,6 @@ pub struct Unconfirmed {
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     pub region: String,
-    /// The date of the prices.
     pub prices_of: String,
     #[serde(rename = "total_nano_dollars")]
     pub total: Nano,
@@ -125,7 +121,6 @@ fn quoted(cell: &str) -> String {
     format!("\"{}\"", safe.replace('"', "\"\""))
 }
 
-/// Writes hundredths of a percent.
 pub(crate) fn percent(hundredths: u64) -> String {
     format!("{}.{:02} %", hundredths / 100, hundredths % 100)
 }

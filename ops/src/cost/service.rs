@@ -4,15 +4,12 @@ use serde::Serialize;
 #[serde(rename_all = "snake_case")]
 pub enum Service {
     ApiGateway,
-    /// Invocations and their duration.
     Lambda,
     /// Reads, writes, storage and recovery.
     DynamoDb,
-    /// Reads of the stream.
     Streams,
     /// Pictures, long texts and the archive.
     S3,
-    /// Published events and their archive.
     EventBridge,
     Sqs,
     Ses,

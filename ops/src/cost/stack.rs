@@ -12,7 +12,6 @@ const REQUIRED: [(&str, &str); 3] =
     [("MailFrom", "shop@example.com"), ("MailIdentity", "example.com"), ("CursorKeys", "-")];
 pub(crate) const ARCHITECTURE: &str = "Architecture";
 
-/// A deployment of the template.
 #[derive(Debug, Clone)]
 pub struct Stack {
     /// The memory of each function in MiB, by logical id.
@@ -21,7 +20,6 @@ pub struct Stack {
     pub billed: Billed,
     pub polled_queues: u64,
     pub architecture: String,
-    /// Whether the table and its indexes have provisioned capacity.
     pub is_provisioned: bool,
     /// Whether each month of metrics has its own table. The tables of past months then have the
     /// table class for infrequent access.

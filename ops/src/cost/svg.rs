@@ -10,7 +10,6 @@ use super::money::Nano;
 const WIDTH: i128 = 900;
 /// The distance between two bars.
 const ROW: i128 = 26;
-/// The thickness of a bar.
 const BAR: i128 = 14;
 /// The maximum width of a character in a label.
 const CHARACTER: i128 = 8;

@@ -22,7 +22,6 @@ use key_schema::{
 };
 use serde::Serialize;
 
-/// A key condition with real keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KeyCondition {
     /// Partition keys: one for each item, or one for each shard of a list.
@@ -115,7 +114,6 @@ fn query<T>(query: Result<Query<T>, KeyError>) -> Result<KeyCondition, Gap> {
     Ok(KeyCondition { partitions, sort, is_range: true, is_descending: query.is_descending() })
 }
 
-/// Returns the period of a leaderboard, from the parameters of its route.
 fn board_period(values: &Values) -> Result<Period, Gap> {
     let date = match values.optional::<String>("date")? {
         Some(day) => format!("{day}T00:00:00Z").parse().map_err(|_| invalid("date", "must be a day"))?,

@@ -57,7 +57,6 @@ struct Explained {
     route: String,
     function: String,
     patterns: Vec<ExplainedPattern>,
-    /// The events that one request publishes.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     events: BTreeMap<String, u64>,
     /// The uses of each pattern by functions that run because of a request.

@@ -1,5 +1,3 @@
-//! Suggests known routes for an unknown route.
-
 use crate::cost::measured::{Measured, Route};
 
 const MAX_SUGGESTIONS: usize = 3;

@@ -16,7 +16,6 @@ use serde_dynamo::AttributeValue;
 use crate::error::OpsError;
 
 const MANIFEST: &str = "export.json";
-/// The version of the layout of the folder.
 const VERSION: u32 = 1;
 /// The maximum length of a line. An escaped character of an item takes up to six characters.
 const MAX_LINE: u64 = MAX_ITEM_BYTES as u64 * 6 + 65_536;
@@ -33,7 +32,6 @@ pub struct Manifest {
     pub started_at: Instant,
     /// The time at which the export was complete, or [`None`] before that.
     pub completed_at: Option<Instant>,
-    /// The files of a complete export.
     pub files: Vec<Contents>,
 }
 
@@ -214,7 +212,6 @@ impl Iterator for Lines {
 #[derive(Debug)]
 pub(super) struct SegmentFile {
     file: File,
-    /// The file of the position.
     path: PathBuf,
     position: Position,
 }

@@ -223,7 +223,6 @@ struct Condition {
 }
 
 impl Condition {
-    /// Returns the condition that there is no item.
     fn missing() -> Self {
         Self { text: "attribute_not_exists(PK)".to_owned(), ..Self::default() }
     }

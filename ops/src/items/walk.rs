@@ -40,9 +40,6 @@ impl Items {
     ///
     /// An item that changes during the scan is passed in its state before or after the change. An
     /// item that exists during the whole scan is always passed.
-    ///
-    /// # Errors
-    /// The first [`OpsError`] of the scan or of `take`. The scan then ends early.
     pub async fn scan<F>(&self, entities: &[&str], pace: &Pace, progress: &Progress, take: F) -> Result<(), OpsError>
     where
         F: AsyncFn(Vec<Item>) -> Result<(), OpsError>,
@@ -73,9 +70,6 @@ impl Items {
     ///
     /// DynamoDB returns the items of one partition one after another in one segment. Callers may
     /// rely on this order for speed, but not for correctness.
-    ///
-    /// # Errors
-    /// The first [`OpsError`] of the scan or of `take`. The scan then ends early.
     pub async fn walk<S, F>(&self, walk: Walk<'_>, take: F) -> Result<(), OpsError>
     where
         S: Default,

@@ -11,10 +11,8 @@ use crate::items::Repair;
 pub trait Migration: Sync {
     fn name(&self) -> &'static str;
 
-    /// Returns a description of the items that the migration writes.
     fn about(&self) -> &'static str;
 
-    /// Returns the entities whose items the migration reads.
     fn entities(&self) -> &[&'static str];
 
     /// Returns the keys of the other items on which the plan for an item depends.

@@ -93,7 +93,6 @@ impl FailedObject {
         serde_json::from_slice(body).map(Self::Batch).map_err(wrong)
     }
 
-    /// Returns the time at which the object was set aside.
     #[must_use]
     pub fn at(&self) -> String {
         match self {
@@ -111,7 +110,6 @@ impl FailedObject {
         }
     }
 
-    /// Returns the short name of the reason.
     #[must_use]
     pub fn kind(&self) -> &str {
         match self {

@@ -64,9 +64,7 @@ pub struct RotateOptions {
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
     Create,
-    /// Turns the time to live on.
     TimeToLive,
-    /// Sets the class for infrequent access.
     InfrequentAccess,
     Delete,
 }

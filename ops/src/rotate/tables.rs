@@ -26,7 +26,6 @@ const TAGS_OF_AWS: &str = "aws:";
 pub(super) struct Found {
     /// Whether the table has other keys, an index or a stream.
     pub(super) is_foreign: bool,
-    /// Whether the table has the class for infrequent access.
     pub(super) is_infrequent: bool,
     pub(super) expires_items: bool,
 }

@@ -24,7 +24,6 @@ impl Expected {
     }
 }
 
-/// Returns the name of the entity whose items a collection holds.
 pub(crate) const fn entity(collection: Collection) -> &'static str {
     match collection {
         Collection::Products => Product::NAME,

@@ -17,9 +17,7 @@ pub struct Drift {
     /// Documents with a higher version than their item, for example after the table was restored
     /// from a backup. The engine refuses lower versions, so only a rebuild with `--restored` helps.
     pub ahead: u64,
-    /// Items that cannot be read.
     pub unreadable: u64,
-    /// Documents that the engine refuses.
     pub refused: u64,
     /// Differences that remain after a repair, because the engine rejected the repair as stale. For
     /// a minute the engine remembers the version of a document that was deleted by hand.

@@ -89,12 +89,9 @@ pub struct RebuiltCollection {
     pub new: String,
     /// Whether searches read the new index now.
     pub swapped: bool,
-    /// The number of items that the backfill sent to the new index.
     pub written: u64,
     pub tombstones: u64,
-    /// The number of documents that searches find in the new index.
     pub documents: u64,
-    /// The number of comparisons of the new index with the table.
     pub passes: u32,
     /// The differences that the comparisons found, and repaired if possible.
     pub drift: Drift,
@@ -168,7 +165,6 @@ pub async fn rebuild(client: &SearchClient, items: &Items, options: &RebuildOpti
     Ok(Rebuilt { collections })
 }
 
-/// Abandons the open rebuilds of some collections and deletes their new indices.
 pub async fn abandon(client: &SearchClient, collections: &[Collection]) -> Result<Outcome, OpsError> {
     let mut abandoned = Abandoned { indices: Vec::new() };
     for collection in collections {
@@ -281,7 +277,6 @@ impl EarlierCalls {
         Self { ended: Instant::now() + longest }
     }
 
-    /// Waits until all of these calls have ended.
     async fn end(&self) {
         sleep_until(self.ended).await;
     }

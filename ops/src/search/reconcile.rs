@@ -30,7 +30,6 @@ pub struct Reconciled {
 pub struct ReconciledCollection {
     pub collection: &'static str,
     pub items: u64,
-    /// The number of documents that searches find.
     pub documents: u64,
     /// The number of changes that had not reached the index yet.
     pub in_flight: u64,

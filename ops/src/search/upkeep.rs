@@ -1,5 +1,3 @@
-//! The small commands: status, prune, purge and probe.
-
 use std::fmt;
 
 use key_schema::instant::Instant;

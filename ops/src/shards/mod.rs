@@ -59,7 +59,6 @@ const LONGEST_RUN: Duration = Duration::from_secs(60);
 pub const WAIT: Duration = SETTINGS_MAX_AGE.saturating_add(LONGEST_RUN);
 /// The numbers of shards that a list can have.
 const NUMBERS: RangeInclusive<i64> = 1..=MAX_SHARDS as i64;
-/// The maximum number of scans of a run.
 const MAX_PASSES: usize = 10;
 /// The maximum number of attempts to change settings that staff are changing, too.
 const ATTEMPTS: usize = 10;
@@ -209,14 +208,12 @@ pub struct Changed {
     pub steps: Vec<Step>,
     /// The last scan, or the counts of a dry run.
     pub scan: Option<Migrated>,
-    /// The number of items that moved in all scans.
     pub moved: u64,
     /// Whether the list has the new number.
     pub done: bool,
 }
 
 impl Changed {
-    /// Returns whether the list has the new number, and no step is left.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.done

@@ -1,5 +1,3 @@
-//! Gives the items of a list their new number of shards.
-
 use key_schema::entity::AnyEntity;
 use key_schema::item::{EncodeError, FromItem as _, Item, Stored};
 use key_schema::key::Key;

@@ -122,7 +122,6 @@ pub struct VerifyOptions {
     pub entities: Vec<String>,
     pub segments: i32,
     pub max_read_units: Option<u32>,
-    /// The maximum number of findings to keep.
     pub limit: usize,
     /// The wait between two reads of a copy that the stream's consumer refreshes.
     pub settle: Duration,
@@ -145,7 +144,6 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<Outcome, OpsError> {
     Ok(Outcome::new(&verified, verified.is_clean()))
 }
 
-/// A difference, as one comparison sees it.
 #[derive(Debug, Clone, PartialEq)]
 struct Problem {
     kind: Kind,

@@ -76,7 +76,6 @@ pub fn shown(key: &Key) -> String {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     pub repaired: u64,
-    /// The number of differences that are left.
     pub left: u64,
 }
 

@@ -165,7 +165,6 @@ impl Tally {
     }
 }
 
-/// Returns whether a total belongs to this part of all totals.
 pub(super) fn in_part(key: &Key, part: u64, parts: u64) -> bool {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);

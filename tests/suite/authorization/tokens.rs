@@ -13,12 +13,10 @@ use super::access::{Bearer, Person};
 use super::people::{ANN, STRANGER};
 
 const HOUR: u64 = 60 * 60;
-/// The lifetime of a token.
 const DAY: u64 = 24 * HOUR;
 
 pub struct Token {
     pub what: &'static str,
-    /// The caller that the token identifies.
     pub bearer: Bearer,
     pub header: String,
 }
@@ -207,7 +205,6 @@ impl Forger {
         merged(self.plain(), &json!({ "sub": "staff", "cognito:groups": ["staff"] }))
     }
 
-    /// Returns the claims of a member of staff with these changes.
     fn claims(&self, changes: &Json) -> Json {
         merged(self.staff(), changes)
     }

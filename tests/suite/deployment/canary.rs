@@ -6,7 +6,6 @@ use std::process::Command;
 use crate::support::{read, root, template};
 use crate::template::resources;
 
-/// Returns the template of a canary deployment.
 fn canary(arguments: &[&str]) -> String {
     let output = Command::new(root().join(".ci/canary")).args(arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

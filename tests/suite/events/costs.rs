@@ -37,13 +37,11 @@ struct Route {
     /// For each function that the request causes to run, the number of uses of each pattern.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     later: BTreeMap<String, BTreeMap<String, u64>>,
-    /// The published events of each type.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     events: BTreeMap<String, u64>,
     /// For each function that runs, the largest number of CloudWatch metrics in a log line.
     #[serde(default)]
     metrics: BTreeMap<String, u64>,
-    /// The size in bytes of the log lines of each function that runs.
     #[serde(default)]
     log_bytes: BTreeMap<String, u64>,
 }
@@ -132,7 +130,6 @@ fn accepts(pinned: &Route, measured: &Route) -> bool {
     pinned.fixed() == measured.fixed() && measured.consequences().is_subset(&pinned.consequences())
 }
 
-/// Returns every route, by key.
 async fn measure(system: &System) -> Vec<Route> {
     let samples = typical();
     let users = users();

@@ -27,7 +27,6 @@ pub struct Response {
 }
 
 impl Response {
-    /// Reads a printed response.
     pub fn parse(text: &str) -> Self {
         let (head, body) = text.split_once("\n\n").unwrap_or((text, ""));
         let mut lines = head.lines();
@@ -41,7 +40,6 @@ impl Response {
         }
     }
 
-    /// Returns how a received response differs from this printed one.
     pub fn differences(&self, received: &Self) -> Vec<String> {
         let mut found = Vec::new();
         if self.status != received.status {

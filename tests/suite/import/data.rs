@@ -9,7 +9,6 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value as Json, json};
 
-/// Initial stock of every product.
 pub const STOCK: u64 = 20_000;
 /// The first of the products that fill the large baskets.
 const SHELF: u64 = 2001;
@@ -227,7 +226,6 @@ pub fn expected() -> Expected {
     Expected { products, orders, placed: [1, 2, 9].into(), bare: [77].into() }
 }
 
-/// Returns an amount as the API shows it.
 pub fn money(cents: i64) -> Json {
     json!({ "amount": cents, "currency": "USD" })
 }

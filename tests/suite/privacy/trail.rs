@@ -23,7 +23,6 @@ pub fn written_by_staff() -> impl Iterator<Item = Operation<'static>> {
     api().operations().filter(|operation| operation.method != "GET" && operation.is_secured())
 }
 
-/// Returns the log line of a request.
 async fn line(system: &System, answer: &Answer) -> Json {
     let id = &answer.headers["x-request-id"];
     let until = Instant::now() + SOON;

@@ -42,7 +42,6 @@ pub fn tax_rule(country: &str) -> Json {
     })
 }
 
-/// Returns an address in the zone of this country.
 fn destination(country: &str) -> Json {
     json!({
         "name": "Ann", "line1": "1 Minster Square", "city": "Ulm", "region": "ulm", "postal_code": "89073",

@@ -26,7 +26,6 @@ pub struct Call {
     body: Option<Vec<u8>>,
 }
 
-/// The caller in the request's token.
 #[derive(Debug, Clone)]
 enum Caller {
     Anonymous,
@@ -68,7 +67,6 @@ impl Call {
         self
     }
 
-    /// Adds a header.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
@@ -139,7 +137,6 @@ impl Answer {
         self.body["code"].as_str().unwrap_or_default()
     }
 
-    /// Returns the pointers of a problem's errors.
     pub fn pointers(&self) -> Vec<&str> {
         let errors = self.body.get("errors").and_then(Json::as_array);
         errors.into_iter().flatten().filter_map(|error| error["pointer"].as_str()).collect()

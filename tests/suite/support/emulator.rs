@@ -130,12 +130,10 @@ fn spawn(program: &Path, spec: &FunctionSpec, address: SocketAddr, runtime_api: 
     command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program.display()))
 }
 
-/// Returns the path of the log file of the emulator and its function.
 fn log(function: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("emulator-{function}.log"))
 }
 
-/// Returns an address with a free port.
 fn free_address() -> SocketAddr {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
 }

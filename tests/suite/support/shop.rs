@@ -1,5 +1,3 @@
-//! Creates test data through the API, and reads lists.
-
 use futures::StreamExt as _;
 use local::System;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -9,11 +7,8 @@ use super::client::{Answer, Call};
 
 /// Maximum number of concurrent requests while a test sets up its data.
 const CONCURRENCY: usize = 16;
-/// Maximum number of lines of one import request.
 const IMPORT_LINES: usize = 1000;
-/// Maximum number of requests for one batch of products.
 const MAX_IMPORTS: usize = 10;
-/// Maximum number of pages of any list in the tests.
 const MAX_PAGES: usize = 10_000;
 /// The characters to escape: all except the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -84,14 +79,12 @@ pub async fn import(system: &System, products: &[Json]) {
     }
 }
 
-/// Returns the request body for an order of these products and quantities.
 pub fn order_body(customer: &str, lines: &[(&str, u64)]) -> Json {
     let lines: Vec<Json> =
         lines.iter().map(|(product, quantity)| json!({ "product_id": product, "quantity": quantity })).collect();
     json!({ "customer_id": customer, "lines": lines })
 }
 
-/// Returns the call that places an order with this idempotency key.
 pub fn order_call(body: &Json, key: &str) -> Call {
     Call::new("POST", "/v1/orders").json(body).header("idempotency-key", key)
 }
@@ -122,7 +115,6 @@ pub async fn moved(system: &System, mut order: Json, through: &[&str]) -> Json {
     order
 }
 
-/// Returns how many pieces of a product are in stock.
 pub async fn stock(system: &System, product: &str) -> u64 {
     let found = Call::new("GET", &path(&["products", product])).staff().send(system).await.expect(200);
     found.body["stock"].as_u64().unwrap()
@@ -147,7 +139,6 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Starts at the list's beginning.
     pub fn new(path: &str, limit: usize) -> Self {
         let joint = if path.contains('?') { '&' } else { '?' };
         Self { next: Some(format!("{path}{joint}limit={limit}")), limit, left: MAX_PAGES }

@@ -36,7 +36,6 @@ pub struct World {
 #[derive(Debug, Clone)]
 pub struct Good {
     pub method: &'static str,
-    /// Name and value of each path parameter.
     pub parameters: Vec<(String, String)>,
     pub template: String,
     pub query: Vec<(String, String)>,
@@ -62,7 +61,6 @@ impl Good {
         self.headers.iter().fold(Call::new(self.method, &self.url()), |call, (name, value)| call.header(name, value))
     }
 
-    /// Returns the request without a token.
     pub fn anonymous(&self) -> Call {
         match &self.body {
             Some(body) => self.bare().header("content-type", self.content_type).body(body.to_string()),
@@ -70,7 +68,6 @@ impl Good {
         }
     }
 
-    /// Returns the request with a staff token.
     pub fn call(&self) -> Call {
         self.anonymous().staff()
     }

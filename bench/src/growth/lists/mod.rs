@@ -26,7 +26,6 @@ pub(crate) type Made = Result<Item, BenchError>;
 pub(crate) struct List {
     /// The request for its first page.
     pub call: Call,
-    /// Makes the function that serves the list.
     pub function: Open,
     /// The items that the list needs in addition to its entries.
     pub around: Vec<Item>,
@@ -96,7 +95,6 @@ pub(crate) fn community(services: Services) -> Result<Box<dyn Function>, BenchEr
     Ok(Box::new(Served { routes: community::routes(), app, services: |app| &app.services }))
 }
 
-/// Returns all lists of the API that read the table.
 pub(crate) fn all() -> Result<Vec<List>, BenchError> {
     let mut lists = shop::lists()?;
     lists.extend(people::lists()?);
@@ -104,7 +102,6 @@ pub(crate) fn all() -> Result<Vec<List>, BenchError> {
 }
 
 impl List {
-    /// Returns a list that needs only its entries.
     fn new(call: Call, function: Open, item: impl Fn(u64) -> Made + 'static) -> Self {
         Self { call, function, around: Vec::new(), item: Box::new(item) }
     }
@@ -119,7 +116,6 @@ impl List {
         self.call.name()
     }
 
-    /// Returns a table with this many entries.
     pub async fn load(&self, entries: u64) -> Result<LoadedTable, BenchError> {
         let table = LoadedTable::create().await?;
         table.load(self.around.iter().cloned().map(Ok)).await?;
@@ -149,7 +145,6 @@ mod tests {
     /// The size of a page with fewer than 100 entries of any list.
     const FEW_BYTES: usize = 5_000;
 
-    /// Returns all entries of a list, and the number of its pages.
     async fn pages(list: &List, function: &dyn Function, bytes: usize) -> (Vec<String>, usize) {
         let (mut entries, mut number, mut cursor) = (Vec::new(), 0, None::<String>);
         loop {

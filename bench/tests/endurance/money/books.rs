@@ -27,7 +27,6 @@ pub struct Books {
     pub copies: BTreeMap<String, CustomerOrder>,
     pub references: Vec<ReferenceClaim>,
     pub records: Vec<IdempotencyRecord>,
-    /// Carts by customer.
     pub carts: BTreeMap<String, Cart>,
     pub stocks: BTreeMap<String, u64>,
     pub wallets: BTreeMap<String, Wallet>,

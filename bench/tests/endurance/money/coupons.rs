@@ -1,5 +1,3 @@
-//! Checks the prices of orders, and the counted uses of the coupon.
-
 use std::collections::BTreeMap;
 
 use key_schema::order::{Order, OrderLine, OrderStatus};

@@ -1,5 +1,3 @@
-//! Checks orders, their claims and the stock that they hold.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use key_schema::idempotency;

@@ -1,5 +1,3 @@
-//! Checks wallets, refunds and invoices.
-
 use std::collections::BTreeMap;
 
 use key_schema::money::Currency;

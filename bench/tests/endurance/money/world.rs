@@ -1,5 +1,3 @@
-//! The requests of the clients, and their outcomes.
-
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -68,7 +66,6 @@ pub enum Outcome {
 /// A filled cart and its attempts to check out.
 #[derive(Debug, Default)]
 pub struct Cart {
-    /// Quantities by product.
     pub lines: BTreeMap<String, u64>,
     /// Orders of acknowledged checkouts without a key.
     pub orders: Vec<Value>,

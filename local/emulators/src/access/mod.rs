@@ -22,7 +22,6 @@ pub use policy::{Need, Rule};
 
 /// The header with the name of the calling function.
 pub(crate) const TOKEN: &str = "x-amz-security-token";
-/// Maximum number of distinct denials that are kept for one function.
 const KEPT: usize = 100;
 
 /// The statements of every function, and the numbers of their uses. The endpoints share this value
@@ -37,7 +36,6 @@ pub struct Access {
 #[derive(Debug)]
 struct Caller {
     rules: Vec<Rule>,
-    /// Number of calls that each rule has allowed.
     used: Vec<AtomicU64>,
     denied: Mutex<BTreeMap<Need, u64>>,
 }
@@ -45,7 +43,6 @@ struct Caller {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
     pub function: String,
-    /// The function's grants, in the order of the template.
     pub grants: Vec<Grant>,
     pub denied: Vec<Refused>,
 }

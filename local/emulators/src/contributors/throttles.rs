@@ -1,5 +1,3 @@
-//! Counts throttled requests per partition key and minute.
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -48,7 +46,6 @@ impl Throttles {
         format!("DynamoDBContributorInsights-PKT-{table}-{}", self.began)
     }
 
-    /// Counts a request that was throttled now.
     pub(crate) fn record(&self, key: &str) {
         self.record_at(key, OffsetDateTime::now_utc().unix_timestamp());
     }

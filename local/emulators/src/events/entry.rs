@@ -10,7 +10,6 @@ const TIME_BYTES: usize = 14;
 /// Name of the bus that every account has.
 const DEFAULT_BUS: &str = "default";
 
-/// An event that the bus has accepted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Published {
     /// Id that the bus assigns. An event that is sent again gets a new id.

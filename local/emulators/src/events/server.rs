@@ -17,7 +17,6 @@ use crate::endpoint::{Answer, Endpoint, Service, plain};
 use crate::faults::{FaultKind, Faults};
 use crate::log::{Log, Page};
 
-/// Maximum number of events kept for inspection.
 const KEPT: usize = 200_000;
 /// EventBridge's limits for a request.
 const MAX_ENTRIES: usize = 10;

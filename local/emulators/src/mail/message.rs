@@ -78,7 +78,6 @@ struct Tag {
 }
 
 impl SendEmail {
-    /// Returns the message, or the reason why it is rejected.
     pub(super) fn message(self, message_id: String, at: String) -> Result<Mail, String> {
         let from = self.from_email_address.ok_or("Missing required field FromEmailAddress.")?;
         address(&from)?;

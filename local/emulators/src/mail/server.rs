@@ -18,7 +18,6 @@ use crate::events::ServiceEvents;
 use crate::faults::{FaultKind, Faults};
 use crate::log::{Log, Page};
 
-/// Maximum number of messages kept for inspection.
 const KEPT: usize = 50_000;
 
 /// An in-process mail service that responds as SES does and sends nothing. Dropping the value ends

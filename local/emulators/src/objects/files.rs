@@ -42,7 +42,6 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Reads the name and the properties of every object.
     pub(super) fn each(&self, mut take: impl FnMut(String, Properties)) -> Result<(), Error> {
         for path in self.files(OBJECT)? {
             let mut file = BufReader::new(File::open(&path).map_err(failed(&path))?);

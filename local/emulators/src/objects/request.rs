@@ -116,7 +116,6 @@ pub(super) fn needs(request: &Request<Bytes>) -> Vec<Need> {
     needs
 }
 
-/// Returns the object that a request reads, if it reads one.
 pub(super) fn read(request: &Request<Bytes>) -> Option<Source> {
     if let Ok(Some(source)) = source(request.headers()) {
         return Some(source);
@@ -172,7 +171,6 @@ fn list(mut parameters: BTreeMap<String, String>) -> Result<List, Problem> {
     Ok(List { prefix, start_after, token, after, is_encoded, limit: limit.min(MAX_KEYS) })
 }
 
-/// Returns the token of a list that continues after this name.
 pub(super) fn token(after: &str) -> String {
     STANDARD.encode(after)
 }

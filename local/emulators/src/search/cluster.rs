@@ -1,5 +1,3 @@
-//! All indices, with their templates and aliases.
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

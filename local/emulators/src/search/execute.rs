@@ -120,7 +120,6 @@ struct Ranked<'a> {
     sort: Vec<SortValue<'a>>,
 }
 
-/// Returns the documents of the page, in order.
 fn page<'a>(index: &'a Index, found: &[Found], request: &SearchRequest<'_>) -> Vec<Ranked<'a>> {
     let mut ranked = match request.collapse {
         Some(field) => collapsed(index, found, request, field),
@@ -261,7 +260,6 @@ fn aggregate(index: &Index, found: &[Found], aggregation: &Aggregation) -> Value
     json!({"doc_count_error_upper_bound": 0, "sum_other_doc_count": others, "buckets": buckets})
 }
 
-/// Collects the slots of the matching documents.
 struct Slots {
     scored: bool,
 }

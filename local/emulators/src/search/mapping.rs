@@ -24,7 +24,6 @@ pub(super) struct Mapping {
     pub tokenizers: TokenizerManager,
 }
 
-/// A field for search, filters or sorting.
 pub(super) struct Field {
     /// Full name of the field, such as `brand.words`.
     pub name: String,
@@ -44,7 +43,6 @@ pub(super) enum Kind {
     Text {
         analyzer: TextAnalyzer,
     },
-    /// A 64-bit integer.
     Long,
     /// An instant in milliseconds since 1970.
     Date,

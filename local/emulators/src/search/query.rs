@@ -1,5 +1,3 @@
-//! Translates the query language into tantivy's queries.
-
 use std::ops::Bound;
 
 use serde_json::Value;

@@ -62,7 +62,6 @@ pub(super) struct Aggregation {
 pub(super) enum AggregationKind {
     /// The most frequent values, at most this many.
     Terms(usize),
-    /// The number of different values.
     Cardinality,
 }
 

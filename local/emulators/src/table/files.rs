@@ -1,5 +1,3 @@
-//! Manages the folder of the embedded table's database.
-
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};

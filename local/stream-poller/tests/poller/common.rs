@@ -170,7 +170,6 @@ impl Function {
         Self::new(|_, _| Ok(Value::Null))
     }
 
-    /// Returns a function that fails whenever a batch contains `bad`.
     pub fn failing_on(bad: u64) -> Self {
         Self::new(move |_, batch| match batch.contains(&bad) {
             true => Err(failed()),

@@ -163,7 +163,6 @@ fn copies(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip>
     Ok(vec![Problem::new(Kind::Behind, what).lagging().repaired_by(Repair { checks, change })])
 }
 
-/// Checks that a product names its first picture.
 fn thumbnail(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Option<Problem>, Skip> {
     let key = pictures_key(item)?;
     let pictures = seen.find::<ProductPictures>(&key)?;

@@ -1,5 +1,3 @@
-//! Client requests during a trouble.
-
 use fastrand::Rng;
 use serde_json::{Value, json};
 
@@ -65,7 +63,6 @@ impl World {
         }
     }
 
-    /// Creates and erases a customer.
     pub(super) async fn erase_somebody(&self, id: &str) {
         let body = json!({"id": id, "email": format!("{id}@example.com"), "username": id, "name": "C"});
         let (path, version) = (format!("/v1/customers/{id}"), [("if-match", "\"1\"".to_owned())]);

@@ -1,5 +1,3 @@
-//! Extracts the partition keys that a request names.
-
 use serde_json::Value;
 
 use super::operation::Operation;
@@ -33,7 +31,6 @@ pub(super) fn partitions(operation: Operation, body: &[u8], attribute: &str) -> 
     found
 }
 
-/// Returns the key of a request that has an item's key or a whole item.
 fn of_item(request: &Value, attribute: &str) -> Option<String> {
     text(request.get("Key").or_else(|| request.get("Item"))?, attribute)
 }

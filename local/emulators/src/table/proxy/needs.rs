@@ -1,5 +1,3 @@
-//! Returns the permissions that a call needs.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use hyper::HeaderMap;

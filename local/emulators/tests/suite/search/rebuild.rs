@@ -11,7 +11,6 @@ use super::engine::{Engine, key, product, remove, shop, write};
 
 const PRODUCTS: Collection = Collection::Products;
 
-/// Writes all items of the table into the new index.
 async fn backfill(client: &SearchClient, rebuild: &Rebuild, items: &[(ProductDocument, u64)]) {
     let operations: Vec<_> = items.iter().map(|(product, rev)| write(product, *rev)).collect();
     let outcomes = client.bulk_into(rebuild.new_index(), &operations).await.unwrap();
