@@ -29,19 +29,26 @@ pub enum DynamoDbError {
     /// The endpoint does not respond, or its response is not DynamoDB's.
     #[error("DynamoDB at {endpoint} cannot be reached: {reason}")]
     Unreachable {
+        /// Address of the endpoint.
         endpoint: String,
+        /// The cause.
         reason: String,
     },
     #[error("DynamoDB refused {operation}: {kind}: {message}")]
     Refused {
+        /// Name of the operation.
         operation: &'static str,
+        /// Name of the exception.
         kind: String,
+        /// Message of the exception.
         message: String,
     },
     /// A table of this name exists, but its definition differs from the definition in the template.
     #[error("the table {table} differs from the table of the template in its {part}")]
     OtherTable {
+        /// Name of the table.
         table: String,
+        /// The part of the definition that differs.
         part: &'static str,
     },
     #[error("the table {0} does not become active")]

@@ -69,7 +69,9 @@ pub enum StartError {
     /// The port is in use or not permitted.
     #[error("cannot listen on 127.0.0.1:{port}: {source}; choose another port with --port")]
     Port {
+        /// The requested port.
         port: u16,
+        /// The operating system's error.
         source: io::Error,
     },
     #[error(transparent)]
@@ -99,7 +101,9 @@ pub enum StartError {
     /// mapping.
     #[error("the mapping {mapping} cannot be created: {denied}")]
     Role {
+        /// Logical id of the mapping in the template.
         mapping: String,
+        /// The missing permission.
         denied: Box<Denied>,
     },
     /// The table's stream cannot be read.
@@ -108,7 +112,9 @@ pub enum StartError {
     /// The data folder, or a folder or file in it, cannot be used.
     #[error("cannot use the data folder {}: {source}", path.display())]
     Data {
+        /// The folder that cannot be used.
         path: PathBuf,
+        /// The operating system's error.
         source: io::Error,
     },
 }

@@ -55,7 +55,9 @@ pub struct SigningKey {
 pub enum KeyError {
     #[error("cannot use the signing key {}: {source}", path.display())]
     File {
+        /// Path of the file.
         path: PathBuf,
+        /// The operating system's error.
         source: io::Error,
     },
     /// The folder has no key, because no system has created one there.

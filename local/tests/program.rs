@@ -165,7 +165,6 @@ async fn a_program_outside_of_its_source_folder_has_the_template_the_api_descrip
     assert_eq!(get("/v1/openapi.yaml").await, include_str!("../../openapi.yaml"));
     assert!(get("/docs").await.contains("/docs/page.js"));
     assert!(get("/docs/page.js").await.contains("/v1/openapi.yaml"));
-    // The product is in the sample data.
     assert!(get("/v1/products/819765").await.contains("NATURAL CHEESE"));
     child.kill().unwrap();
     child.wait().unwrap();

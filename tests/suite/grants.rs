@@ -120,7 +120,6 @@ pub async fn what_no_sample_does(system: &System) {
     shop::products(system, &["grants-tea"], 1).await;
     let newest = shop::path(&["products", "grants-tea", "reviews"]) + "?sort=newest";
     Call::new("GET", &newest).send(system).await.expect(200);
-    // Erase a customer and her sessions.
     shop::customer(system, "grants-ann").await;
     let sessions = Call::new("POST", &shop::path(&["customers", "grants-ann", "sessions"])).customer("grants-ann");
     sessions.clone().json(&json!({ "device": "Phone" })).send(system).await.expect(201);

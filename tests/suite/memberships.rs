@@ -84,7 +84,6 @@ fn a_customer_joins_by_accepting_an_invitation_and_an_erasure_removes_the_other_
         let open = path(&["organizations", &second, "invitations"]);
         let open = Call::new("GET", &open).customer(admin).send(system).await.expect(200).body;
         assert_eq!(open["items"], json!([]));
-        // After the erasure, the customer's token can no longer accept an invitation.
         let late = Call::new("PUT", &member(&second, guest)).customer(guest).json(&json!({}));
         late.send(system).await.expect(404);
     });

@@ -118,7 +118,6 @@ async fn measure(items: &[u64], collection: u64, repeat: u64, only: &str) -> Res
     };
     for items in items.iter().copied().collect::<BTreeSet<_>>() {
         let table = shop(&lists, items, repeat).await?;
-        // Read the loaded items before any route changes them.
         for list in lists.iter().filter(|list| list.name().contains(only)) {
             keep(list.name(), read(&table, Stage::Items(items), list, repeat).await);
         }

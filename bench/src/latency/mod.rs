@@ -165,7 +165,6 @@ async fn in_turns(
             let after = cpu::of(function)?;
             measured.add(took, after.cpu.saturating_sub(before.cpu), after.processes);
             if route == Route::Place {
-                // Wait for the effects of the orders before the next measurement.
                 shop.drain().await?;
             }
         }

@@ -68,6 +68,7 @@ struct Stored {
 
 #[derive(Debug)]
 enum Content {
+    /// The message is work in progress.
     Work(Work),
     /// The message was given up. A redrive sends this event to the target with this ARN.
     GivenUp { to: String, event: Value },

@@ -13,22 +13,28 @@ use serde_json::value::RawValue;
 pub enum SourceError {
     #[error("{path}: {source}")]
     Read {
+        /// Path of the file.
         path: PathBuf,
+        /// The cause.
         source: std::io::Error,
     },
     #[error("{path}: no rows")]
     Empty {
+        /// Path of the file.
         path: PathBuf,
     },
     /// No line of the file is a basket.
     #[error("{path}: no line is a basket; --baskets takes newline-delimited JSON")]
     NoBaskets {
+        /// Path of the file.
         path: PathBuf,
     },
     /// The file is not CSV with the required columns.
     #[error("{path}: {source}")]
     Csv {
+        /// Path of the file.
         path: PathBuf,
+        /// The cause.
         source: csv::Error,
     },
 }

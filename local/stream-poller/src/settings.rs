@@ -45,13 +45,18 @@ pub enum SettingsError {
     /// A number is outside the limits of the service.
     #[error("{name} of the stream mapping of {function} must be {limits}")]
     OutOfRange {
+        /// The function of the mapping.
         function: String,
+        /// Name of the setting in the template.
         name: &'static str,
+        /// The allowed values.
         limits: &'static str,
     },
     #[error("a filter of the stream mapping of {function} is not a valid pattern: {source}")]
     Filter {
+        /// The function of the mapping.
         function: String,
+        /// The error in the pattern.
         source: FilterError,
     },
 }

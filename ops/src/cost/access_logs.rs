@@ -71,7 +71,6 @@ pub(crate) fn read(mut log: impl BufRead, covers_hours: u64, profile: &mut Profi
     for (route, count) in counts {
         let hours = u128::from(profile.hours_per_month);
         let covered = u128::from(covers_hours);
-        // Rounds half up.
         let requests = (u128::from(count.requests) * hours + covered / 2) / covered;
         let requests = u64::try_from(requests).unwrap_or(u64::MAX);
         if route == ABSENT || route == "$default" {

@@ -225,7 +225,6 @@ impl Profile {
         let hours = self.hours_per_month;
         let requests = match rates {
             [Some(month), None, None] => Some(month),
-            // Rounds half up.
             [None, Some(day), None] => day.checked_mul(hours).map(|hourly| hourly.saturating_add(12) / 24),
             [None, None, Some(hour)] => hour.checked_mul(hours),
             _ => {

@@ -65,13 +65,17 @@ pub enum Change {
     /// Changes the attributes in which the new item differs from the old item, if the old item is
     /// unchanged since it was read.
     Rewrite {
+        /// The item as it was read.
         old: Item,
+        /// The item after the write.
         new: Item,
     },
     /// Writes an item under another key, which must be free, and deletes it under its old key, if
     /// it is unchanged since it was read.
     Move {
+        /// The item as it was read.
         old: Item,
+        /// The item after the write.
         new: Item,
     },
     /// Deletes an item if it is unchanged since it was read.

@@ -130,7 +130,6 @@ pub fn baskets() -> String {
     let shelf = |count: u64| -> Vec<(u64, i64, &str)> { (0..count).map(|n| (SHELF + n, 1, "0.5")).collect() };
     let mut lines = vec![
         basket(5001, 1, 1, &[(1001, 2, "2.58"), (1002, 1, "0.99")]),
-        // A product with the price zero is imported too.
         basket(5002, 1, 2, &[(1001, 0, "0.0"), (1003, 1, "0.0")]),
         basket(5003, 2, 3, &[(4444, 1, "1.0"), (1001, 1, "1.5"), (1008, 2, "2.0")]),
         basket(5004, 2, 4, &[(1001, 0, "1.0"), (1002, 0, "0.0")]),

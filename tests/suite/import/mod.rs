@@ -202,7 +202,6 @@ fn an_order_under_a_baskets_number_counts_as_imported_only_if_it_equals_the_bask
         place("1", "6000", &[(1005, 2, 350), (1001, 1, 129)]).await;
         place("1", "6001", &[(1005, 1, 351), (1001, 1, 129)]).await;
         place("9", "5002", &[(1003, 1, 0)]).await;
-        // This order equals its basket.
         place("2", "5003", &[(1001, 1, 150)]).await;
         // A customer's own order with a basket's number as its reference does not conflict with the
         // import.

@@ -54,7 +54,9 @@ pub enum Error {
     /// The data folder, or a file in it, cannot be read or written.
     #[error("cannot use {}: {source}", path.display())]
     File {
+        /// Path of the file or folder.
         path: PathBuf,
+        /// The operating system's error.
         source: io::Error,
     },
     /// A file in the data folder is damaged, or another program has written it.

@@ -6,7 +6,9 @@ pub enum Error {
     /// The folder of the database cannot be created or read.
     #[error("cannot use the folder {}: {source}", path.display())]
     Folder {
+        /// Path of the folder.
         path: PathBuf,
+        /// The operating system's error.
         source: io::Error,
     },
     /// Another process uses this data folder.
@@ -30,6 +32,7 @@ pub enum Error {
          `_stream_records`): this crate is written for dynoxide-rs 3.2.0"
     )]
     UnknownSchema {
+        /// Name of the missing column.
         missing: &'static str,
     },
     /// The text is not a sequence number of this table's stream.
