@@ -52,8 +52,7 @@ pub(crate) struct Backends {
 }
 
 impl Backends {
-    /// Starts every backend that `options` does not replace. `template` defines the buses and
-    /// buckets.
+    /// `template` defines the buses and buckets.
     pub(crate) async fn start(options: &Options, template: &Template) -> Result<Self, StartError> {
         let data = options.data.as_deref();
         let embedded = match &options.table_endpoint {

@@ -56,8 +56,7 @@ pub enum DynamoDbError {
 }
 
 impl DynamoDb {
-    /// Creates a client for the DynamoDB at `endpoint`. DynamoDB Local keeps a separate database
-    /// for each access key.
+    /// DynamoDB Local keeps a separate database for each access key.
     pub fn new(endpoint: &str, access_key: &str) -> Result<Self, DynamoDbError> {
         let endpoint = endpoint.trim_end_matches('/').to_owned();
         match reqwest::Client::builder().timeout(CALL_TIMEOUT).build() {

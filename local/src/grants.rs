@@ -1,5 +1,3 @@
-//! Enforces the permissions that the template gives to each function, as AWS would.
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

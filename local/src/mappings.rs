@@ -74,8 +74,7 @@ impl MappingRole {
         Self { access: Arc::clone(access), mapping, function, source, needs }
     }
 
-    /// Checks the role as Lambda does when it creates a mapping. Lambda rejects a role that lacks a
-    /// permission for the mapping.
+    /// Lambda rejects a role that lacks a permission for the mapping.
     pub(crate) fn create(&self) -> Result<(), StartError> {
         for need in &self.needs {
             let allowed = match need.at_creation {

@@ -19,8 +19,7 @@ use tokio::time::Instant;
 use crate::backends::Backends;
 use crate::mappings::{MappingRole, uuid};
 
-/// Maximum wait for one invocation, including the wait for a free environment. Every function's
-/// timeout is shorter.
+/// Every function's timeout is shorter.
 const INVOCATION_TIMEOUT: Duration = Duration::from_secs(900);
 
 pub fn mappings(

@@ -22,8 +22,7 @@ use crate::mappings::MappingRole;
 /// Maximum number of accepted events that the rules have not read yet. When it is reached,
 /// publishers wait.
 const WAITING: usize = 1024;
-/// Maximum wait for one invocation, including the wait for a free environment. Every function's
-/// timeout is shorter.
+/// Every function's timeout is shorter.
 const INVOCATION_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// All subscribers of the buses. Dropping the value abandons deliveries in progress.

@@ -149,8 +149,7 @@ impl SigningKey {
         })
     }
 
-    /// Issues a token for the customer `subject`, a member of `groups`. The token is valid for 12
-    /// hours from `now` (epoch seconds).
+    /// The token is valid for 12 hours from `now` (epoch seconds).
     pub fn issue(&self, subject: &str, groups: &[String], now: i64) -> Result<String, KeyError> {
         self.issue_with(subject, groups, MoreClaims::default(), now)
     }
@@ -236,8 +235,7 @@ impl SigningKey {
         json!({ "keys": [key] })
     }
 
-    /// Derives a secret of 32 bytes for `purpose`. The same key and purpose always give the same
-    /// secret.
+    /// The same key and purpose always give the same secret.
     #[must_use]
     pub fn derive(&self, purpose: &str) -> Vec<u8> {
         hmac::sign(&self.secret, purpose.as_bytes()).as_ref().to_vec()

@@ -1,5 +1,3 @@
-//! Tests the program `bodega`: its exit codes, its one-line errors and its shutdown.
-
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead as _, BufReader};

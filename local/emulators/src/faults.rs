@@ -1,5 +1,3 @@
-//! Fault rules: the faults that can happen, their frequency, and the numbers of faults so far.
-
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -77,8 +75,7 @@ pub(crate) struct Hit {
 }
 
 impl Faults {
-    /// Adds a rule after the existing ones. If two rules hit the same request, the earlier rule
-    /// applies.
+    /// If two rules hit the same request, the earlier rule applies.
     pub fn add(&self, fault: Fault) -> Result<(), RateError> {
         self.put(fault, None)
     }

@@ -50,8 +50,7 @@ impl<T: Clone + Serialize + DeserializeOwned> Log<T> {
         Self { entries: Mutex::new(Entries { items: VecDeque::new(), dropped: 0, history: None }), capacity }
     }
 
-    /// Restores earlier entries from the file, and adds later entries to it. Unreadable lines are
-    /// skipped, because the entries serve only for inspection.
+    /// Unreadable lines are skipped, because the entries serve only for inspection.
     pub(crate) fn open(path: &Path, capacity: usize) -> io::Result<Self> {
         let (mut newest, mut line) = (VecDeque::new(), Vec::new());
         let mut reader = BufReader::new(OpenOptions::new().read(true).append(true).create(true).open(path)?);

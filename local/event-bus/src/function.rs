@@ -60,8 +60,7 @@ impl AsyncFunction {
         &self.arn
     }
 
-    /// Accepts an event, to invoke the function with it later. `work` stays in progress at least
-    /// until the event is finished or given up.
+    /// `work` stays in progress at least until the event is finished or given up.
     pub async fn take(&self, event: Value, work: Work) -> Result<(), CallError> {
         let sent = self.events.send((event, work)).await;
         sent.map_err(|_| CallError::NotCalled(format!("{} accepts no more events", self.arn)))

@@ -38,8 +38,7 @@ pub use queue::{GivenUp, Message, Queue, QueueFull, QueueSettings};
 pub use rules::{EventBus, Rule, Target, TargetKind};
 
 pub trait Invoke: Send + Sync + 'static {
-    /// Sends `payload` and returns the function's result. The call must always return. The
-    /// function's timeout ensures this.
+    /// The call must always return. The function's timeout ensures this.
     fn invoke(&self, payload: Bytes) -> BoxFuture<'_, Result<Bytes, CallError>>;
 }
 

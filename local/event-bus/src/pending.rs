@@ -1,5 +1,3 @@
-//! Tracks work in progress, so that callers can wait for its end.
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

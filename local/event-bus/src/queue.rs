@@ -13,8 +13,7 @@ use tokio::time::Instant;
 use crate::Journal;
 use crate::pending::Work;
 
-/// Maximum number of messages in a queue. SQS has no limit, but this queue uses the process's
-/// memory.
+/// SQS has no limit, but this queue uses the process's memory.
 const CAPACITY: usize = 100_000;
 
 #[derive(Debug, Clone)]
@@ -94,8 +93,8 @@ impl Queue {
         self.keep(Message::new(body), Content::Work(work))
     }
 
-    /// Adds a given-up message. The target `to` should have processed `event`. The message does not
-    /// count as work in progress.
+    /// The target `to` should have processed `event`. The message does not count as work in
+    /// progress.
     pub(crate) fn give_up(&self, message: Message, to: &str, event: Value) -> Result<(), QueueFull> {
         let given_up = GivenUp { queue: self.arn().to_owned(), message, to: to.to_owned(), event };
         let Some(journal) = &self.settings.journal else { return self.restore(given_up) };
@@ -194,8 +193,7 @@ impl Queue {
         }
     }
 
-    /// Deletes a message. `receipt` must be the receipt of its last reception. An older receipt has
-    /// no effect.
+    /// `receipt` must be the receipt of its last reception. An older receipt has no effect.
     pub fn delete(&self, receipt: &str) {
         let mut messages = self.lock();
         let Some(index) = messages.iter().position(|stored| stored.message.receipt == receipt) else { return };

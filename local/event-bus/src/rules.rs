@@ -139,8 +139,7 @@ async fn deliver(mut incoming: mpsc::Receiver<Delivery>, pace: Pace) {
 }
 
 impl Delivery {
-    /// Creates the delivery of a message from `dead`. Returns `None` if its target no longer
-    /// exists.
+    /// Returns `None` if its target no longer exists.
     fn again(given_up: GivenUp, dead: &Arc<Queue>, targets: &HashMap<String, TargetKind>, work: Work) -> Option<Self> {
         let target = Target {
             kind: targets.get(&given_up.to)?.clone(),
@@ -190,8 +189,7 @@ impl Delivery {
         }
     }
 
-    /// Sends the event with the reason to the dead-letter queue. EventBridge puts the reason into
-    /// message attributes. Here it is in the body.
+    /// EventBridge puts the reason into message attributes. Here it is in the body.
     fn give_up(&self, condition: &str, retries: u32, error: &str) {
         tracing::warn!(rule = self.rule, condition, retries, error, "an event cannot be delivered");
         let Some(queue) = &self.target.dead_letter else { return };

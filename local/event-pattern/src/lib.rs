@@ -123,8 +123,7 @@ impl Fields {
         Ok(read)
     }
 
-    /// Returns whether a value matches. If the value is not an object, all fields are missing, so
-    /// `exists: false` matches.
+    /// If the value is not an object, all fields are missing, so `exists: false` matches.
     fn matches(&self, value: &Value) -> bool {
         self.fields.iter().all(|(name, rule)| rule.matches(value.get(name)))
             && self.alternatives.iter().all(|any| any.iter().any(|fields| fields.matches(value)))
@@ -209,9 +208,8 @@ impl Test {
         }
     }
 
-    /// Returns whether the field's value passes the test. If the value is a list, one passing
-    /// element is enough. As in EventBridge, `exists` ignores objects and considers only leaf
-    /// values.
+    /// If the value is a list, one passing element is enough. As in EventBridge, `exists` ignores
+    /// objects and considers only leaf values.
     fn takes(&self, value: Option<&Value>) -> bool {
         let leaves = match value {
             None | Some(Value::Object(_)) => &[],
@@ -264,8 +262,8 @@ fn comparisons(terms: &[Value]) -> Option<Vec<(Comparison, f64)>> {
     (1..=2).contains(&pairs.len()).then(|| pairs.iter().map(read).collect())?
 }
 
-/// Splits a wildcard pattern. `*` matches any text. `\*` matches a star, and `\\` matches a
-/// backslash. Two stars in a row are invalid.
+/// `*` matches any text. `\*` matches a star, and `\\` matches a backslash. Two stars in a row are
+/// invalid.
 fn pieces(pattern: &str) -> Option<Vec<Piece>> {
     let mut pieces = vec![];
     let mut literal = String::new();
@@ -291,9 +289,9 @@ fn pieces(pattern: &str) -> Option<Vec<Piece>> {
     Some(pieces)
 }
 
-/// Returns whether the text matches. A literal between two stars matches its first occurrence. A
-/// later occurrence cannot help, because the second star skips any text. A literal at the end of
-/// the pattern must match the end of the text.
+/// A literal between two stars matches its first occurrence. A later occurrence cannot help,
+/// because the second star skips any text. A literal at the end of the pattern must match the end
+/// of the text.
 fn fits(pieces: &[Piece], text: &str) -> bool {
     match pieces {
         [] => text.is_empty(),

@@ -1,5 +1,3 @@
-//! One execution environment: a process, its Runtime API, and one invocation at a time.
-
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -49,8 +49,7 @@ impl FunctionError {
         Self { error_type: error_type.to_owned(), message: message.into() }
     }
 
-    /// Reads the error that a runtime posts when its function failed. If the body does not have the
-    /// documented form, the message is the whole body.
+    /// If the body does not have the documented form, the message is the whole body.
     pub(crate) fn from_runtime(body: &[u8]) -> Self {
         let json: Json = serde_json::from_slice(body).unwrap_or_default();
         let text = |key: &str| json.get(key).and_then(Json::as_str).map(str::to_owned);

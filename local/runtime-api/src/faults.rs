@@ -43,8 +43,7 @@ struct Rule {
 }
 
 impl Faults {
-    /// Adds a rule after the existing ones. If two rules hit the same invocation, the earlier rule
-    /// applies.
+    /// If two rules hit the same invocation, the earlier rule applies.
     pub fn add(&self, fault: Fault) -> Result<(), RateError> {
         if !(0.0..=1.0).contains(&fault.rate) {
             return Err(RateError);
@@ -64,8 +63,7 @@ impl Faults {
         self.rules().iter().map(|rule| (rule.fault.clone(), rule.fired)).collect()
     }
 
-    /// Decides which fault hits one invocation. Each rule has its own sequence of random numbers,
-    /// which does not depend on other rules.
+    /// Each rule has its own sequence of random numbers, which does not depend on other rules.
     pub(crate) fn draw(&self) -> Option<FaultKind> {
         let mut strike = None;
         for rule in self.rules().iter_mut() {

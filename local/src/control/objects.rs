@@ -37,8 +37,8 @@ pub(super) async fn archive(
     })
 }
 
-/// Returns a page of the quarantine, sorted by name. The quarantine contains batches that a stream
-/// mapping gave up, and records that a consumer cannot process.
+/// The quarantine contains batches that a stream mapping gave up, and records that a consumer
+/// cannot process.
 pub(super) async fn quarantine(
     State(control): State<Arc<Control>>,
     Query(parameters): Query<Parameters>,

@@ -111,8 +111,7 @@ impl Client {
         }
     }
 
-    /// Retries until the response is final: the system is not busy, and no other request is
-    /// processing the same order. Gives up after the maximum number of attempts or pauses.
+    /// Gives up after the maximum number of attempts or pauses.
     async fn persist(&self, send: impl AsyncFn() -> Result<Answer, String>) -> Result<Answer, String> {
         let (mut attempts, mut wait, mut pauses) = (1, Duration::from_millis(100), 0);
         loop {

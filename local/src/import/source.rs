@@ -1,5 +1,3 @@
-//! Reads the retail files: products, households and baskets, plain or gzip.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};

@@ -66,8 +66,7 @@ pub struct DiscardedBatch {
 }
 
 impl DiscardedBatch {
-    /// Returns the document that Lambda writes to an S3 destination. Unlike the document for a
-    /// queue or a topic, it contains the records.
+    /// Unlike the document for a queue or a topic, it contains the records.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let condition = match self.condition {

@@ -136,8 +136,7 @@ impl Api {
         self.call(&self.endpoint.stream_url, &target, body).await
     }
 
-    /// Returns the newest stream of a table from a list of streams. The label of a stream is its
-    /// creation time.
+    /// The label of a stream is its creation time.
     async fn listed_stream(&self, table: &str) -> Result<String, SourceError> {
         let mut newest: Option<(String, String)> = None;
         let mut request = json!({"TableName": table});

@@ -32,8 +32,7 @@ impl Mapping {
         Ok(Self { settings, filter, function, on_failure, role: None })
     }
 
-    /// Makes the mapping read the stream with this role. Without a role, permissions are not
-    /// checked.
+    /// Without a role, permissions are not checked.
     #[must_use]
     pub fn with_role(mut self, role: Arc<dyn Role>) -> Self {
         self.role = Some(role);
@@ -198,8 +197,7 @@ impl ShardState {
 }
 
 impl ReaderState {
-    /// Adds the next record of the shard and returns its number. A record with `settled` needs no
-    /// delivery.
+    /// A record with `settled` needs no delivery.
     pub(crate) fn admit(&mut self, record: &Record, settled: bool) -> u64 {
         self.newest = self.newest.max(record.created());
         self.checkpoint.push(record.sequence().clone(), settled)

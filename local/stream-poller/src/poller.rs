@@ -183,8 +183,7 @@ async fn report_consumed(
     }
 }
 
-/// Returns the lowest position of all mappings in unfinished shards. Returns `None` while a mapping
-/// has no position in such a shard.
+/// Returns `None` while a mapping has no position in such a shard.
 fn lowest_position(mappings: &[Arc<MappingState>]) -> Option<SequenceNumber> {
     let mut lowest = None;
     for shard in mappings.iter().flat_map(|mapping| mapping.shards()) {

@@ -1,13 +1,10 @@
-//! Counts the resources that cost money even when no request uses them.
-
 use crate::TemplateError;
 use crate::section::Section;
 
 /// The parts of a deployment that are billed by the hour, by the month or by their number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Billed {
-    /// Number of metrics in alarms. An alarm over several metrics costs as much as one alarm for
-    /// each metric.
+    /// An alarm over several metrics costs as much as one alarm for each metric.
     pub alarm_metrics: u64,
     pub dashboards: u64,
     /// Number of rules of Contributor Insights. The table and each index have two rules each, if

@@ -42,8 +42,7 @@ pub(crate) fn read_bus(id: &str, name: &str, properties: &Section) -> Result<Bus
     Ok(Bus { logical_id: id.to_owned(), name: name.to_owned() })
 }
 
-/// Checks the settings of a bus's archive. The archive stores every event of the bus. The local
-/// system does not emulate archives.
+/// The archive stores every event of the bus. The local system does not emulate archives.
 pub(crate) fn check_archive(properties: &Section) -> Result<(), TemplateError> {
     properties.only(&["ArchiveName", "Description", "SourceArn", "RetentionDays"])?;
     properties.require("SourceArn")?.text()?;

@@ -1,5 +1,3 @@
-//! Evaluates CloudFormation's intrinsic functions for one [`Deployment`].
-
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,3 @@
-//! Reads event source mappings, with which Lambda reads queues and the table's stream.
-
 use std::time::Duration;
 
 use event_pattern::{Dialect, Pattern};
@@ -217,8 +215,7 @@ fn read_queue(ends: Ends, settings: &Section) -> Result<QueueMapping, TemplateEr
     })
 }
 
-/// Reads the destination, which must be a bucket of the template. Of Lambda's destinations, only a
-/// bucket stores the records themselves.
+/// Of Lambda's destinations, only a bucket stores the records themselves.
 fn read_destination(settings: &Section, template: &Template) -> Result<Option<String>, TemplateError> {
     let Some(config) = settings.get("DestinationConfig")? else {
         return Ok(None);

@@ -33,8 +33,7 @@ pub struct Bucket {
     pub cors: Vec<BucketCors>,
 }
 
-/// A rule of a bucket's `CorsConfiguration`. An origin or a header may contain one `*`, which
-/// matches any text.
+/// An origin or a header may contain one `*`, which matches any text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketCors {
     /// Origins whose pages may use the bucket.

@@ -54,8 +54,7 @@ impl TableDefinition {
         self.indexes.iter().find(|index| index.name == name)
     }
 
-    /// Returns the body of a `CreateTable` request for this table with the name `table_name`. The
-    /// request omits deletion protection and backups, which only a table in production needs.
+    /// The request omits deletion protection and backups, which only a table in production needs.
     #[must_use]
     pub fn create_table_request(&self, table_name: &str) -> Json {
         let attributes: Vec<Json> = self
@@ -81,8 +80,7 @@ impl TableDefinition {
         request
     }
 
-    /// Returns the body of the table's `UpdateTimeToLive` request. Returns `None` if items do not
-    /// expire.
+    /// Returns `None` if items do not expire.
     #[must_use]
     pub fn time_to_live_request(&self, table_name: &str) -> Option<Json> {
         self.ttl_attribute.as_ref().map(|attribute| {

@@ -14,8 +14,7 @@ pub(super) const TABLE: &str = "table";
 pub(super) const MINUTE: i64 = 60;
 /// The maximum number of data points in a response (API reference, `GetMetricData`).
 const MAX_DATAPOINTS: u32 = 100_800;
-/// The maximum number of responses. Two weeks of eight series are 161,280 points, which fit into
-/// two responses.
+/// Two weeks of eight series are 161,280 points, which fit into two responses.
 const MAX_PAGES: usize = 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -14,8 +14,7 @@ const MONTH_HOURS: i128 = 730;
 /// The smallest saving for which provisioned capacity is recommended, in percent of the on-demand
 /// bill. A smaller saving does not outweigh the delay with which auto scaling reacts to peaks.
 const WORTH_PERCENT: i128 = 10;
-/// The hours of a week. A recommendation from a shorter series is marked as weak, because traffic
-/// differs by weekday.
+/// A recommendation from a shorter series is marked as weak, because traffic differs by weekday.
 const WEEK_HOURS: i128 = 7 * 24;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

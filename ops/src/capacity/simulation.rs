@@ -55,8 +55,7 @@ pub fn needed(half_units: u64, target: u64) -> u64 {
     half_units.saturating_mul(100).div_ceil(SERVED * target.max(1)).max(1)
 }
 
-/// Returns bounds for a series. The lower bound serves the quietest hour, and the upper bound
-/// serves the busiest minute.
+/// The lower bound serves the quietest hour, and the upper bound serves the busiest minute.
 #[must_use]
 pub fn bounds(series: &Series, (start, end): (i64, i64), target: u64) -> Bounds {
     let peak = series.minutes.values().copied().max().unwrap_or_default();

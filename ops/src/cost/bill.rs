@@ -1,5 +1,3 @@
-//! Computes a bill: each line is a quantity of one service for one reason.
-
 use std::collections::BTreeMap;
 
 use key_schema::leaderboard::VIEW_SAMPLE;

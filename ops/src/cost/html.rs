@@ -6,8 +6,7 @@ use super::money::Nano;
 use super::report::{Report, Sum, percent};
 use super::svg::{Bar, Curve, bars, escaped, utilization};
 
-/// The maximum number of bars in a plot. If there are more amounts, the last bar shows the sum of
-/// the remaining amounts.
+/// If there are more amounts, the last bar shows the sum of the remaining amounts.
 const MAX_BARS: usize = 16;
 
 const STYLE: &str = "\

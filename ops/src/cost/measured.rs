@@ -26,8 +26,8 @@ pub struct PatternCost {
     pub write_units: BTreeMap<String, u64>,
     pub items: u32,
     pub bytes: u64,
-    /// The number of items of each entity. A write counts the items that it changes, and a read
-    /// counts the items at its keys or in its range.
+    /// A write counts the items that it changes, and a read counts the items at its keys or in its
+    /// range.
     pub entities: BTreeMap<String, u32>,
 }
 

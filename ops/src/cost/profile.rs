@@ -11,8 +11,7 @@ pub const EXAMPLE: &str = include_str!("example.toml");
 
 /// The maximum number of requests a month to all routes together: 38,000 a second.
 pub const MAX_REQUESTS: u64 = 100_000_000_000;
-/// The maximum number of requests a month of all operations together. An operation may cost a
-/// thousand times as much as a request to a route.
+/// An operation may cost a thousand times as much as a request to a route.
 const MAX_OPERATIONS: u64 = 10_000_000_000;
 /// The longest duration of an invocation: Lambda's limit.
 const MAX_DURATION_MS: u64 = 900_000;

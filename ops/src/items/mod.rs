@@ -22,8 +22,7 @@ pub use walk::Walk;
 use crate::error::OpsError;
 use crate::pace::Pace;
 
-/// The maximum number of attempts of a call. Each attempt includes the SDK's own retries and takes
-/// up to `aws::OPERATION_TIMEOUT`.
+/// Each attempt includes the SDK's own retries and takes up to `aws::OPERATION_TIMEOUT`.
 const ATTEMPTS: u32 = 24;
 
 #[derive(Debug, Clone)]
@@ -154,8 +153,8 @@ async fn persist<T>(mut call: impl AsyncFnMut() -> Result<T, OpsError>) -> Resul
     Err(OpsError::Unreachable { what: "the table", reason: "it throttles requests or does not answer".to_owned() })
 }
 
-/// Converts a failed call to an error. Throttling, server errors and missing responses become
-/// [`OpsError::Unreachable`]. Refusals become [`OpsError::Failed`].
+/// Throttling, server errors and missing responses become [`OpsError::Unreachable`]. Refusals
+/// become [`OpsError::Failed`].
 pub(crate) fn failure<E, R>(error: &SdkError<E, R>) -> OpsError
 where
     E: ProvideErrorMetadata,

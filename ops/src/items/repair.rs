@@ -24,8 +24,8 @@ use crate::pace::Pace;
 
 /// The attribute that every write of an item changes.
 const REV: &str = "rev";
-/// The attributes that show whether an item is unchanged. If an item is deleted and created again,
-/// its `rev` can equal the `rev` that was read, but its `born` differs.
+/// If an item is deleted and created again, its `rev` can equal the `rev` that was read, but its
+/// `born` differs.
 const STATE: [(&str, &str, &str); 2] = [(REV, "#rev", ":rev"), ("born", "#born", ":born")];
 /// The cancellation codes of temporary causes. The same write may succeed later.
 const LATER: [&str; 3] = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];

@@ -13,8 +13,8 @@ use crate::pace::Pace;
 use crate::progress::Progress;
 
 const SEGMENTS: i32 = 4;
-/// The maximum number of items that one page of a scan reads. The number is small, so that [`Pace`]
-/// takes effect, and so that one bulk request holds a page's search documents.
+/// The number is small, so that [`Pace`] takes effect, and so that one bulk request holds a page's
+/// search documents.
 const PAGE: i32 = 500;
 
 #[derive(Debug, Clone, Copy)]

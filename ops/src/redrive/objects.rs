@@ -76,8 +76,8 @@ pub(crate) async fn read(store: &ObjectStore, name: &str) -> Result<Option<Vec<u
     Ok(store.get(name).await?)
 }
 
-/// Returns whether an object exists, even if it cannot be read. S3 also accepts the deletion of a
-/// missing object, so a deletion does not show whether the object existed.
+/// S3 also accepts the deletion of a missing object, so a deletion does not show whether the object
+/// existed.
 pub(crate) async fn is_there(store: &ObjectStore, name: &str) -> Result<bool, OpsError> {
     // The list is in ascending order, so `name` comes before all longer names that begin with it.
     let page = store.list(name, None, 1).await?;

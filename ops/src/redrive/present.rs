@@ -157,8 +157,7 @@ fn unavailable(error: SearchError) -> Reason {
     Reason::new("index_unavailable", error)
 }
 
-/// Returns the reason why a document is not in the index. Returns `None` if the index has it or a
-/// newer version.
+/// Returns `None` if the index has it or a newer version.
 fn reason(outcome: BulkOutcome) -> Option<Reason> {
     match outcome {
         BulkOutcome::Applied | BulkOutcome::Stale => None,

@@ -27,8 +27,8 @@ use crate::outcome::Outcome;
 use tables::Found;
 pub use tables::MonthTables;
 
-/// The number of coming months that have a table. An empty table costs nothing. With two such
-/// tables, an operator has a month to repair a broken schedule.
+/// An empty table costs nothing. With two such tables, an operator has a month to repair a broken
+/// schedule.
 const AHEAD: i64 = 2;
 /// The number of past months whose tables the command looks for.
 const BACK: i64 = 24;

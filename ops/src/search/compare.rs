@@ -27,8 +27,7 @@ use crate::progress::Progress;
 
 /// The number of documents that are checked, and repaired, at once.
 const CHUNK: usize = 250;
-/// The number of suspected differences that are collected before they are checked again. This
-/// number limits the memory for a badly damaged index.
+/// This number limits the memory for a badly damaged index.
 const SUSPECTS: usize = 5_000;
 const PAGE: u32 = 500;
 
@@ -275,8 +274,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Returns how a document differs from the expected document. An expected tombstone may be missing,
-/// because tombstones are purged.
+/// An expected tombstone may be missing, because tombstones are purged.
 fn difference(expected: &Expected, stored: Option<&StoredSource>) -> Result<Option<Difference>, OpsError> {
     let Some(stored) = stored else { return Ok(expected.is_live().then_some(Difference::Missing)) };
     let mut fields = stored.differences(&expected.operation)?;

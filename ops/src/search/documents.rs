@@ -1,5 +1,3 @@
-//! The expected documents of items, by the same rule as in the stream's consumer.
-
 use key_schema::entity::AnyEntity;
 use key_schema::item::{DecodeError, Entity as _, FromItem as _, Item, key_of};
 use key_schema::key::Key;

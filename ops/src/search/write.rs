@@ -5,8 +5,7 @@ use table::Backoff;
 
 use crate::error::OpsError;
 
-/// The maximum number of attempts to write documents that the engine cannot accept now. Each
-/// attempt includes the client's own retries.
+/// Each attempt includes the client's own retries.
 const ROUNDS: usize = 10;
 /// The status when the index or the write alias does not exist.
 const NO_INDEX: u16 = 404;

@@ -54,8 +54,7 @@ pub(crate) use moving::moved;
 
 /// The longest timeout of a function in template.yaml.
 const LONGEST_RUN: Duration = Duration::from_secs(60);
-/// The wait between a change of the layout and the next step. Functions may use outdated settings
-/// for [`SETTINGS_MAX_AGE`], and then run until their timeout.
+/// Functions may use outdated settings for [`SETTINGS_MAX_AGE`], and then run until their timeout.
 pub const WAIT: Duration = SETTINGS_MAX_AGE.saturating_add(LONGEST_RUN);
 /// The numbers of shards that a list can have.
 const NUMBERS: RangeInclusive<i64> = 1..=MAX_SHARDS as i64;

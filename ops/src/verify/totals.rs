@@ -93,8 +93,7 @@ pub(super) enum Says {
     Open,
 }
 
-/// The name of the check of a promotion's uses. A use stays after its order has expired, so there
-/// may be fewer orders than uses.
+/// A use stays after its order has expired, so there may be fewer orders than uses.
 const USES: &str = "uses";
 
 /// The name of the check for orphans: the item to which another item belongs must exist.
@@ -155,8 +154,8 @@ impl Tally {
         }
     }
 
-    /// Returns the totals that differ from the sums of their parts. If an item that holds totals is
-    /// missing, the result has one entry for the missing item and none for its totals.
+    /// If an item that holds totals is missing, the result has one entry for the missing item and
+    /// none for its totals.
     pub(super) fn wrong(&self) -> HashMap<(Key, String), Sum> {
         let is_missing = |key: &Key| self.0.get(&(key.clone(), HEAD.to_owned())).is_some_and(Sum::is_orphan);
         let wrong =

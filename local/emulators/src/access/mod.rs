@@ -24,8 +24,7 @@ pub use policy::{Need, Rule};
 pub(crate) const TOKEN: &str = "x-amz-security-token";
 const KEPT: usize = 100;
 
-/// The statements of every function, and the numbers of their uses. The endpoints share this value
-/// in an [`Arc`].
+/// The endpoints share this value in an [`Arc`].
 #[derive(Debug)]
 pub struct Access {
     region: String,
@@ -129,8 +128,7 @@ impl Access {
         format!("arn:aws:{service}:{}:{}:{resource}", self.region, self.account)
     }
 
-    /// Checks all permissions that a call needs. The error names the first permission that the
-    /// function lacks.
+    /// The error names the first permission that the function lacks.
     fn check(&self, name: &str, needs: &[Need]) -> Result<(), Denied> {
         let Some(caller) = self.callers.get(name) else { return Ok(()) };
         let mut needed = Vec::with_capacity(needs.len());

@@ -59,8 +59,8 @@ fn is_action(pattern: &str, action: &str) -> bool {
     pattern == action || matches(&lower(pattern), &lower(action), |_| true)
 }
 
-/// Returns whether a resource matches. A wildcard matches within one segment of the ARN. `*` at the
-/// end of a segment also matches the following segments.
+/// A wildcard matches within one segment of the ARN. `*` at the end of a segment also matches the
+/// following segments.
 fn is_resource(pattern: &str, resource: &str) -> bool {
     let ends_segment = |rest: &[u8]| matches!(rest.first(), None | Some(b':'));
     pattern == resource || matches(pattern.as_bytes(), resource.as_bytes(), ends_segment)

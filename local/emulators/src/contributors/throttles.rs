@@ -9,8 +9,7 @@ const KEPT_MINUTES: i64 = 180;
 const KEPT_KEYS: usize = 500;
 const MINUTE: i64 = 60;
 
-/// Counts of throttled requests. Clones share the counts: the table's proxy writes them, and the
-/// report reads them.
+/// Clones share the counts: the table's proxy writes them, and the report reads them.
 #[derive(Debug, Clone)]
 pub struct Throttles {
     minutes: Arc<Mutex<BTreeMap<i64, BTreeMap<String, u64>>>>,

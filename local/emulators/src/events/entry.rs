@@ -1,5 +1,3 @@
-//! Validates entries of `PutEvents` and converts them into events.
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use time::OffsetDateTime;

@@ -1,5 +1,3 @@
-//! Parses path-style requests: `/bucket/name?parameters`.
-
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
@@ -106,8 +104,7 @@ pub(super) fn signer(request: &Request<Bytes>) -> Option<String> {
     presigned.token().map(str::to_owned)
 }
 
-/// Returns the permissions that a request needs. A request with an unsupported method needs
-/// `s3:Unknown`, a permission that no function has.
+/// A request with an unsupported method needs `s3:Unknown`, a permission that no function has.
 pub(super) fn needs(request: &Request<Bytes>) -> Vec<Need> {
     let mut needs = vec![need(request)];
     if let Ok(Some(source)) = source(request.headers()) {

@@ -81,8 +81,7 @@ impl ObjectServer {
         Ok(self.store.get(bucket, name)?.map(|(_, body)| body))
     }
 
-    /// Writes a JSON text as an object, and replaces an existing object of this name. Writes a file
-    /// if there is a folder.
+    /// Writes a file if there is a folder.
     pub fn put(&self, bucket: &str, name: &str, body: Bytes) -> Result<(), Error> {
         let kind = Kind { class: "STANDARD".to_owned(), content_type: "application/json".to_owned(), sha256: None };
         self.store.put(bucket, name, &body, kind, false).map(|_| ())

@@ -130,8 +130,7 @@ fn page<'a>(index: &'a Index, found: &[Found], request: &SearchRequest<'_>) -> V
     ranked
 }
 
-/// Returns the first document of each group, in order. Documents without a value are one group, as
-/// in OpenSearch.
+/// Documents without a value are one group, as in OpenSearch.
 fn collapsed<'a>(index: &'a Index, found: &[Found], request: &SearchRequest<'_>, field: usize) -> Vec<Ranked<'a>> {
     let mut groups: HashMap<Option<&str>, Ranked<'a>> = HashMap::new();
     for Found { slot, score } in found {
@@ -240,8 +239,7 @@ fn parse_source(document: &Document) -> Result<Map<String, Value>, Problem> {
     serde_json::from_str(document.source.get()).map_err(Problem::internal)
 }
 
-/// Returns a field's most frequent values, or the number of its distinct values. Values of equal
-/// frequency are in ascending order.
+/// Values of equal frequency are in ascending order.
 fn aggregate(index: &Index, found: &[Found], aggregation: &Aggregation) -> Value {
     let mut counts: HashMap<&str, u64> = HashMap::new();
     for document in found.iter().filter_map(|found| index.document(found.slot)) {

@@ -1,5 +1,3 @@
-//! The fields of an index, and the values of a document in them.
-
 use serde_json::{Map, Value};
 use tantivy::TantivyDocument;
 use tantivy::schema::{
@@ -146,8 +144,7 @@ impl Field {
         value.as_str().ok_or_else(|| self.unreadable())
     }
 
-    /// Returns the number with which a numeric field is indexed. Dates become milliseconds, and
-    /// booleans 0 and 1.
+    /// Dates become milliseconds, and booleans 0 and 1.
     pub(super) fn long(&self, value: &Value) -> Option<i64> {
         match self.kind {
             Kind::Long => value.as_i64(),

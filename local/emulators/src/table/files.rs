@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use super::Error;
 
 const MEMORY_FOLDER: &str = "/dev/shm";
-/// Minimum size of a usable memory file system. A container often has only 64 MB, less than a
-/// retail import needs.
+/// A container often has only 64 MB, less than a retail import needs.
 const ROOMY: u64 = 2 << 30;
 const DATABASE: &str = "table.sqlite3";
 

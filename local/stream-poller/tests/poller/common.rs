@@ -1,4 +1,3 @@
-//! An in-memory stream and a scripted function for tests.
 #![allow(dead_code, clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, missing_docs)]
 
 use std::collections::VecDeque;

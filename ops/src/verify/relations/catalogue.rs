@@ -1,5 +1,3 @@
-//! Products, their copies, their further categories, and the list of the newest reviews.
-
 use key_schema::category::CategoryNode;
 use key_schema::entity::AnyEntity;
 use key_schema::item::{Entity as _, Stored};

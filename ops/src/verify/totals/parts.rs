@@ -1,5 +1,3 @@
-//! The fingerprints of texts, empty totals, and the facts of products and variants.
-
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use key_schema::document;

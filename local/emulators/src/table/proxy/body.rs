@@ -1,5 +1,3 @@
-//! Reads and changes request and response bodies for the proxy.
-
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
@@ -14,8 +12,7 @@ pub(super) struct Halves {
 }
 
 impl Halves {
-    /// Splits a batch, across all of its tables. Returns `None` if it is not a batch of at least
-    /// two entries.
+    /// Returns `None` if it is not a batch of at least two entries.
     pub(super) fn of(operation: Operation, body: &[u8]) -> Option<Self> {
         let mut request: Value = serde_json::from_slice(body).ok()?;
         let tables = request.get_mut("RequestItems")?.as_object_mut()?;

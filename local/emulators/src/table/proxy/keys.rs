@@ -2,8 +2,7 @@ use serde_json::Value;
 
 use super::operation::Operation;
 
-/// Returns the distinct partition keys that a request names. The list is empty for a query of an
-/// index, and for an invalid request.
+/// The list is empty for a query of an index, and for an invalid request.
 pub(super) fn partitions(operation: Operation, body: &[u8], attribute: &str) -> Vec<String> {
     let Ok(request) = serde_json::from_slice::<Value>(body) else { return Vec::new() };
     let tables =

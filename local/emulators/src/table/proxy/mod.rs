@@ -259,8 +259,7 @@ impl Gate {
         }
     }
 
-    /// Returns the partition keys that a request names. The list is empty unless the proxy
-    /// counts throttled requests.
+    /// The list is empty unless the proxy counts throttled requests.
     fn keys(&self, operation: Operation, body: &[u8]) -> Vec<String> {
         self.counting.get().map(|counting| keys::partitions(operation, body, &counting.partition)).unwrap_or_default()
     }

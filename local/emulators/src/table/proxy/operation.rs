@@ -42,8 +42,7 @@ impl Operation {
         }
     }
 
-    /// Returns whether a fault of this kind can hit the operation. `divisible` says whether the
-    /// request is a batch that the proxy can split.
+    /// `divisible` says whether the request is a batch that the proxy can split.
     pub(super) fn can_suffer(self, kind: FaultKind, divisible: bool) -> bool {
         match kind {
             FaultKind::Partial => divisible,
