@@ -20,11 +20,9 @@ use crate::latency::shop::Shop;
 use crate::latency::{Plan, Server};
 use crate::report::{Table, quantile, write_json};
 
-/// The number of products without contention. Each order has one of them and the product that all
-/// clients order.
+/// Each order has one of these products and the product that all clients order.
 const COLD: usize = 50;
-/// The maximum number of requests for one order. If they do not place the order, the measurement
-/// fails.
+/// If this many requests do not place the order, the measurement fails.
 const TRIES: u64 = 200;
 /// The wait before a retry, if the response does not specify one.
 const PAUSE: Duration = Duration::from_millis(500);

@@ -309,8 +309,7 @@ impl Report<'_> {
         figures.collect()
     }
 
-    /// Returns the report in Markdown. `.ci/run load` counts its rows and reads the sentence below
-    /// the table.
+    /// `.ci/run load` counts its rows and reads the sentence below the table.
     fn markdown(&self, figures: &[Figures]) -> String {
         let mut table = Table::new("request | answered | p50 ms | p99 ms");
         for Figures { request, answered, p50_ms, p99_ms } in figures {

@@ -75,8 +75,7 @@ impl LoadedTable {
         Ok(Services { settings, ..Services::new(Table::new(self.client(), NAME.to_owned()), cursors, codes) })
     }
 
-    /// Writes the items directly into the store, without requests to the server. Other tasks may
-    /// run between two batches.
+    /// Other tasks may run between two batches.
     pub async fn load(&self, items: impl Iterator<Item = Result<Item, BenchError>>) -> Result<(), BenchError> {
         let mut items = items.map(|item| serde_json::to_value(item?).map_err(BenchError::from));
         loop {

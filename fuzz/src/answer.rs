@@ -1,5 +1,3 @@
-//! Checks that apply to every response of a function.
-
 use http_api::Code;
 use serde_json::Value;
 

@@ -1,5 +1,3 @@
-//! Writes an input to a file, for code that reads files.
-
 use std::path::{Path, PathBuf};
 
 /// A file of this process. Dropping the value removes the file.

@@ -31,8 +31,7 @@ fn part(text: &str) {
     }
 }
 
-/// Checks two lists of parts. Their keys sort like the lists, and are equal only if the lists are
-/// equal.
+/// The keys sort like the lists, and are equal only if the lists are equal.
 fn whole(left: &[&str], right: &[&str]) {
     let key = |parts: &[&str]| join("P", &parts.iter().map(|part| part as &dyn Part).collect::<Vec<_>>());
     let (ours, theirs) = (key(left), key(right));

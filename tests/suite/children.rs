@@ -1,5 +1,3 @@
-//! Tests that the functions' processes end with the system that started them.
-
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead as _, BufReader};

@@ -1,5 +1,3 @@
-//! Tests the `/_local` routes, which show the system's state and set faults.
-
 use local::System;
 use serde_json::{Value as Json, json};
 

@@ -13,8 +13,8 @@ use crate::support::client::{Answer, Call};
 use crate::support::table::scan;
 use crate::support::{drain, shop, with_own_system};
 
-/// The maximum wait for a log line. The line may arrive after the function's response, because the
-/// local system reads it from a pipe.
+/// The line may arrive after the function's response, because the local system reads it from a
+/// pipe.
 const SOON: Duration = Duration::from_secs(20);
 
 /// Waits until a log line of the function contains this text and matches `wanted`. Then returns all

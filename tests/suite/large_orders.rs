@@ -20,8 +20,7 @@ fn most() -> usize {
     if is_slow() { 100 } else { MOST }
 }
 
-/// Returns whether transactions are slow. DynamoDB Local takes half a second for a hundred actions,
-/// and all tests share it.
+/// DynamoDB Local takes half a second for a hundred actions, and all tests share it.
 fn is_slow() -> bool {
     std::env::var_os("AWS_ENDPOINT_URL_DYNAMODB").is_some()
 }

@@ -1,5 +1,3 @@
-//! Tests that the leaderboards follow orders, likes and reads in the whole system.
-
 use fixture::seed;
 use local::System;
 use serde_json::Value as Json;

@@ -1,5 +1,3 @@
-//! Tests of memberships across functions: the rights that they give, and how they begin.
-
 use local::System;
 use serde_json::json;
 

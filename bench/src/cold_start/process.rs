@@ -1,5 +1,3 @@
-//! One process of a function, from its start to its first response and beyond.
-
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -53,8 +51,7 @@ pub(super) struct Run {
 }
 
 impl Program {
-    /// Starts a process, gives it invocations, and ends it. The CPU share applies from the first
-    /// invocation on, as in Lambda.
+    /// The CPU share applies from the first invocation on, as in Lambda.
     pub async fn run(&self, until: Until, share: Option<&Share>) -> Result<Run, BenchError> {
         let mut api = RuntimeApi::start(self.event.clone()).await?;
         let started = Instant::now();
@@ -148,8 +145,7 @@ impl std::fmt::Display for Program {
     }
 }
 
-/// Checks that an HTTP function succeeds, or that a consumer reports no failure. A refused request
-/// would cost less and falsify the figures.
+/// A refused request would cost less and falsify the figures.
 fn check(program: &Program, body: &[u8]) -> Result<(), BenchError> {
     let answer: Value = serde_json::from_slice(body)?;
     let is_success = answer.get("statusCode").and_then(Value::as_u64) == Some(200);

@@ -1,5 +1,3 @@
-//! The measured programs: the functions as deployed, and their peers.
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;

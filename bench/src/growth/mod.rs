@@ -317,8 +317,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the operations of openapi.yaml with this method. The indentation marks paths and
-    /// methods.
+    /// The indentation marks paths and methods.
     fn described(method: &str) -> BTreeSet<String> {
         let (mut found, mut path) = (BTreeSet::new(), "");
         for line in include_str!("../../../openapi.yaml").lines() {

@@ -35,8 +35,7 @@ pub(super) struct Route {
     pub call: Box<dyn Fn(u64) -> Result<Call, BenchError>>,
 }
 
-/// The number of the first record that a write changes. It is higher than the number of every list
-/// entry.
+/// Higher than the number of every list entry.
 const FIRST: u64 = 9_000_000;
 /// The number of a list entry. Every list has an entry with this number.
 const ENTRY: u64 = 7;
@@ -125,8 +124,7 @@ fn guest_cart() -> Result<GuestCart, BenchError> {
     })
 }
 
-/// Returns the instant of the only point of a metric. Points expire after 30 days, so the point is
-/// from today.
+/// Points expire after 30 days, so the point is from today.
 fn midnight() -> Result<Instant, BenchError> {
     Ok(format!("{}T00:00:00Z", Instant::now().day()).parse()?)
 }

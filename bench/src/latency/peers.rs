@@ -68,8 +68,7 @@ fn python() -> Result<Peer, String> {
     Peer::new(Server::Python, &said.map_err(hint)?, folder.join("bootstrap.py"))
 }
 
-/// Returns a command's output. If the command fails, the error is the first line of its standard
-/// error that contains `Error`.
+/// If the command fails, the error is the first line of its standard error that contains `Error`.
 fn said(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| error.to_string())?;
     if output.status.success() {

@@ -123,8 +123,8 @@ impl History {
     }
 }
 
-/// Compares the expected events with those on the bus. Events with one id must have the same
-/// content, and the events of an item's changes must arrive in the order of the changes.
+/// Events with one id must have the same content, and the events of an item's changes must arrive
+/// in the order of the changes.
 async fn bus(shop: &Shop, history: &History, compared: &mut Compared) -> Result<(), BenchError> {
     let mut taken: BTreeMap<String, Value> = BTreeMap::new();
     // This maps each event to the position of its first arrival.

@@ -64,8 +64,7 @@ impl Recorded {
         self.0.iter().map(|(function, records)| (*function, records.as_slice()))
     }
 
-    /// Returns the number of records. A record that several functions received counts once for each
-    /// function.
+    /// A record that several functions received counts once for each function.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.values().map(Vec::len).sum()

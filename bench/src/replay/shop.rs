@@ -1,5 +1,3 @@
-//! The backends of a running local system, with the configuration of its functions.
-
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

@@ -1,4 +1,3 @@
-//! A separate system for a test, and its clients.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::fmt::Write as _;

@@ -120,8 +120,8 @@ pub(crate) fn list() -> Result<Query<BookSummary>, KeyError> {
     Ok(Query::sharded(&LIST, shards, Range::All))
 }
 
-/// Takes a copy if at least one is free. The request does not change the book's version, so a loan
-/// does not conflict with an edit of the book.
+/// The request does not change the book's version, so a loan does not conflict with an edit of the
+/// book.
 pub(crate) fn take_copy(id: &BookId) -> Result<Guarded, KeyError> {
     let change = Change::<Book>::copied().add("free", -1);
     Ok(Guarded::update(key(id)?, change, Condition::AtLeast("free", number(1))))

@@ -92,8 +92,7 @@ impl IndexEntry for DueEntry {
     }
 }
 
-/// Returns a loan's keys in both lists. No other function builds these keys, so the two keys
-/// always have the same due date.
+/// No other function builds these keys, so the two keys always have the same due date.
 pub(crate) fn due_entries(member: &MemberId, id: &LoanId, due_at: Instant) -> Result<[DueEntry; 2], KeyError> {
     let sort = SortKey::of(DUE, &[&due_at, id])?;
     let entry = |index, partition| DueEntry { key: IndexKey { index, partition, sort: sort.clone() }, due_at };

@@ -14,7 +14,7 @@ use crate::backoff::Backoff;
 use crate::mapping::{MappingState, ShardState, count};
 use crate::{Condition, DiscardedBatch, FunctionError, MappingSettings, Record};
 
-/// It leaves room for the JSON around the records, because Lambda's limit for an event is 6 MiB.
+/// Leaves room for the JSON around the records, because Lambda's limit for an event is 6 MiB.
 const MAX_PAYLOAD: usize = 6_000_000;
 /// How long a stream keeps its records. The poller does not retry older batches.
 const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);

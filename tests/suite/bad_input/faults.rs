@@ -1,5 +1,3 @@
-//! Makes requests with exactly one fault each.
-
 use serde_json::{Value as Json, json};
 
 use super::{Trial, place};

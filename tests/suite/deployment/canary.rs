@@ -1,5 +1,3 @@
-//! Tests the template that `.ci/canary` makes for gradual deployments.
-
 use std::collections::BTreeSet;
 use std::process::Command;
 

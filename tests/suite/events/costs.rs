@@ -181,8 +181,7 @@ async fn use_once(system: &System, sample: &Case, route: &mut Route) {
     }
 }
 
-/// Returns the number of requests that one use of a pattern takes. For a sharded list, it is the
-/// measured number in `docs/cost.json`.
+/// For a sharded list, the result is the measured number in `docs/cost.json`.
 fn requests_of_one_use(pattern: &str) -> u64 {
     let sharded = registry::all().find(|known| known.id == pattern).unwrap().operation == Operation::ShardedQuery;
     let costs: Json = serde_json::from_str(&read(&root().join("docs/cost.json"))).unwrap();
@@ -218,8 +217,7 @@ fn metrics_in(line: &Json) -> u64 {
     directives.map(|directive| count(&directive["Dimensions"]) * count(&directive["Metrics"])).sum()
 }
 
-/// Returns the log lines with this text and their functions, as soon as the awaited line is among
-/// them. Lines arrive after the response, because the local system reads them from a pipe.
+/// Lines arrive after the response, because the local system reads them from a pipe.
 async fn lines(system: &System, containing: &str, awaited: impl Fn(&(String, Json)) -> bool) -> Vec<(String, Json)> {
     let path = format!("/_local/logs?containing={}", segment(containing));
     let until = Instant::now() + SOON;

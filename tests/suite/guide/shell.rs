@@ -22,8 +22,7 @@ pub struct Request {
     pub body: Option<String>,
 }
 
-/// Removes the first command from a text and returns it. A backslash at the end of a line continues
-/// a command.
+/// A backslash at the end of a line continues a command.
 pub fn take_command(text: &mut &str, variables: &Variables) -> Command {
     let mut command = Command::default();
     let mut word: Option<String> = None;

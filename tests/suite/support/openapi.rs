@@ -102,8 +102,7 @@ impl<'a> Operation<'a> {
         self.own["x-who"].as_str().unwrap()
     }
 
-    /// Returns whether the operation requires a token. The operation's own `security` overrides
-    /// the API's `security`.
+    /// The operation's own `security` overrides the API's `security`.
     pub fn is_secured(self) -> bool {
         !self.security().is_empty() && !self.takes_a_token()
     }

@@ -33,8 +33,7 @@ pub async fn customer(system: &System, id: &str) -> Answer {
     customer_call(id).send(system).await.expect(201)
 }
 
-/// Returns the call that creates a customer. The email address and the user name derive from the
-/// id.
+/// The email address and the user name derive from the id.
 pub fn customer_call(id: &str) -> Call {
     let email = format!("{}@example.com", segment(id).replace('%', "_"));
     let body = json!({ "id": id, "email": email, "username": id, "name": "Somebody" });
@@ -59,8 +58,8 @@ pub async fn products(system: &System, ids: &[&str], stock: u64) {
     import(system, &bodies).await;
 }
 
-/// Imports products in batches of a thousand. On a busy machine, the API may throttle some lines of
-/// a batch. Then the function sends the batch again.
+/// On a busy machine, the API may throttle some lines of a batch. Then the function sends the batch
+/// again.
 pub async fn import(system: &System, products: &[Json]) {
     for batch in products.chunks(IMPORT_LINES) {
         let lines: String = batch.iter().map(|line| format!("{line}\n")).collect();
@@ -120,8 +119,7 @@ pub async fn stock(system: &System, product: &str) -> u64 {
     found.body["stock"].as_u64().unwrap()
 }
 
-/// Reads a list page by page, at most `limit` entries on each page, and returns every entry. `call`
-/// makes the request from a path and query.
+/// `call` makes the request from a path and query.
 pub async fn listed(system: &System, path: &str, limit: usize, call: impl Fn(&str) -> Call) -> Vec<Json> {
     let mut pages = Pages::new(path, limit);
     let mut all = Vec::new();

@@ -1,5 +1,3 @@
-//! Test data for every route, and a valid request for each route.
-
 use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::id::{Born, LogId};
 use key_schema::instant::Instant;
@@ -45,8 +43,7 @@ pub struct Good {
 }
 
 impl Good {
-    /// Returns the path with its parameters and query. The values of `self` must already be
-    /// percent-encoded.
+    /// The values of `self` must already be percent-encoded.
     pub fn url(&self) -> String {
         let path = self
             .parameters

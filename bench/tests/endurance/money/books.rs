@@ -1,5 +1,3 @@
-//! Reads the table at the end of a run, and compares it with the acknowledged requests.
-
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 

@@ -29,8 +29,7 @@ const CALLS: u8 = 92;
 /// Maximum repetitions of the work until the trouble has struck, and maximum attempts of a client's
 /// request.
 const ROUNDS: u64 = 10;
-/// The number of lines of a large order. Several transactions place it, and several transactions
-/// undo it.
+/// Several transactions place such an order, and several transactions undo it.
 const LARGE: usize = 100;
 /// Lines of an order so large that work remains after a crash of the function that undoes it.
 const GIANT: usize = 300;

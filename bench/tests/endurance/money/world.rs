@@ -174,8 +174,7 @@ impl World {
         }
     }
 
-    /// Sends a request and stores its outcome. An acknowledged request must receive the same
-    /// response again.
+    /// An acknowledged request must receive the same response again.
     pub async fn send(&self, request: &Request) -> Outcome {
         let key = [("idempotency-key", request.key.clone())];
         let before = {
@@ -191,8 +190,7 @@ impl World {
         outcome
     }
 
-    /// Returns the outcome of an attempt. `before` is the request's outcome when the attempt was
-    /// sent.
+    /// `before` is the request's outcome when the attempt was sent.
     fn learn(&self, request: &Request, before: &Outcome, answer: Answer) -> Outcome {
         let acknowledged = matches!(before, Outcome::Done(_));
         assert!(
@@ -239,8 +237,7 @@ impl World {
         self.placed.lock().unwrap().push((text("id"), text("customer_id"), lines));
     }
 
-    /// Returns an order and its customer. Giant orders are rare, so some calls choose only among
-    /// them.
+    /// Giant orders are rare, so some calls choose only among them.
     pub fn an_order(&self, rng: &mut Rng) -> Option<(String, String)> {
         let placed = self.placed.lock().unwrap();
         let giant = rng.u8(0..12) == 0;

@@ -37,8 +37,7 @@ impl World {
         assert!(answer.status >= 500, "{}: the function has not crashed", answer.status);
     }
 
-    /// Makes the orders function crash once at this point. Call it only while no other client is
-    /// active.
+    /// Call it only while no other client is active.
     async fn crash_orders_once(&self, point: &str) {
         self.clients.fault(json!({"target": "function:Orders", "kind": "crash", "point": point, "count": 1})).await;
     }
