@@ -20,11 +20,9 @@ use crate::latency::shop::Shop;
 use crate::latency::{Plan, Server};
 use crate::report::{Table, quantile, write_json};
 
-/// The number of products without contention. Each order has one of them and the product that all
-/// clients order.
+/// Each order has one of these products and the product that all clients order.
 const COLD: usize = 50;
-/// The maximum number of requests for one order. If they do not place the order, the measurement
-/// fails.
+/// If this many requests do not place the order, the measurement fails.
 const TRIES: u64 = 200;
 /// The wait before a retry, if the response does not specify one.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -47,7 +45,6 @@ pub struct ContentionArgs {
     json: Option<PathBuf>,
 }
 
-/// The figures for one number of clients.
 #[derive(Debug, Serialize)]
 struct Figures {
     clients: u16,
@@ -64,10 +61,6 @@ struct Figures {
     slowest_ms: u128,
 }
 
-/// Measures, prints the table, and writes the figures to a file.
-///
-/// # Errors
-/// [`BenchError`] when an order is not placed, or when the remaining stock is wrong.
 pub async fn run(args: ContentionArgs) -> Result<(), BenchError> {
     let mut options = Options::from_environment(std::env::current_exe()?);
     options.port = 0;
@@ -117,7 +110,6 @@ struct Round {
     unavailable: u64,
 }
 
-/// Places orders of one product with concurrent clients.
 async fn round(shop: &Shop, hot: &str, clients: u16, orders: u64) -> Result<Round, BenchError> {
     shop.create_product(hot, 0, orders).await?;
     let (next, unavailable) = (AtomicU64::new(0), AtomicU64::new(0));

@@ -1,5 +1,3 @@
-//! The differences that a comparison has found.
-
 use std::fmt;
 
 /// The number of names that the output shows for one kind of difference.
@@ -10,7 +8,6 @@ const NAMED: usize = 5;
 pub struct Differences(Vec<String>);
 
 impl Differences {
-    /// Adds a kind of difference, unless there are no names.
     pub(crate) fn add(&mut self, what: &str, names: impl IntoIterator<Item = String>) {
         let names: Vec<String> = names.into_iter().collect();
         if !names.is_empty() {
@@ -19,13 +16,11 @@ impl Differences {
         }
     }
 
-    /// Returns whether there are no differences.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Returns the number of kinds of difference.
     #[cfg(test)]
     pub(crate) const fn len(&self) -> usize {
         self.0.len()

@@ -1,5 +1,3 @@
-//! Example items for the measurements.
-
 use std::collections::BTreeSet;
 
 use key_schema::customer::{Customer, Place, Tier};
@@ -94,7 +92,6 @@ pub(crate) fn order(n: u64) -> Result<Order, BenchError> {
     Ok(Order { reference: Some(reference(n)?), ..Order::new(order_id(n), owner()?, at(n), usd(774), 1) })
 }
 
-/// Returns the only line of an order.
 pub(crate) fn order_line(order: &OrderId) -> Result<OrderLine, BenchError> {
     Ok(OrderLine {
         order_id: order.clone(),

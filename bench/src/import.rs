@@ -25,7 +25,6 @@ use crate::BenchError;
 use crate::differences::Differences;
 use crate::replay::Shop;
 
-/// Initial stock of each product.
 const STOCK: u64 = 1_000_000_000;
 /// An order with at least this many lines needs more than one transaction.
 const LARGE: usize = 48;
@@ -33,7 +32,6 @@ const LARGE: usize = 48;
 /// finishes. Placing an order takes much less time.
 const JANITOR: Duration = Duration::from_secs(2);
 const GRACE_SECONDS: u64 = 3;
-/// Maximum number of janitor runs after the import.
 const ROUNDS: usize = 50;
 
 /// The files, the selected baskets, and the rate of crashes.
@@ -59,11 +57,6 @@ pub struct ImportBenchArgs {
     seed: u64,
 }
 
-/// Imports, compares, and checks the table.
-///
-/// # Errors
-/// [`BenchError`] when the totals differ from those of the files, or when `ops verify` finds a
-/// difference.
 pub async fn run(args: ImportBenchArgs) -> Result<(), BenchError> {
     let mut options = Options::from_environment(std::env::current_exe()?);
     options.port = 0;
@@ -88,21 +81,17 @@ async fn measure(system: &System, folder: &Path, args: ImportBenchArgs) -> Resul
     }
 }
 
-/// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Totals {
-    /// Orders in the table.
     pub orders: usize,
     /// Orders that took more than one transaction.
     pub large: usize,
     /// Crashes of the orders function during the import.
     pub crashes: u64,
-    /// The differences.
     pub differences: Differences,
 }
 
 impl Totals {
-    /// Returns whether there are no differences.
     #[must_use]
     pub const fn is_equal(&self) -> bool {
         self.differences.is_empty()
@@ -118,9 +107,6 @@ impl fmt::Display for Totals {
 
 /// Imports into a running system while its orders function crashes, and compares the orders in the
 /// table with the files.
-///
-/// # Errors
-/// [`BenchError`] when a file cannot be read, or when the janitor does not finish.
 pub async fn import(
     system: &System,
     products: &Path,
@@ -309,7 +295,6 @@ async fn compare(shop: &Shop, products: &Path, baskets: &Path) -> Result<Totals,
     Ok(stored.totals(&wanted, &sold))
 }
 
-/// The orders, sold quantities and stocks in the table.
 #[derive(Default)]
 struct StoredOrders {
     orders: Paid,

@@ -5,7 +5,6 @@
 //! cargo run --release -p bodega-bench -- growth
 //! ```
 
-/// Creates a [`BenchError`] with a formatted text.
 macro_rules! wrong {
     ($($text:tt)*) => { $crate::BenchError(format_args!($($text)*).to_string()) };
 }
@@ -45,8 +44,7 @@ impl<E: std::error::Error> From<E> for BenchError {
     }
 }
 
-/// Returns the path of the configured template, or of the template in the source tree. Measurements
-/// run only in a source tree.
+/// Measurements run only in a source tree.
 fn template_file(options: &Options) -> PathBuf {
     let of_the_source = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml");
     options.template_file().unwrap_or_else(of_the_source)
@@ -107,7 +105,6 @@ impl Command {
     }
 }
 
-/// Runs the program with the arguments of the process.
 #[must_use]
 pub fn main() -> ExitCode {
     let command = Cli::parse().command;

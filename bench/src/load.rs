@@ -31,9 +31,7 @@ use crate::report::{Output, Table, millis, quantile};
 /// Initial products, and initial orders of each customer.
 const PRODUCTS: usize = 200;
 const ORDERS: usize = 2;
-/// Maximum number of processes of one function.
 const ENVIRONMENTS: usize = 4;
-/// Interval of the memory readings.
 const SAMPLE_INTERVAL: Duration = Duration::from_secs(2);
 /// Interval at which a product is created and searched for.
 const PROBE: Duration = Duration::from_secs(5);
@@ -103,20 +101,14 @@ impl Action {
     }
 }
 
-/// The results of a run.
 #[derive(Debug, Default)]
 struct Run {
     /// The durations of requests with the expected response, by kind of request.
     done: Mutex<BTreeMap<&'static str, Vec<Duration>>>,
-    /// The number of unexpected responses, by their text.
     wrong: Mutex<BTreeMap<String, u64>>,
     cancelled: AtomicU64,
 }
 
-/// Puts load on a separate system and prints the table.
-///
-/// # Errors
-/// [`BenchError`] for each reason in the module's documentation.
 pub async fn run(args: LoadArgs) -> Result<(), BenchError> {
     let mut options = Options::from_environment(std::env::current_exe()?);
     options.environments = ENVIRONMENTS;
@@ -128,7 +120,6 @@ pub async fn run(args: LoadArgs) -> Result<(), BenchError> {
     args.output.publish("load", &text, &figures)
 }
 
-/// The latencies of one kind of request.
 #[derive(Debug, Serialize)]
 struct Figures {
     request: &'static str,
@@ -174,7 +165,6 @@ impl Run {
         }
     }
 
-    /// Returns the response's body if the response is the expected one.
     async fn send(&self, action: Action, request: RequestBuilder) -> Option<Value> {
         let sent = Instant::now();
         let answered = async {
@@ -247,7 +237,6 @@ async fn memory(until: Instant) -> Result<Vec<MemorySample>, BenchError> {
     Ok(samples)
 }
 
-/// Returns the averages of the first, second and last third.
 fn thirds(values: &[f64]) -> [f64; 3] {
     let third = values.len() / 3;
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
@@ -320,8 +309,7 @@ impl Report<'_> {
         figures.collect()
     }
 
-    /// Returns the report in Markdown. `.ci/run load` counts its rows and reads the sentence below
-    /// the table.
+    /// `.ci/run load` counts its rows and reads the sentence below the table.
     fn markdown(&self, figures: &[Figures]) -> String {
         let mut table = Table::new("request | answered | p50 ms | p99 ms");
         for Figures { request, answered, p50_ms, p99_ms } in figures {

@@ -17,11 +17,9 @@ use template::Template;
 
 use crate::BenchError;
 
-/// The table's name.
 pub(crate) const NAME: &str = "measured";
 /// A key for cursors and codes: any 32 bytes.
 pub(crate) const CURSOR_KEYS: &str = "bench:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
-/// Items in one import.
 const BATCH: usize = 5_000;
 
 /// A table in memory. Dropping the value removes the table.
@@ -54,7 +52,6 @@ impl LoadedTable {
         Ok(Self { embedded, connector: aws::connector()? })
     }
 
-    /// Returns the table's URL.
     pub fn url(&self) -> &str {
         self.embedded.url()
     }
@@ -70,7 +67,6 @@ impl LoadedTable {
         Client::from_conf(config)
     }
 
-    /// Returns the state of a function that uses this table.
     pub fn services(&self) -> Result<Services, BenchError> {
         let cursors = Cursors::new(CURSOR_KEYS)?;
         let codes = CodeKeys::new(CURSOR_KEYS)?;
@@ -79,8 +75,7 @@ impl LoadedTable {
         Ok(Services { settings, ..Services::new(Table::new(self.client(), NAME.to_owned()), cursors, codes) })
     }
 
-    /// Writes the items directly into the store, without requests to the server. Other tasks may
-    /// run between two batches.
+    /// Other tasks may run between two batches.
     pub async fn load(&self, items: impl Iterator<Item = Result<Item, BenchError>>) -> Result<(), BenchError> {
         let mut items = items.map(|item| serde_json::to_value(item?).map_err(BenchError::from));
         loop {

@@ -1,5 +1,3 @@
-//! `bench`: see the library.
-
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

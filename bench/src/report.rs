@@ -26,9 +26,6 @@ pub(crate) struct Output {
 
 impl Output {
     /// Prints the text. Writes the figures and the section of the page, if the options request it.
-    ///
-    /// # Errors
-    /// When a file cannot be written, or when the page has no such section.
     pub fn publish(&self, section: &str, text: &str, figures: &impl Serialize) -> Result<(), BenchError> {
         print!("{text}");
         write_json(self.json.as_deref(), figures)?;
@@ -41,7 +38,6 @@ impl Output {
     }
 }
 
-/// Writes the figures to a file, if there is a path.
 pub(crate) fn write_json(path: Option<&Path>, figures: &impl Serialize) -> Result<(), BenchError> {
     match path {
         Some(path) => Ok(std::fs::write(path, serde_json::to_string_pretty(figures)? + "\n")?),

@@ -1,17 +1,13 @@
-//! Checks that apply to every response of a function.
-
 use http_api::Code;
 use serde_json::Value;
 
 /// The maximum size of a response, in bytes.
 const MAX_ANSWER_BYTES: usize = 6 * 1024 * 1024;
-/// The maximum number of errors in the response to a refused request.
 const MAX_ERRORS: usize = 100;
 
 /// The parts of a response that the targets check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// The HTTP status.
     pub status: u16,
     /// The code of the problem, if the request was refused.
     pub code: Option<String>,

@@ -17,7 +17,6 @@ const MAX_NAMES: usize = 3;
 /// The maximum number of bytes of a text in the body.
 const MAX_BYTES: usize = 200;
 
-/// Checks one input.
 pub fn check(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     agree(text);

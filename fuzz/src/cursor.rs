@@ -20,7 +20,6 @@ thread_local! {
     static OTHERS: [Cursors; 2] = OTHER_KEYS.map(|keys| Cursors::new(keys).expect("keys"));
 }
 
-/// Checks one input.
 pub fn check(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     let now = Instant::EPOCH.plus_seconds(1_795_176_000);

@@ -30,7 +30,6 @@ thread_local! {
     };
 }
 
-/// Checks one input.
 pub fn check(input: &[u8]) {
     // The runtime passes only text to a function, so the target skips other inputs.
     let Ok(text) = std::str::from_utf8(input) else { return };

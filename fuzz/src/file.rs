@@ -1,5 +1,3 @@
-//! Writes an input to a file, for code that reads files.
-
 use std::path::{Path, PathBuf};
 
 /// A file of this process. Dropping the value removes the file.
@@ -14,9 +12,6 @@ impl Scratch {
     }
 
     /// Writes these bytes to the file and returns its path.
-    ///
-    /// # Panics
-    /// When the file cannot be written.
     #[must_use]
     pub fn holding(&self, bytes: &[u8]) -> &Path {
         std::fs::write(&self.0, bytes).expect("a scratch file can be written");

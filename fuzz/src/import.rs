@@ -14,7 +14,6 @@ thread_local! {
     static FILE: Scratch = Scratch::new("import");
 }
 
-/// Checks one input.
 pub fn check(input: &[u8]) {
     FILE.with(|file| {
         let path = file.holding(input);

@@ -5,7 +5,6 @@ use key_schema::entity::AnyEntity;
 use key_schema::index::INDEXES;
 use key_schema::item::{FromItem as _, Item, MAX_ITEM_BYTES, entity_name, index_entry_size, key_of, size};
 
-/// Checks one input.
 pub fn check(input: &[u8]) {
     let Ok(item) = serde_json::from_slice::<Item>(input) else { return };
     let bytes = size(&item);

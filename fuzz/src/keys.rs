@@ -8,7 +8,6 @@ use key_schema::key::{KeyError, MAX_PARTITION_KEY_BYTES, MAX_SORT_KEY_BYTES, Par
 use key_schema::product::CategoryPath;
 use key_schema::text::{Email, Username, fold};
 
-/// Checks one input.
 pub fn check(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     // The input contains two lists of texts.
@@ -32,8 +31,7 @@ fn part(text: &str) {
     }
 }
 
-/// Checks two lists of parts. Their keys sort like the lists, and are equal only if the lists are
-/// equal.
+/// The keys sort like the lists, and are equal only if the lists are equal.
 fn whole(left: &[&str], right: &[&str]) {
     let key = |parts: &[&str]| join("P", &parts.iter().map(|part| part as &dyn Part).collect::<Vec<_>>());
     let (ours, theirs) = (key(left), key(right));

@@ -31,7 +31,6 @@ struct BatchEvent {
     records: Vec<Box<RawValue>>,
 }
 
-/// Checks one input.
 pub fn check(input: &[u8]) {
     let Ok(text) = std::str::from_utf8(input) else { return };
     let records = match serde_json::from_str::<BatchEvent>(text) {

@@ -43,7 +43,6 @@ const SORTS: [ProductSort; 5] = [
     ProductSort::Name,
 ];
 
-/// Checks one input.
 pub fn check(input: &[u8]) {
     let Ok(input) = std::str::from_utf8(input) else { return };
     // The lines are the text, a category, a brand, two prices, and the end of the previous page.

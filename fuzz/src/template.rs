@@ -11,7 +11,6 @@ thread_local! {
     static FILE: Scratch = Scratch::new("template");
 }
 
-/// Checks one input.
 pub fn check(input: &[u8]) {
     let deployment = Deployment::new("eu-central-1", "123456789012");
     let read = FILE.with(|file| {

@@ -32,7 +32,6 @@ const MAIL_FROM: &str = "shop@example.com";
 pub(crate) struct Backends {
     pub(crate) embedded: Option<Arc<EmbeddedTable>>,
     pub(crate) proxy: FaultProxy,
-    /// Address of the DynamoDB behind the proxy.
     pub(crate) upstream: String,
     streams_url: String,
     pub(crate) table: String,
@@ -53,8 +52,7 @@ pub(crate) struct Backends {
 }
 
 impl Backends {
-    /// Starts every backend that `options` does not replace. `template` defines the buses and
-    /// buckets.
+    /// `template` defines the buses and buckets.
     pub(crate) async fn start(options: &Options, template: &Template) -> Result<Self, StartError> {
         let data = options.data.as_deref();
         let embedded = match &options.table_endpoint {
@@ -165,7 +163,6 @@ impl Backends {
         format!("arn:aws:es:{REGION}:{ACCOUNT}:domain/local")
     }
 
-    /// Gives the buckets the CORS rules that the template defines.
     pub(crate) fn set_cors_rules(&self, template: &Template) {
         let rule = |rule: &template::BucketCors| {
             let template::BucketCors { origins, methods, headers, exposed, max_age } = rule.clone();
@@ -175,7 +172,6 @@ impl Backends {
         self.objects.set_cors_rules(template.buckets.iter().map(of_bucket).collect());
     }
 
-    /// Makes the backends refuse calls for which a function lacks the permission.
     pub(crate) fn enforce(&self, access: &Arc<Access>) {
         self.proxy.enforce(Arc::clone(access));
         self.events.enforce(Arc::clone(access));

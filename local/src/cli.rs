@@ -1,5 +1,3 @@
-//! Implements the command line of `bodega`.
-
 use std::fmt::Display;
 use std::io::{self, Read as _, Write as _};
 use std::path::PathBuf;
@@ -125,7 +123,6 @@ struct TokenArgs {
     data: Option<PathBuf>,
 }
 
-/// Runs the program with the command-line arguments of the process.
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {

@@ -31,8 +31,7 @@ impl CrashPoints {
         crash::arm(&self.folder.join(function), point, plan)
     }
 
-    /// Creates the folder if this has not happened yet. Fails if another user has created a folder
-    /// of this name.
+    /// Fails if another user has created a folder of this name.
     fn make(&self) -> io::Result<()> {
         let mut is_made = self.is_made.lock().unwrap_or_else(PoisonError::into_inner);
         if !*is_made {
@@ -63,8 +62,8 @@ impl CrashPoints {
         crash::step_clock(&self.folder.join(function), seconds)
     }
 
-    /// Removes the folder if it exists. This is not an implementation of `Drop`, because an open
-    /// connection may keep the value alive after the system has ended.
+    /// This is not an implementation of `Drop`, because an open connection may keep the value alive
+    /// after the system has ended.
     pub(crate) fn remove(&self) {
         // A remaining folder is small, and the operating system removes temporary files later.
         let _ = std::fs::remove_dir_all(&self.folder);

@@ -86,7 +86,6 @@ pub fn router<S: Clone + Send + Sync + 'static>(template: Option<&Path>) -> Rout
     })
 }
 
-/// The source of the API description.
 #[derive(Debug)]
 enum Source {
     /// A file next to the template. Each request reads it, so that an edit shows at once.

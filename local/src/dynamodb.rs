@@ -1,5 +1,3 @@
-//! Implements the few DynamoDB calls that the local system makes itself.
-
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -7,7 +5,6 @@ use serde_json::{Value as Json, json};
 use stream_poller::Swept;
 use template::TableDefinition;
 
-/// Region of all local resources.
 pub const REGION: &str = "us-east-1";
 
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
@@ -27,7 +24,6 @@ pub struct DynamoDb {
     access_key: String,
 }
 
-/// The reason why a call failed or a table cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DynamoDbError {
     /// The endpoint does not respond, or its response is not DynamoDB's.
@@ -38,7 +34,6 @@ pub enum DynamoDbError {
         /// The cause.
         reason: String,
     },
-    /// The service rejected the call.
     #[error("DynamoDB refused {operation}: {kind}: {message}")]
     Refused {
         /// Name of the operation.
@@ -56,17 +51,12 @@ pub enum DynamoDbError {
         /// The part of the definition that differs.
         part: &'static str,
     },
-    /// The table did not become active.
     #[error("the table {0} does not become active")]
     NotActive(String),
 }
 
 impl DynamoDb {
-    /// Creates a client for the DynamoDB at `endpoint`. DynamoDB Local keeps a separate database
-    /// for each access key.
-    ///
-    /// # Errors
-    /// [`DynamoDbError::Unreachable`] if the HTTP client cannot be created.
+    /// DynamoDB Local keeps a separate database for each access key.
     pub fn new(endpoint: &str, access_key: &str) -> Result<Self, DynamoDbError> {
         let endpoint = endpoint.trim_end_matches('/').to_owned();
         match reqwest::Client::builder().timeout(CALL_TIMEOUT).build() {
@@ -76,9 +66,6 @@ impl DynamoDb {
     }
 
     /// Creates the template's table. If the table exists, checks that its definition is the same.
-    ///
-    /// # Errors
-    /// [`DynamoDbError`].
     pub async fn ensure_table(&self, definition: &TableDefinition, name: &str) -> Result<(), DynamoDbError> {
         let wanted = definition.create_table_request(name);
         match self.call("DescribeTable", &json!({"TableName": name})).await {
@@ -94,10 +81,6 @@ impl DynamoDb {
         Ok(())
     }
 
-    /// Deletes a table.
-    ///
-    /// # Errors
-    /// [`DynamoDbError`].
     pub async fn delete_table(&self, name: &str) -> Result<(), DynamoDbError> {
         let request = json!({"TableName": name});
         self.call("DeleteTable", &request).await.map(drop)
@@ -106,9 +89,6 @@ impl DynamoDb {
     /// Deletes the expired items of a table, and returns their number. It keeps an item whose
     /// expiry time has changed since this call read the item. Like DynamoDB, it keeps items that
     /// expired more than five years ago.
-    ///
-    /// # Errors
-    /// [`DynamoDbError`].
     pub async fn sweep(&self, definition: &TableDefinition, name: &str, swept: &Swept) -> Result<u64, DynamoDbError> {
         let (Some(ttl), key) = (&definition.ttl_attribute, &definition.key) else { return Ok(0) };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());

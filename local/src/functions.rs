@@ -1,11 +1,6 @@
-//! Maps each function of the template to its code.
-
 use std::fmt;
 
 /// Runs the function with this logical id until its Runtime API closes.
-///
-/// # Errors
-/// [`FunctionExit`] if no function has this id, or if the function's runtime fails.
 pub async fn run(logical_id: &str) -> Result<(), FunctionExit> {
     key_schema::instant::Instant::step_clock(telemetry::crash::clock_step);
     let ended = match logical_id {
@@ -30,10 +25,8 @@ pub async fn run(logical_id: &str) -> Result<(), FunctionExit> {
     ended.map_err(FunctionExit::Failed)
 }
 
-/// The reason why a function's process ends.
 #[derive(Debug)]
 pub enum FunctionExit {
-    /// No function has this logical id.
     Unknown(String),
     /// The function could not start, or lost its Runtime API.
     Failed(lambda_runtime::Error),

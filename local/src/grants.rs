@@ -1,5 +1,3 @@
-//! Enforces the permissions that the template gives to each function, as AWS would.
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -53,7 +51,6 @@ impl Grants {
         [("AWS_SESSION_TOKEN".to_owned(), function.to_owned())].into_iter().chain(gate)
     }
 
-    /// Returns the permissions, for code that makes calls on a function's behalf.
     pub(crate) const fn access(&self) -> &Arc<Access> {
         &self.access
     }

@@ -1,5 +1,3 @@
-//! Runs `bodega`: the local system, its tokens and its functions.
-
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

@@ -29,7 +29,6 @@ pub(crate) struct MappingRole {
     function: String,
     /// ARN of the stream or queue.
     source: String,
-    /// The permissions that the mapping requires.
     needs: Vec<Need>,
 }
 
@@ -75,11 +74,7 @@ impl MappingRole {
         Self { access: Arc::clone(access), mapping, function, source, needs }
     }
 
-    /// Checks the role as Lambda does when it creates a mapping. Lambda rejects a role that lacks a
-    /// permission for the mapping.
-    ///
-    /// # Errors
-    /// [`StartError::Role`] names the missing permission.
+    /// Lambda rejects a role that lacks a permission for the mapping.
     pub(crate) fn create(&self) -> Result<(), StartError> {
         for need in &self.needs {
             let allowed = match need.at_creation {
@@ -99,10 +94,6 @@ impl MappingRole {
         object_prefix(&self.function)
     }
 
-    /// Checks that the mapping may put an object for a discarded batch.
-    ///
-    /// # Errors
-    /// [`Denied`] if the role lacks the permission.
     pub(crate) fn put(&self, bucket: &str, object: &str) -> Result<(), Denied> {
         self.access.check_call(&self.function, PUT_OBJECT, &object_arn(bucket, object))
     }

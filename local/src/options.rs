@@ -1,11 +1,8 @@
-//! Options of a local system.
-
 use std::path::PathBuf;
 use std::time::Duration;
 
 use runtime_api::Log;
 
-/// Options for starting a [`System`](crate::System).
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The `bodega` program. The system starts it again for every function.
@@ -31,9 +28,7 @@ pub struct Options {
     pub table: Option<String>,
     /// An OpenSearch to use instead of the embedded search engine.
     pub search_endpoint: Option<String>,
-    /// Selects which lines of the functions are shown.
     pub log: Log,
-    /// Maximum number of processes of one function.
     pub environments: usize,
     /// Whether the embedded table keeps its whole stream for a later reader. By default the system
     /// deletes the records that every consumer has processed or given up.

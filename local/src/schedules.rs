@@ -1,5 +1,3 @@
-//! Invokes functions on the template's schedules.
-
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -33,9 +31,9 @@ pub(crate) fn start(
     enabled.map(task).collect()
 }
 
-/// Runs one schedule. If an invocation takes longer than the interval, the next invocation begins
-/// when the long one ends. It replaces all invocations that were due in the meantime. A failed
-/// invocation is not retried, because the next invocation follows soon.
+/// If an invocation takes longer than the interval, the next invocation begins when the long one
+/// ends. It replaces all invocations that were due in the meantime. A failed invocation is not
+/// retried, because the next invocation follows soon.
 async fn run(schedule: Schedule, function: Arc<dyn Invoke>, mut stop: watch::Receiver<bool>) {
     let mut ticks = interval_at(Instant::now() + schedule.every, schedule.every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);

@@ -1,5 +1,3 @@
-//! Connects the template's stream mappings to the poller.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,14 +19,9 @@ use tokio::time::Instant;
 use crate::backends::Backends;
 use crate::mappings::{MappingRole, uuid};
 
-/// Maximum wait for one invocation, including the wait for a free environment. Every function's
-/// timeout is shorter.
+/// Every function's timeout is shorter.
 const INVOCATION_TIMEOUT: Duration = Duration::from_secs(900);
 
-/// Returns the mappings for a poller.
-///
-/// # Errors
-/// [`SettingsError`] names a setting that AWS would reject.
 pub fn mappings(
     template: &Template,
     functions: &Arc<Functions>,

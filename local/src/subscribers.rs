@@ -1,5 +1,3 @@
-//! Connects the template's rules and queues to the event bus.
-
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,14 +22,12 @@ use crate::mappings::MappingRole;
 /// Maximum number of accepted events that the rules have not read yet. When it is reached,
 /// publishers wait.
 const WAITING: usize = 1024;
-/// Maximum wait for one invocation, including the wait for a free environment. Every function's
-/// timeout is shorter.
+/// Every function's timeout is shorter.
 const INVOCATION_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// All subscribers of the buses. Dropping the value abandons deliveries in progress.
 pub(crate) struct Subscribers {
     pending: Pending,
-    /// Number of events that the rules have read.
     routed: watch::Receiver<u64>,
     pump: JoinHandle<()>,
     bus: Arc<EventBus>,
@@ -141,7 +137,6 @@ impl Subscribers {
         }
     }
 
-    /// Returns the number of deliveries and messages in progress.
     pub(crate) fn pending(&self) -> usize {
         self.pending.count()
     }
@@ -170,7 +165,6 @@ impl Subscribers {
         redriven
     }
 
-    /// Returns the logical id of a function or a queue.
     pub(crate) fn name<'a>(&'a self, arn: &'a str) -> &'a str {
         self.names.get(arn).map_or(arn, String::as_str)
     }

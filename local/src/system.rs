@@ -1,5 +1,3 @@
-//! Starts and stops the whole local system.
-
 mod deployment;
 
 use std::io;
@@ -63,7 +61,6 @@ pub struct System {
 /// A reason why a system does not start. The message is one line.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The template is invalid.
     #[error(transparent)]
     Template(#[from] TemplateError),
     /// The local system sets this parameter itself, or it was given twice.
@@ -77,31 +74,24 @@ pub enum StartError {
         /// The operating system's error.
         source: io::Error,
     },
-    /// There is no signing key for tokens.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// The embedded table, or the proxy in front of the table, does not start.
     #[error(transparent)]
     Table(#[from] emulators::table::Error),
-    /// The table cannot be created or used.
     #[error(transparent)]
     DynamoDb(#[from] DynamoDbError),
-    /// The embedded search engine does not start.
     #[error(transparent)]
     Search(#[from] emulators::search::Error),
     /// The search endpoint or the prefix of its indexes cannot be used.
     #[error("the search engine cannot be used: {0}")]
     SearchConfig(#[from] ConfigError),
-    /// The indexes cannot be created.
     #[error("the search indexes cannot be created: {0}")]
     SearchIndex(#[from] SearchError),
     /// The listener of an emulated service does not start.
     #[error("an emulated service cannot listen: {0}")]
     Endpoint(#[source] io::Error),
-    /// The object store does not start.
     #[error("the buckets cannot be used: {0}")]
     Objects(#[from] emulators::objects::Error),
-    /// The pattern of a rule cannot be used.
     #[error("a rule of the event bus cannot be used: {0}")]
     Rule(#[from] PatternError),
     /// A stream mapping has a setting that AWS would refuse.
@@ -245,7 +235,6 @@ impl System {
         url_of(self.address)
     }
 
-    /// Returns the DynamoDB endpoint that the functions use.
     #[must_use]
     pub fn table_url(&self) -> &str {
         &self.table_url
@@ -264,13 +253,11 @@ impl System {
         self.control.backends.proxy.conflicts()
     }
 
-    /// Returns the name of the table.
     #[must_use]
     pub fn table(&self) -> &str {
         &self.table
     }
 
-    /// Returns the search endpoint that the functions use.
     #[must_use]
     pub fn search_url(&self) -> &str {
         &self.search_url
@@ -304,7 +291,6 @@ impl System {
         self.key.issue_with(subject, groups, MoreClaims { sid: Some(sid), email: None }, now).unwrap_or_default()
     }
 
-    /// Returns the functions, so that a caller can invoke them directly.
     #[must_use]
     pub fn functions(&self) -> &Functions {
         &self.functions

@@ -40,7 +40,6 @@ const COORDINATE_BYTES: usize = 32;
 /// A token's claims as the authorizer passes them to a function: every value as text.
 pub type Claims = BTreeMap<String, String>;
 
-/// The key that signs tokens.
 #[derive(Clone)]
 pub struct SigningKey {
     pair: Arc<EcdsaKeyPair>,
@@ -49,14 +48,11 @@ pub struct SigningKey {
     /// The only JWT header that this key issues and accepts.
     header: String,
     id: String,
-    /// Audiences whose tokens are accepted.
     audience: Vec<String>,
 }
 
-/// The reason why no signing key is available.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// The file cannot be read or created.
     #[error("cannot use the signing key {}: {source}", path.display())]
     File {
         /// Path of the file.
@@ -89,7 +85,6 @@ pub(crate) fn is_group(name: &str) -> bool {
 pub struct MoreClaims<'a> {
     /// The sign-in that the token belongs to.
     pub sid: Option<&'a str>,
-    /// A verified email address.
     pub email: Option<&'a str>,
 }
 
@@ -99,9 +94,6 @@ impl SigningKey {
     /// Without a data folder, the key of a program that Cargo built is in Cargo's target folder.
     /// The key of a downloaded program is in `.bodega` in the user's home folder. Several processes
     /// that create the key at the same time get the same key.
-    ///
-    /// # Errors
-    /// [`KeyError`].
     pub fn open(data: Option<&Path>) -> Result<Self, KeyError> {
         let (folder, path) = Self::place(data);
         let failed = |source| KeyError::File { path: path.clone(), source };
@@ -122,9 +114,6 @@ impl SigningKey {
     ///
     /// It does not create a key, because no system would accept tokens that a new key signed.
     /// Without a data folder it works as [`Self::open`].
-    ///
-    /// # Errors
-    /// [`KeyError`].
     pub fn of_running(data: Option<&Path>) -> Result<Self, KeyError> {
         match data {
             Some(folder) if !folder.join(FILE).is_file() => Err(KeyError::Missing(folder.to_owned())),
@@ -160,19 +149,12 @@ impl SigningKey {
         })
     }
 
-    /// Issues a token for the customer `subject`, a member of `groups`. The token is valid for 12
-    /// hours from `now` (epoch seconds).
-    ///
-    /// # Errors
-    /// [`KeyError::NoRandomness`].
+    /// The token is valid for 12 hours from `now` (epoch seconds).
     pub fn issue(&self, subject: &str, groups: &[String], now: i64) -> Result<String, KeyError> {
         self.issue_with(subject, groups, MoreClaims::default(), now)
     }
 
     /// Issues a token like [`SigningKey::issue`], with more claims.
-    ///
-    /// # Errors
-    /// [`KeyError::NoRandomness`].
     pub fn issue_with(
         &self,
         subject: &str,
@@ -253,8 +235,7 @@ impl SigningKey {
         json!({ "keys": [key] })
     }
 
-    /// Derives a secret of 32 bytes for `purpose`. The same key and purpose always give the same
-    /// secret.
+    /// The same key and purpose always give the same secret.
     #[must_use]
     pub fn derive(&self, purpose: &str) -> Vec<u8> {
         hmac::sign(&self.secret, purpose.as_bytes()).as_ref().to_vec()

@@ -1,5 +1,3 @@
-//! Tests the program `bodega`: its exit codes, its one-line errors and its shutdown.
-
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead as _, BufReader};
@@ -19,7 +17,6 @@ fn running() -> (Child, String) {
     started(Command::new(BODEGA).args(["--port", "0", "--quiet"]))
 }
 
-/// Starts a system with `command`. Returns the process and the address.
 fn started(command: &mut Command) -> (Child, String) {
     command.env_remove("AWS_ENDPOINT_URL_DYNAMODB").env_remove("SEARCH_ENDPOINT");
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
@@ -166,7 +163,6 @@ async fn a_program_outside_of_its_source_folder_has_the_template_the_api_descrip
     assert_eq!(get("/v1/openapi.yaml").await, include_str!("../../openapi.yaml"));
     assert!(get("/docs").await.contains("/docs/page.js"));
     assert!(get("/docs/page.js").await.contains("/v1/openapi.yaml"));
-    // The product is in the sample data.
     assert!(get("/v1/products/819765").await.contains("NATURAL CHEESE"));
     child.kill().unwrap();
     child.wait().unwrap();

@@ -111,7 +111,6 @@ impl Running {
         id
     }
 
-    /// Returns the orders that have a picking station.
     async fn picked(&self) -> Vec<String> {
         let (_, page) = self.call(Method::GET, "/v1/picking", ("x-none", ""), &Value::Null).await;
         let jobs = page["jobs"].as_array().unwrap();
@@ -278,7 +277,6 @@ async fn no_acknowledged_write_is_lost_on_a_full_disk_and_writes_succeed_with_mo
         asked += LINES;
     }
     assert!(refused == 2 && !kept.is_empty(), "{} of {asked} remain", kept.len());
-    // Products that were created can still be read.
     let first = format!("/v1/products/{}", kept[0]);
     assert_eq!(full.call(Method::GET, &first, ("x-none", ""), &Value::Null).await.0, 200);
     drop(full);

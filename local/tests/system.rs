@@ -1,5 +1,3 @@
-//! Tests a whole system in this process: the gateway's own responses and `/_local`.
-
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use local::{Log, Options, StartError, System};

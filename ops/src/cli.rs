@@ -1,5 +1,3 @@
-//! The command line of `ops`.
-
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
@@ -64,7 +62,6 @@ enum Command {
     Shards(shards::ShardsArgs),
 }
 
-/// Runs the program with the arguments of the process.
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -112,7 +109,6 @@ async fn run(command: Command) -> Result<Outcome, OpsError> {
     }
 }
 
-/// Returns the arguments without `--local` and its value.
 fn without_local(arguments: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut kept = Vec::new();
     let mut is_value = false;

@@ -1,12 +1,9 @@
-//! The error type of the commands.
-
 use key_schema::item::{DecodeError, EncodeError};
 use key_schema::key::KeyError;
 use search_index::SearchError;
 use storage::objects::ObjectError;
 use table::TableError;
 
-/// The reason why a command failed or stopped early.
 #[derive(Debug, thiserror::Error)]
 pub enum OpsError {
     /// The command cannot run as given, for example because of an invalid argument or environment
@@ -18,7 +15,6 @@ pub enum OpsError {
     Unreachable {
         /// The service: the table, the engine, a bucket or the local system.
         what: &'static str,
-        /// The cause.
         reason: String,
     },
     /// A service refused a request or sent an unexpected response, or stored data is invalid.
@@ -27,7 +23,6 @@ pub enum OpsError {
 }
 
 impl OpsError {
-    /// Returns the exit status of a command that ends with this error.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {

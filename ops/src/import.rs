@@ -33,9 +33,7 @@ use crate::pace::Pace;
 use crate::progress::Progress;
 use crate::verify;
 
-/// The number of items that are written concurrently.
 const CONCURRENCY: usize = 32;
-/// The maximum number of lines that the summary names.
 const NAMED: usize = 20;
 
 /// The entities whose items grant rights or queue work.
@@ -96,25 +94,19 @@ pub(crate) async fn run(args: ImportArgs) -> Result<Outcome, OpsError> {
     Ok(Outcome::new(&imported, imported.is_complete()))
 }
 
-/// The options of an import.
 #[derive(Debug, Clone, Default)]
 pub struct ImportOptions {
     /// The entities to import. Empty for all.
     pub entities: Vec<String>,
     /// Whether to import the entities of [`RIGHTS`], too.
     pub with_rights: bool,
-    /// Whether to write nothing.
     pub dry_run: bool,
-    /// The limit of read units per second.
     pub max_read_units: Option<u32>,
-    /// The limit of write units per second.
     pub max_write_units: Option<u32>,
 }
 
-/// The result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Imported {
-    /// Whether the run wrote nothing.
     pub dry_run: bool,
     /// The number of written items by entity. A dry run counts the items that it would write.
     pub imported: BTreeMap<String, u64>,
@@ -124,7 +116,6 @@ pub struct Imported {
     pub different: u64,
     /// The number of items that the import left out because they grant rights or queue work.
     pub left_out: u64,
-    /// The number of lines that are not valid items.
     pub invalid: u64,
     /// Some of the lines that were not imported, each with its reason.
     pub named: Vec<String>,

@@ -46,7 +46,6 @@ pub use items::Items;
 pub use outcome::Outcome;
 pub use pace::Pace;
 
-/// The access patterns that the tool uses.
 pub const PATTERNS: &[&Pattern] = &[
     &order::EDIT,
     &order::RETIRE,

@@ -34,7 +34,6 @@ const DAY_SECONDS: i64 = 24 * 60 * 60;
 /// keeps the record for 1 day, and the bucket of failed records keeps it for 30 more days.
 pub const MIN_AGE_DAYS: u32 = 31;
 const MAX_AGE_DAYS: u32 = 36_500;
-/// The number of orders in one page of a list.
 const PAGE: usize = 100;
 /// The maximum number of ids in the summary of a dry run.
 const SHOWN: usize = 20;
@@ -84,7 +83,6 @@ pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
     Ok(Outcome::new(&retired, retired.failed.is_empty()))
 }
 
-/// The options of a retirement run.
 #[derive(Debug, Clone)]
 pub struct RetireOptions {
     /// Only orders that were placed and last changed before this instant are retired.
@@ -93,14 +91,11 @@ pub struct RetireOptions {
     pub grace: Duration,
     /// The maximum number of orders per second.
     pub rate: Option<u32>,
-    /// Whether to report only, and write nothing.
     pub dry_run: bool,
 }
 
-/// The result of a retirement run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Retired {
-    /// Whether the run wrote nothing.
     pub dry_run: bool,
     /// The number of orders that were retired, or would be in a dry run.
     pub orders: u64,

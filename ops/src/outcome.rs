@@ -1,5 +1,3 @@
-//! The result that a command reports when it ends.
-
 use std::fmt::{self, Display};
 
 use serde::Serialize;
@@ -23,7 +21,6 @@ impl Outcome {
         Self { text: summary.to_string(), json, clean }
     }
 
-    /// Returns the summary for standard output, as JSON or as text.
     #[must_use]
     pub fn render(&self, json: bool) -> String {
         if json { self.json.to_string() } else { self.text.trim_end().to_owned() }

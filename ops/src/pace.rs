@@ -1,5 +1,3 @@
-//! The rate limit of a command.
-
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -23,7 +21,6 @@ impl Pace {
         Self { each, free: Mutex::new(Instant::now()) }
     }
 
-    /// Waits until the limit admits this many items or units.
     pub async fn admit(&self, items: usize) {
         let cost = self.each.saturating_mul(u32::try_from(items).unwrap_or(u32::MAX));
         let begin = {

@@ -1,5 +1,3 @@
-//! Progress bars for commands that run in a terminal.
-
 use std::fmt::Write;
 use std::io::{IsTerminal as _, stderr};
 
@@ -25,7 +23,6 @@ impl Progress {
         Self(styled(length.map_or_else(ProgressBar::no_length, ProgressBar::new), what))
     }
 
-    /// Creates a hidden bar.
     #[must_use]
     pub fn hidden() -> Self {
         Self(ProgressBar::hidden())

@@ -15,7 +15,6 @@ use crate::support::with_system;
 
 /// A field that no body has.
 const UNKNOWN: &str = "no_such_field";
-/// Concurrent requests.
 const CONCURRENCY: usize = 8;
 
 /// A value and the pointers of the errors that it must cause. A valid value has no pointers.

@@ -1,12 +1,9 @@
-//! Tests that the functions' processes end with the system that started them.
-
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Returns the ids of the processes with this parent.
 fn children(parent: u32) -> Vec<u32> {
     let processes = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
         let id: u32 = entry.ok()?.file_name().to_str()?.parse().ok()?;

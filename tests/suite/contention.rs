@@ -13,7 +13,6 @@ use crate::support::shop::{all, customer_call, listed, moved, order_body, order_
 use crate::support::table::entities_naming;
 use crate::support::{drain, with_slow_transactions, with_system};
 
-/// Rounds of each race.
 const ROUNDS: usize = 12;
 
 /// Sends all calls at the same time. Repeats a call whose response is 503.
@@ -47,7 +46,6 @@ fn ids<'a>(orders: impl IntoIterator<Item = &'a Json>) -> BTreeSet<&'a str> {
     orders.into_iter().map(|order| order["id"].as_str().unwrap()).collect()
 }
 
-/// Returns the orders in these customers' lists.
 async fn orders_of(system: &System, customers: &[String]) -> Vec<Json> {
     let lists = customers.iter().map(|id| async move {
         listed(system, &path(&["customers", id, "orders"]), 100, |path| Call::new("GET", path).customer(id)).await

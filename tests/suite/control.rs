@@ -1,5 +1,3 @@
-//! Tests the `/_local` routes, which show the system's state and set faults.
-
 use local::System;
 use serde_json::{Value as Json, json};
 
@@ -29,7 +27,6 @@ async fn put_event(environment: &Json, detail_type: &str, detail: &Json) {
     assert_eq!(answer["FailedEntryCount"], 0, "{answer}");
 }
 
-/// Returns all items of a list, from all its pages.
 pub async fn all(system: &System, path: &str) -> Vec<Json> {
     let mut items = Vec::new();
     let mut page = get(system, path).await;

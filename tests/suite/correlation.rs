@@ -13,8 +13,8 @@ use crate::support::client::{Answer, Call};
 use crate::support::table::scan;
 use crate::support::{drain, shop, with_own_system};
 
-/// The maximum wait for a log line. The line may arrive after the function's response, because the
-/// local system reads it from a pipe.
+/// The line may arrive after the function's response, because the local system reads it from a
+/// pipe.
 const SOON: Duration = Duration::from_secs(20);
 
 /// Waits until a log line of the function contains this text and matches `wanted`. Then returns all
@@ -66,7 +66,6 @@ fn the_id_of_a_request_is_in_its_writes_and_their_consequences_and_in_every_log_
         let (id, order) = (request_id(&answer), answer.body["id"].as_str().unwrap().to_owned());
         drain(system).await;
 
-        // This is the request's own log line.
         let own = line(system, "Orders", &id, |line| line["request_id"] == id.as_str() && line["status"] == 201).await;
         assert_eq!((&own["route"], is_trace(&own["xray_trace_id"])), (&json!("POST /v1/orders"), true), "{own}");
         let place = |cost: &&Json| cost["pattern"] == "orders.place" && cost["write_units"].as_f64() > Some(0.0);
@@ -80,14 +79,12 @@ fn the_id_of_a_request_is_in_its_writes_and_their_consequences_and_in_every_log_
             assert!(entities.contains(entity), "{entity}: {entities:?}");
         }
 
-        // Both consumers log the id.
         for consumer in ["StreamEvents", "StreamSearch"] {
             let named = |line: &Json| line["correlation_ids"].as_array().is_some_and(|ids| ids.contains(&json!(id)));
             let batch = line(system, consumer, &id, named).await;
             assert!(batch["correlation_id_count"].as_u64() >= Some(1) && is_trace(&batch["xray_trace_id"]), "{batch}");
         }
 
-        // The event and its subscribers carry the id.
         let events = all(system, "/_local/events").await;
         let placed = |event: &&Json| event["type"] == "OrderPlaced" && event["data"]["order_id"] == order.as_str();
         let event = events.iter().find(placed).unwrap();

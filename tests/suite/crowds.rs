@@ -43,8 +43,7 @@ const INCIDENTAL: [&str; 13] = [
     "claim",
 ];
 
-/// Entities whose count is split into shards. A random number or id selects the shard, so only the
-/// sum of the shards is comparable.
+/// A random number or id selects the shard, so only the sum of the shards is comparable.
 const SHARDED: [&str; 3] = ["CounterShard", "LikeCount", "PlaceSales"];
 
 /// Matches ids that Bodega generates, and times.
@@ -109,13 +108,11 @@ fn a_request_that_many_clients_send_concurrently_is_done_only_once() {
 /// Methods in the order of the requests. Deletions come last.
 const PHASES: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
 
-/// Returns the operations of a method.
 fn writes(method: &str) -> Vec<Operation<'static>> {
     api().in_working_order().into_iter().filter(|operation| operation.method == method).collect()
 }
 
-/// Returns the error, if any, in the responses to a request that many clients sent. The last
-/// response belongs to the retry after the concurrent requests.
+/// The last response belongs to the retry after the concurrent requests.
 fn complaint(operation: Operation<'_>, good: &Good, answers: &[Answer]) -> Option<String> {
     let mut outcomes: BTreeMap<(u16, &str), usize> = BTreeMap::new();
     for answer in answers {
@@ -147,8 +144,7 @@ fn complaint(operation: Operation<'_>, good: &Good, answers: &[Answer]) -> Optio
     None
 }
 
-/// Finishes the moves of categories. A move waits as long as an older request may run, so the
-/// janitor's clock is set forward.
+/// A move waits as long as an older request may run, so the janitor's clock is set forward.
 async fn end_moves(system: &System) {
     let clock = json!({ "target": "function:Janitor", "kind": "clock", "seconds": SETTLING_SECONDS });
     Call::new("POST", "/_local/faults").json(&clock).send(system).await.expect(204);

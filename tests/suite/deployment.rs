@@ -18,7 +18,6 @@ use crate::support::client::Call;
 use crate::support::{drain, read, root, shop, template, with_parameter};
 use crate::template::resources;
 
-/// Returns the section `Parameters` of the template.
 fn parameters() -> Map<String, Json> {
     let text = read(&root().join("template.yaml"));
     let (_, after) = text.split_once("\nParameters:\n").unwrap();

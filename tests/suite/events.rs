@@ -41,7 +41,6 @@ use crate::support::{drain, put_item, read_json, root, schema, subset, template,
 /// Matches any message. It is for payloads that the runtime cannot read, because the message then
 /// comes from the runtime.
 const ANY: &str = "<any>";
-/// Concurrent cases.
 const CONCURRENCY: usize = 4;
 
 struct Case {
@@ -75,7 +74,6 @@ struct Expected {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Mail {
-    /// The recipient's address.
     to: String,
     /// All messages to this address, in order.
     messages: Json,
@@ -187,7 +185,6 @@ async fn run(system: &System, emulators: Option<&Emulators>, case: &Case) -> Vec
     differences
 }
 
-/// Sets up the calls and items that a sample needs.
 async fn seed(system: &System, expected: &Expected) -> Result<(), String> {
     for seed in &expected.seed {
         match seed {

@@ -22,7 +22,6 @@ const MAX_BYTES: usize = 4_096;
 /// The packages that are only in `fuzz/Cargo.lock`.
 const FUZZER: [&str; 4] = ["arbitrary", "fuzz", "jobserver", "libfuzzer-sys"];
 
-/// Declares a test for each target.
 macro_rules! targets {
     ($($name:ident)*) => {
         const TARGETS: &[&str] = &[$(stringify!($name)),*];
@@ -103,8 +102,8 @@ fn stored(target: &str) -> Vec<Vec<u8>> {
     inputs
 }
 
-/// Returns the files of a tar archive. Each file has a header block with its size in octal digits,
-/// and then its content. An empty block ends the archive.
+/// Each file has a header block with its size in octal digits, and then its content. An empty block
+/// ends the archive.
 fn unpacked(tar: &[u8]) -> Vec<Vec<u8>> {
     const BLOCK: usize = 512;
     let (mut files, mut at) = (Vec::new(), 0);
@@ -144,8 +143,7 @@ fn every_target_has_a_program_and_stored_inputs() {
     }
 }
 
-/// Returns version, source and checksum of every package of a lock file, by name. A package may
-/// have several versions.
+/// A package may have several versions.
 fn locked(path: &str) -> BTreeMap<String, BTreeSet<[String; 3]>> {
     let lock = read(&root().join(path));
     let mut packages: BTreeMap<String, BTreeSet<[String; 3]>> = BTreeMap::new();

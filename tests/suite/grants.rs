@@ -26,7 +26,6 @@ const OF_COLLECTIONS: &str = "aoss:";
 /// test uses it.
 const GIVEN_UP: &str = "GivenUp";
 
-/// Returns the permissions of every function and their use.
 async fn functions(system: &System) -> Vec<Json> {
     let report = Call::new("GET", "/_local/grants").send(system).await.expect(200).body;
     report["functions"].as_array().unwrap().clone()
@@ -121,7 +120,6 @@ pub async fn what_no_sample_does(system: &System) {
     shop::products(system, &["grants-tea"], 1).await;
     let newest = shop::path(&["products", "grants-tea", "reviews"]) + "?sort=newest";
     Call::new("GET", &newest).send(system).await.expect(200);
-    // Erase a customer and her sessions.
     shop::customer(system, "grants-ann").await;
     let sessions = Call::new("POST", &shop::path(&["customers", "grants-ann", "sessions"])).customer("grants-ann");
     sessions.clone().json(&json!({ "device": "Phone" })).send(system).await.expect(201);

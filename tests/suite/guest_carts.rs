@@ -1,5 +1,3 @@
-//! Tests of guest carts together with orders.
-
 use serde_json::json;
 
 use crate::support::client::Call;

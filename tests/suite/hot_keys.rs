@@ -10,7 +10,6 @@ use serde_json::{Value as Json, json};
 use crate::support::client::Call;
 use crate::support::with_own_system;
 
-/// Returns the partition key of the counter's first shard.
 fn first_shard(name: &str) -> String {
     counter::read(&CounterName::new(name).unwrap()).unwrap().keys()[1].pk.as_str().to_owned()
 }

@@ -57,8 +57,7 @@ const LINES: [&str; 4] = ["a\nBcc: everybody@example.com", "a\r\n\r\n<html>", "a
 /// A field that accepts any text on one line. Some fields also accept several lines.
 struct Field {
     name: &'static str,
-    /// Makes the call that stores the text. The arguments are an order's id, the text's number and
-    /// the text.
+    /// The arguments are an order's id, the text's number and the text.
     call: fn(&str, usize, &str) -> Call,
     /// The pointer to the text in the response.
     shown: &'static str,

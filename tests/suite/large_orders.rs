@@ -20,8 +20,7 @@ fn most() -> usize {
     if is_slow() { 100 } else { MOST }
 }
 
-/// Returns whether transactions are slow. DynamoDB Local takes half a second for a hundred actions,
-/// and all tests share it.
+/// DynamoDB Local takes half a second for a hundred actions, and all tests share it.
 fn is_slow() -> bool {
     std::env::var_os("AWS_ENDPOINT_URL_DYNAMODB").is_some()
 }
@@ -164,7 +163,6 @@ fn a_large_order_whose_function_dies_is_undone_and_can_be_sent_again() {
             let order = order_call(&body, &key).customer(buyer).send(system).await.expect(201).body;
             assert_eq!(stocks(system, &ids).await, vec![STOCK - 1; lines()], "{point}");
 
-            // The function crashes while it cancels a large order.
             crash(system, "orders.moved", 1).await;
             let died = step(&order, "cancelled").customer(buyer).send(system).await;
             assert!(died.status >= 500, "{point}: {}", died.body);

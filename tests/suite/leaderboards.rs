@@ -1,5 +1,3 @@
-//! Tests that the leaderboards follow orders, likes and reads in the whole system.
-
 use fixture::seed;
 use local::System;
 use serde_json::Value as Json;
@@ -15,7 +13,6 @@ const CUP: &str = "board-cup";
 const MOST_READS: usize = 2_500;
 const PERIODS: [&str; 3] = ["day", "week", "all"];
 
-/// Returns the products of a board with their counts.
 async fn board(system: &System, by: &str, period: &str) -> Vec<(String, Option<u64>)> {
     let found = Call::new("GET", &format!("/v1/leaderboards/{by}?period={period}")).send(system).await.expect(200);
     let entry = |item: &Json| (item["product_id"].as_str().unwrap().to_owned(), item["count"].as_u64());

@@ -53,7 +53,6 @@ fn in_maintenance_every_write_is_refused_and_every_read_is_served() {
             let answer = world.good(system, operation).await.call().send(system).await;
             assert_eq!(trial::unless_done(operation, &answer), None, "{}", operation.key());
         }
-        // The stream's consumers continue.
         let product = records::product("in-maintenance", 1).to_item().unwrap();
         put_item(system, &serde_json::to_value(product).unwrap()).await;
         drain(system).await;

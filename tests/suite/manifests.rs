@@ -148,10 +148,8 @@ fn a_target_with_test_false_contains_no_tests() {
     assert!(silent > 20, "{silent}");
 }
 
-/// The texts that mark a test.
 const TESTS: [&str; 3] = ["#[test]", "#[tokio::test", "proptest! {"];
 
-/// Returns the Rust files in a folder and below it.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let found = entries.map(|path| if path.is_dir() { sources(&path) } else { vec![path] });

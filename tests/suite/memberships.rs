@@ -1,5 +1,3 @@
-//! Tests of memberships across functions: the rights that they give, and how they begin.
-
 use local::System;
 use serde_json::json;
 
@@ -84,7 +82,6 @@ fn a_customer_joins_by_accepting_an_invitation_and_an_erasure_removes_the_other_
         let open = path(&["organizations", &second, "invitations"]);
         let open = Call::new("GET", &open).customer(admin).send(system).await.expect(200).body;
         assert_eq!(open["items"], json!([]));
-        // After the erasure, the customer's token can no longer accept an invitation.
         let late = Call::new("PUT", &member(&second, guest)).customer(guest).json(&json!({}));
         late.send(system).await.expect(404);
     });

@@ -7,14 +7,12 @@ use crate::control::all;
 use crate::support::client::Call;
 use crate::support::{drain, shop, with_system};
 
-/// Returns the mails to an address.
 async fn mails(system: &System, address: &str) -> Vec<Json> {
     let mut mails = all(system, "/_local/mail").await;
     mails.retain(|mail| mail["to"] == json!([address]));
     mails
 }
 
-/// Returns the subjects of the mail to an address.
 async fn subjects(system: &System, address: &str) -> Vec<String> {
     let mails = mails(system, address).await;
     let mut subjects: Vec<String> = mails.iter().map(|mail| mail["subject"].as_str().unwrap().to_owned()).collect();

@@ -1,5 +1,3 @@
-//! Tests the links of the pages for readers.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::LazyLock;
@@ -11,7 +9,6 @@ use crate::support::{read, root};
 /// Folders without pages of the repository.
 const SKIPPED: [&str; 3] = ["target", "node_modules", ".git"];
 
-/// Returns the pages below a folder.
 fn pages(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -80,7 +77,6 @@ fn resolved(path: &Path) -> PathBuf {
     })
 }
 
-/// Returns the path and the anchor of a link's target.
 fn target(page: &Path, link: &str) -> (PathBuf, Option<String>) {
     let (path, anchor) = link.split_once('#').map_or((link, None), |(path, anchor)| (path, Some(anchor.to_owned())));
     let place = if path.is_empty() { page.to_owned() } else { resolved(&page.parent().unwrap().join(path)) };

@@ -83,8 +83,7 @@ fn the_products_of_a_category_are_read_page_by_page() {
     });
 }
 
-/// Places orders of one customer and one product, at times that no other test uses. Each time has
-/// two orders.
+/// Places two orders at each time.
 async fn orders(system: &System, buyer: &str, product: &str) -> Vec<Json> {
     customer(system, buyer).await;
     products(system, &[product], 1_000_000).await;

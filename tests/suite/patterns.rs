@@ -11,11 +11,9 @@ use crate::support::root;
 
 /// A route or another user of the table.
 pub struct User {
-    /// The crate.
     pub package: &'static str,
     /// The key of a route, the name of a crate without routes, or a name in [`SHARED_PATTERNS`].
     pub name: &'static str,
-    /// The access patterns that this user declares.
     pub patterns: Vec<&'static Pattern>,
 }
 
@@ -25,7 +23,6 @@ impl User {
     }
 }
 
-/// Returns every user of the table.
 pub fn users() -> Vec<User> {
     let mut users: Vec<User> = [
         routes("customers", &customers::routes()),

@@ -1,5 +1,3 @@
-//! Tests wallet payments, refunds and invoices.
-
 use futures::future::join_all;
 use local::System;
 use serde_json::{Value as Json, json};

@@ -1,5 +1,3 @@
-//! Tests of promotions with many clients.
-
 use futures::future::join_all;
 use serde_json::json;
 

@@ -1,5 +1,3 @@
-//! Tests tokens of ended sessions.
-
 use local::System;
 use serde_json::{Value as Json, json};
 
@@ -16,7 +14,6 @@ async fn read(system: &System, customer: &str, token: &str) -> Answer {
     Call::new("GET", &shop::path(&["customers", customer])).header("authorization", &bearer(token)).send(system).await
 }
 
-/// Begins a session with this token, and returns its id.
 async fn begin(system: &System, customer: &str, token: &str) -> String {
     let call = Call::new("POST", &shop::path(&["customers", customer, "sessions"]));
     let call = call.header("authorization", &bearer(token)).json(&json!({ "device": "phone" }));

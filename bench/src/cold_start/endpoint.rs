@@ -29,7 +29,6 @@ const PASSED_ON: [&str; 3] = ["content-type", "x-amz-crc32", "x-amzn-requestid"]
 
 pub(super) struct Endpoint {
     pub address: SocketAddr,
-    /// The PEM file of the certificate's issuer.
     pub issuer: PathBuf,
     server: JoinHandle<()>,
 }

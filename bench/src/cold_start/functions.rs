@@ -25,11 +25,9 @@ use crate::examples::{
     question, stored,
 };
 
-/// A function with its event and the items that it must find.
 pub(super) struct Subject {
     /// The name of its program, and of its package without the prefix `bodega-`.
     pub name: &'static str,
-    /// The event of every invocation.
     pub event: String,
     pub items: Vec<Item>,
 }

@@ -28,7 +28,6 @@ const GB_SECOND_PRICE: f64 = 0.000_016_666_7;
 /// The assumed wait for the table, with function and table in one region.
 const TABLE_WAIT_MS: f64 = 3.0;
 
-/// The figures of one function with one size of memory.
 #[derive(Debug, Serialize)]
 pub(super) struct Size {
     pub function: String,

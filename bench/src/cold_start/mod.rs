@@ -54,7 +54,6 @@ pub(crate) struct ColdStartArgs {
     output: Output,
 }
 
-/// Builds, measures and prints the table.
 pub(crate) async fn run(args: ColdStartArgs) -> Result<(), BenchError> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let subjects: Vec<Subject> =

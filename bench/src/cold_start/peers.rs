@@ -10,11 +10,8 @@ use std::process::Command;
 use super::programs::{build_package, built};
 use crate::BenchError;
 
-/// The folder of the peers.
 pub(super) const FOLDER: &str = "bench/peers";
-/// A function that does nothing.
 const EMPTY: &str = "(a) does nothing";
-/// A function that does nothing, on `lambda_http`.
 const EMPTY_HTTP: &str = "does nothing, lambda_http";
 /// The function with which the other functions are compared.
 pub(super) const USUAL: &str = "(b) as usual";
@@ -48,7 +45,6 @@ pub(super) fn build(folder: &Path) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Returns the peers that this machine has.
 pub(super) fn all(folder: &Path) -> Vec<Peer> {
     let native = |name, package: &str, arguments: &[&str]| {
         let artifact = built(folder, package);

@@ -1,5 +1,3 @@
-//! One process of a function, from its start to its first response and beyond.
-
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -25,11 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub(super) struct Program {
     pub command: Vec<String>,
     pub environment: Vec<(String, String)>,
-    /// The event of every invocation.
     pub event: String,
 }
 
-/// The point at which the measurement stops a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Until {
     /// The process requests its first invocation.
@@ -38,7 +34,6 @@ pub(super) enum Until {
     Answers(usize),
 }
 
-/// The figures of one process.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Run {
     /// The time from the start of the process until it requests its first invocation.
@@ -56,8 +51,7 @@ pub(super) struct Run {
 }
 
 impl Program {
-    /// Starts a process, gives it invocations, and ends it. The CPU share applies from the first
-    /// invocation on, as in Lambda.
+    /// The CPU share applies from the first invocation on, as in Lambda.
     pub async fn run(&self, until: Until, share: Option<&Share>) -> Result<Run, BenchError> {
         let mut api = RuntimeApi::start(self.event.clone()).await?;
         let started = Instant::now();
@@ -151,8 +145,7 @@ impl std::fmt::Display for Program {
     }
 }
 
-/// Checks that an HTTP function succeeds, or that a consumer reports no failure. A refused request
-/// would cost less and falsify the figures.
+/// A refused request would cost less and falsify the figures.
 fn check(program: &Program, body: &[u8]) -> Result<(), BenchError> {
     let answer: Value = serde_json::from_slice(body)?;
     let is_success = answer.get("statusCode").and_then(Value::as_u64) == Some(200);
@@ -160,7 +153,6 @@ fn check(program: &Program, body: &[u8]) -> Result<(), BenchError> {
     if is_success || is_taken { Ok(()) } else { Err(wrong!("unexpected response of {program}: {answer}")) }
 }
 
-/// A process. Dropping the value ends the process.
 struct Process(Child);
 
 impl Process {
@@ -189,7 +181,6 @@ fn peak_kb(pid: u32) -> Result<u64, BenchError> {
     peak.ok_or_else(|| wrong!("/proc has no peak memory of the process"))
 }
 
-/// Returns the number of instructions in callgrind's output.
 fn instructions(file: &Path) -> Result<u64, BenchError> {
     let text = fs::read_to_string(file)?;
     let total = text.lines().find_map(|line| line.strip_prefix("totals:").or_else(|| line.strip_prefix("summary:")));

@@ -1,5 +1,3 @@
-//! The measured programs: the functions as deployed, and their peers.
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -12,18 +10,14 @@ use crate::BenchError;
 use crate::loaded::{CURSOR_KEYS, NAME};
 
 const AMAZON_ROOTS: &str = "shared/aws/roots/amazon-trust-services.pem";
-/// The prefix of the search indexes.
 pub(super) const SEARCH_PREFIX: &str = "bench";
 /// The root certificates that the peer `usual` trusts.
 const SYSTEM_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// A measured program with its name in the table.
 pub(super) struct Measured {
     pub name: String,
-    /// The deployed file.
     pub artifact: PathBuf,
     pub program: Program,
-    /// Whether its instructions can be counted.
     pub is_native: bool,
     pub runs: Vec<Run>,
     /// The times of the first responses with the CPU share of the smallest memory.
@@ -67,7 +61,6 @@ pub(super) fn build_package(folder: &Path, package: &str) -> Result<(), BenchErr
     if build.status()?.success() { Ok(()) } else { Err(wrong!("cannot build {package}")) }
 }
 
-/// Returns the path of a program that Cargo built in a workspace.
 pub(super) fn built(folder: &Path, name: &str) -> PathBuf {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| folder.join("target"), PathBuf::from);
     target.join("release").join(name)

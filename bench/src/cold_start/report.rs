@@ -1,5 +1,3 @@
-//! The table of a measurement.
-
 use std::time::Duration;
 
 use serde::Serialize;
@@ -9,7 +7,6 @@ use super::process::Run;
 use super::programs::Measured;
 use crate::report::{Table, millis, or_dash, quantile};
 
-/// Callgrind's counts of one function.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Instructions {
     /// The instructions until the function requests its first invocation.

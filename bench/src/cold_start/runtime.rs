@@ -15,13 +15,11 @@ use tokio::task::JoinHandle;
 
 use crate::BenchError;
 
-/// A request of the process.
 #[derive(Debug)]
 pub(super) enum Step {
     /// The process requests an invocation. The API delivers the invocation when the measurement
     /// sends a signal through this sender.
     Next(Instant, tokio::sync::oneshot::Sender<()>),
-    /// The process sent the response of its invocation.
     Answered(Instant, Bytes),
     /// The process reported that it failed to start or to handle the invocation.
     Failed(Bytes),
@@ -40,7 +38,6 @@ struct Shared {
 }
 
 impl RuntimeApi {
-    /// Starts an API that gives the same event for every invocation.
     pub async fn start(event: String) -> Result<Self, BenchError> {
         let (sender, steps) = unbounded_channel();
         let shared = Shared { event: event.into(), steps: sender };

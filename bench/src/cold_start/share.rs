@@ -37,7 +37,6 @@ impl Share {
             .ok()
     }
 
-    /// Limits the process to this share from now on.
     pub fn hold(&self, pid: u32) -> std::io::Result<()> {
         fs::write(self.folder.join("cgroup.procs"), pid.to_string())
     }

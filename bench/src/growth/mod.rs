@@ -33,7 +33,6 @@ use crate::report::{Output, Table, millis, quantile};
 use lists::{Function, List};
 use routes::Route;
 
-/// Entries of a page.
 const PAGE: usize = 10;
 
 #[derive(Debug, Args)]
@@ -56,7 +55,6 @@ pub(crate) struct GrowthArgs {
     output: Output,
 }
 
-/// The table of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Stage {
@@ -96,17 +94,12 @@ struct Figures {
     p95_ms: f64,
 }
 
-/// The figures of a route at every stage.
 #[derive(Debug, Serialize)]
 struct Growth {
     route: String,
     figures: Vec<Figures>,
 }
 
-/// Measures, prints the table, and writes the figures to a file.
-///
-/// # Errors
-/// [`BenchError`] when the cost of a route depends on the number of items.
 pub(crate) async fn run(args: GrowthArgs) -> Result<(), BenchError> {
     let growth = measure(&args.items, args.collection, args.repeat, &args.only).await?;
     same_cost(&growth)?;
@@ -125,7 +118,6 @@ async fn measure(items: &[u64], collection: u64, repeat: u64, only: &str) -> Res
     };
     for items in items.iter().copied().collect::<BTreeSet<_>>() {
         let table = shop(&lists, items, repeat).await?;
-        // Read the loaded items before any route changes them.
         for list in lists.iter().filter(|list| list.name().contains(only)) {
             keep(list.name(), read(&table, Stage::Items(items), list, repeat).await);
         }
@@ -175,7 +167,6 @@ fn accepted(name: &str, answer: &Answered) -> Result<(), BenchError> {
     }
 }
 
-/// Sends a route's requests one after the other.
 async fn ask(table: &LoadedTable, stage: Stage, route: &Route, repeat: u64) -> Result<Figures, BenchError> {
     let function = (route.function)(table.services()?)?;
     let mut measured = Measurements::default();
@@ -208,7 +199,6 @@ async fn read(table: &LoadedTable, stage: Stage, list: &List, repeat: u64) -> Re
     measured.figures(stage, &name)
 }
 
-/// The measurements of one route at one stage.
 #[derive(Default)]
 struct Measurements {
     costs: Vec<Cost>,
@@ -327,8 +317,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the operations of openapi.yaml with this method. The indentation marks paths and
-    /// methods.
+    /// The indentation marks paths and methods.
     fn described(method: &str) -> BTreeSet<String> {
         let (mut found, mut path) = (BTreeSet::new(), "");
         for line in include_str!("../../../openapi.yaml").lines() {

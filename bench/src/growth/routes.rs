@@ -27,7 +27,6 @@ use crate::examples::{
     owner, product, product_id, question,
 };
 
-/// A route and its requests.
 pub(super) struct Route {
     /// The name in the template, with the query parameters that distinguish it from others.
     pub name: String,
@@ -36,8 +35,7 @@ pub(super) struct Route {
     pub call: Box<dyn Fn(u64) -> Result<Call, BenchError>>,
 }
 
-/// The number of the first record that a write changes. It is higher than the number of every list
-/// entry.
+/// Higher than the number of every list entry.
 const FIRST: u64 = 9_000_000;
 /// The number of a list entry. Every list has an entry with this number.
 const ENTRY: u64 = 7;
@@ -115,7 +113,6 @@ fn token() -> CartToken {
     CartToken::new([1; 32])
 }
 
-/// Returns a guest cart of one line.
 fn guest_cart() -> Result<GuestCart, BenchError> {
     let line = CartLine { quantity: 3, added_at: at(0) };
     Ok(GuestCart {
@@ -127,13 +124,11 @@ fn guest_cart() -> Result<GuestCart, BenchError> {
     })
 }
 
-/// Returns the instant of the only point of a metric. Points expire after 30 days, so the point is
-/// from today.
+/// Points expire after 30 days, so the point is from today.
 fn midnight() -> Result<Instant, BenchError> {
     Ok(format!("{}T00:00:00Z", Instant::now().day()).parse()?)
 }
 
-/// Returns the items of a newly placed order.
 fn placed(order: Order, n: u64) -> Result<[Item; 4], BenchError> {
     let step = OrderStatusEvent {
         order_id: order.id.clone(),
@@ -178,10 +173,6 @@ fn add(key: &str) -> Call {
         .json(&json!({"add": 1}))
 }
 
-/// Returns all routes of this module.
-///
-/// # Errors
-/// When an example violates the key schema's rules.
 pub(super) fn all() -> Result<Vec<Route>, BenchError> {
     let mut routes = reads()?;
     routes.extend(writes());

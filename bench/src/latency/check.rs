@@ -10,9 +10,6 @@ use crate::BenchError;
 /// Places an order through a peer, repeats the request, and orders more than the stock. Bodega must
 /// then show the same order and the right stock. Peer and Bodega must return equal products and
 /// equal lists of orders.
-///
-/// # Errors
-/// [`BenchError`] for the first difference.
 pub(super) async fn same(shop: &Shop, peer: Server) -> Result<(), BenchError> {
     let (ours, theirs) = (Server::Bodega, peer);
     // The request has a staff token, because Bodega shows the exact stock only to staff. The

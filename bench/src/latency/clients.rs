@@ -20,24 +20,18 @@ pub(super) struct Turn {
     pub requests: u64,
     /// The time after the turn's start from which no request starts.
     pub longest: Duration,
-    /// Seed of the random choices.
     pub seed: u64,
 }
 
-/// The durations of a turn.
 #[derive(Debug, Default)]
 pub(super) struct Timings {
     /// The time of each request, from its sending to the last byte of its response.
     pub latencies: Vec<Duration>,
-    /// The time of the whole turn.
     pub elapsed: Duration,
 }
 
 impl Turn {
     /// Sends the requests and waits for the last response.
-    ///
-    /// # Errors
-    /// [`BenchError`] for the first unexpected response.
     pub async fn run(self, shop: &Arc<Shop>) -> Result<Timings, BenchError> {
         let begun = Arc::new(AtomicU64::new(0));
         let started = Instant::now();

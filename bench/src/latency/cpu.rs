@@ -23,9 +23,6 @@ pub(crate) struct Spent {
 }
 
 /// Reads the values from /proc.
-///
-/// # Errors
-/// When there is no /proc, or no process of the function.
 pub(crate) fn of(function: &str) -> Result<Spent, BenchError> {
     let variable = format!("AWS_LAMBDA_FUNCTION_NAME={function}");
     let mut spent = Spent::default();

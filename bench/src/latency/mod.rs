@@ -98,10 +98,6 @@ impl Plan {
     }
 }
 
-/// Measures, prints the table, and writes the figures to a file.
-///
-/// # Errors
-/// [`BenchError`] for an unexpected response, or when the shop does not match the orders.
 pub async fn run(args: LatencyArgs) -> Result<(), BenchError> {
     let mut plan = args.plan;
     // The number of processes never shrinks, so the lowest number of clients comes first.
@@ -126,9 +122,6 @@ pub async fn run(args: LatencyArgs) -> Result<(), BenchError> {
 }
 
 /// Fills the shop of a running system, measures, and checks the shop afterwards.
-///
-/// # Errors
-/// Like [`run`].
 pub async fn measure(system: &System, plan: &Plan, peers: &[Peer]) -> Result<Vec<Row>, BenchError> {
     let shop = Arc::new(Shop::fill(system, plan).await?);
     for peer in peers {
@@ -172,7 +165,6 @@ async fn in_turns(
             let after = cpu::of(function)?;
             measured.add(took, after.cpu.saturating_sub(before.cpu), after.processes);
             if route == Route::Place {
-                // Wait for the effects of the orders before the next measurement.
                 shop.drain().await?;
             }
         }

@@ -17,14 +17,12 @@ use template::Template;
 use super::routes::{Route, Server};
 use crate::BenchError;
 
-/// A function for comparison that this machine can run.
 #[derive(Debug, Clone)]
 pub struct Peer {
     /// Node.js or Python.
     pub server: Server,
     /// The interpreter and its library, with their versions.
     version: String,
-    /// The command that starts the peer.
     command: Vec<PathBuf>,
 }
 
@@ -70,8 +68,7 @@ fn python() -> Result<Peer, String> {
     Peer::new(Server::Python, &said.map_err(hint)?, folder.join("bootstrap.py"))
 }
 
-/// Returns a command's output. If the command fails, the error is the first line of its standard
-/// error that contains `Error`.
+/// If the command fails, the error is the first line of its standard error that contains `Error`.
 fn said(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| error.to_string())?;
     if output.status.success() {
@@ -100,10 +97,6 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Puts the template, the functions in `options` and the peers into a folder.
-    ///
-    /// # Errors
-    /// When the template cannot be read, or when the folder cannot be written.
     pub fn set(options: &Options, peers: &[Peer]) -> Result<Self, BenchError> {
         let stage = Self { folder: tempfile::tempdir()? };
         let path = crate::template_file(options);
@@ -130,13 +123,11 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Returns the path of the template with the peers.
     #[must_use]
     pub fn template(&self) -> PathBuf {
         self.folder.path().join("template.yaml")
     }
 
-    /// Returns the folder of the functions' programs.
     #[must_use]
     pub fn bootstraps(&self) -> PathBuf {
         self.folder.path().join("bootstraps")
@@ -157,7 +148,6 @@ fn script(path: &Path, command: &[impl AsRef<Path>], rest: &str) -> Result<(), B
     Ok(())
 }
 
-/// Returns the folder of a peer's code.
 const fn code(server: Server) -> &'static str {
     match server {
         Server::Bodega => "",
@@ -166,7 +156,6 @@ const fn code(server: Server) -> &'static str {
     }
 }
 
-/// Returns the template with the peers among its resources.
 fn extended(template: &str, peers: impl Iterator<Item = Server>) -> Result<String, BenchError> {
     let (before, after) =
         template.split_once("\nResources:\n").ok_or_else(|| wrong!("the template has no line `Resources:`"))?;

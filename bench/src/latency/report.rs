@@ -1,5 +1,3 @@
-//! The table of a run.
-
 use std::time::Duration;
 
 use serde::Serialize;
@@ -23,27 +21,19 @@ pub(super) struct Measured {
 /// The figures of one route on one server with one number of clients.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    /// The requested route.
     pub route: Route,
-    /// The server that responds.
     pub server: Server,
-    /// Concurrent clients.
     pub clients: u16,
     /// Requests with the expected response.
     pub requests: usize,
-    /// Requests a second, of all clients together.
     pub requests_per_second: f64,
     /// The median latency, in milliseconds.
     pub p50_ms: f64,
-    /// The 90th percentile.
     pub p90_ms: f64,
-    /// The 99th percentile.
     pub p99_ms: f64,
-    /// The slowest request.
     pub max_ms: f64,
     /// CPU time of the function's processes for one request, in microseconds.
     pub cpu_us: f64,
-    /// The number of the function's processes.
     pub processes: usize,
 }
 
@@ -80,10 +70,8 @@ impl Measured {
     }
 }
 
-/// The rows, and the conditions of their measurement.
 pub(super) struct Report {
     pub rows: Vec<Row>,
-    /// The peers by name and version.
     pub peers: Vec<String>,
     pub plan: Plan,
 }

@@ -1,5 +1,3 @@
-//! The measured routes, and the servers that answer them.
-
 use fastrand::Rng;
 use reqwest::{RequestBuilder, StatusCode};
 use serde::Serialize;
@@ -7,12 +5,9 @@ use serde_json::json;
 
 use super::shop::{Shop, WORDS};
 
-/// Lines of an order.
 pub(crate) const LINES: usize = 5;
-/// Entries of a page of orders.
 pub(crate) const PAGE: usize = 20;
 
-/// A measured route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Route {
     /// A product with the other items of its partition: one Query.
@@ -27,7 +22,6 @@ pub enum Route {
     Search,
 }
 
-/// The server that responds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Server {
     /// The functions of the template.
@@ -39,7 +33,6 @@ pub enum Server {
 }
 
 impl Server {
-    /// Returns the prefix of the server's paths.
     pub(crate) const fn prefix(self) -> &'static str {
         match self {
             Self::Bodega => "/v1",
@@ -50,7 +43,6 @@ impl Server {
 }
 
 impl Route {
-    /// All routes.
     pub const ALL: [Self; 5] = [Self::Product, Self::Overview, Self::Place, Self::Orders, Self::Search];
 
     /// Returns the route's method and path, as in the template.
@@ -65,13 +57,11 @@ impl Route {
         }
     }
 
-    /// Returns whether the peers also have the route.
     #[must_use]
     pub const fn has_peers(self) -> bool {
         matches!(self, Self::Product | Self::Place | Self::Orders)
     }
 
-    /// Returns the name of the function that serves the route on this server.
     pub(crate) const fn function(self, server: Server) -> &'static str {
         match (server, self) {
             (Server::Node, _) => "NodePeer",
@@ -83,7 +73,6 @@ impl Route {
         }
     }
 
-    /// Returns the expected status.
     pub(crate) const fn expected(self) -> StatusCode {
         match self {
             Self::Place => StatusCode::CREATED,

@@ -19,7 +19,6 @@ pub(crate) const SCARCE: &str = "scarce";
 /// The longest wait for the stream's consumer, in seconds.
 const DRAIN_SECONDS: u64 = 300;
 
-/// A customer with a token.
 pub(crate) struct Customer {
     pub id: String,
     pub token: String,
@@ -114,7 +113,6 @@ impl Shop {
         if status == expected { Ok(body) } else { Err(wrong!("the response to {url} is {status}: {body}")) }
     }
 
-    /// Returns a token of staff.
     pub fn staff(&self) -> &str {
         &self.staff
     }
@@ -146,7 +144,6 @@ impl Shop {
         &self.customers[client % self.customers.len()]
     }
 
-    /// Returns a new number with each call.
     pub fn number(&self) -> u64 {
         self.number.fetch_add(1, Ordering::Relaxed)
     }
@@ -157,7 +154,6 @@ impl Shop {
         self.pieces.fetch_add(pieces, Ordering::Relaxed);
     }
 
-    /// Subtracts the quantities of a cancelled order.
     pub fn returned(&self, pieces: u64) {
         self.pieces.fetch_sub(pieces, Ordering::Relaxed);
     }
@@ -166,7 +162,6 @@ impl Shop {
         self.http.put(format!("{}{}{path}", self.base, Server::Bodega.prefix())).json(body)
     }
 
-    /// Creates a product with this word as its name.
     pub async fn create_named(&self, word: &str) -> Result<(), BenchError> {
         let price = json!({"amount": 100, "currency": "USD"});
         let body = json!({
@@ -175,7 +170,6 @@ impl Shop {
         self.create(self.post(Server::Bodega, "/products", &body).bearer_auth(&self.staff)).await
     }
 
-    /// Returns whether a search for this name finds the product.
     pub async fn finds(&self, word: &str) -> Result<bool, BenchError> {
         let found = self.get(Server::Bodega, &format!("/search/products?q={word}"));
         let found = self.json(found, StatusCode::OK).await?;
@@ -191,7 +185,6 @@ impl Shop {
         Ok(Drained { orders: number("/index/orders"), quarantined: number("/quarantined") })
     }
 
-    /// Returns the stock of a product.
     pub async fn stock(&self, product: &str) -> Result<u64, BenchError> {
         let product = self.get(Server::Bodega, &format!("/products/{product}")).bearer_auth(&self.staff);
         let product = self.json(product, StatusCode::OK).await?;

@@ -27,30 +27,24 @@ use crate::differences::Differences;
 
 /// The maximum time until a change is visible in the index.
 const SETTLE: Duration = Duration::from_secs(2);
-/// Objects on a page of a bucket's list.
 const PAGE: u16 = 1000;
 
-/// The result of a comparison.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Compared {
-    /// Documents in the index.
     pub documents: u64,
     /// Events that the bus received, without repetitions.
     pub events: usize,
     /// Events that the bus received, with repetitions.
     pub published: usize,
-    /// Entries in the audit.
     pub expirations: usize,
     /// Sales rows and sales counters.
     pub derived: usize,
     /// Checked copies: stock level and rating on each product, and products in further categories.
     pub copies: usize,
-    /// The differences.
     pub differences: Differences,
 }
 
 impl Compared {
-    /// Returns whether there are no differences.
     #[must_use]
     pub const fn is_equal(&self) -> bool {
         self.differences.is_empty()
@@ -66,9 +60,6 @@ impl fmt::Display for Compared {
 }
 
 /// Compares index, bus, audit, counters and copies with the table.
-///
-/// # Errors
-/// [`BenchError`] when something cannot be read.
 pub async fn compare(shop: &Shop, recorded: &Recorded) -> Result<Compared, BenchError> {
     let mut compared = Compared::default();
     index(shop, &mut compared).await?;
@@ -132,8 +123,8 @@ impl History {
     }
 }
 
-/// Compares the expected events with those on the bus. Events with one id must have the same
-/// content, and the events of an item's changes must arrive in the order of the changes.
+/// Events with one id must have the same content, and the events of an item's changes must arrive
+/// in the order of the changes.
 async fn bus(shop: &Shop, history: &History, compared: &mut Compared) -> Result<(), BenchError> {
     let mut taken: BTreeMap<String, Value> = BTreeMap::new();
     // This maps each event to the position of its first arrival.

@@ -1,5 +1,3 @@
-//! Compares the copies in the table with their sources.
-
 use std::collections::BTreeMap;
 
 use key_schema::entity::AnyEntity;

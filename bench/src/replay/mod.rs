@@ -27,18 +27,13 @@ pub use shop::Shop;
 
 use crate::BenchError;
 
-/// Functions that consume the stream.
 pub const FUNCTIONS: [&str; 2] = ["StreamSearch", "StreamEvents"];
 /// Time limit of one invocation, including the wait for a process.
 const INVOCATION: Duration = Duration::from_secs(300);
-/// Maximum number of attempts at one batch.
 const ATTEMPTS: usize = 5;
 
 /// Gives each function its records again, in batches of `size`. `seed` determines the order of the
 /// batches. Returns the number of records.
-///
-/// # Errors
-/// [`BenchError`] when a function fails, or does not take a whole batch.
 pub async fn replay(system: &System, recorded: &Recorded, size: usize, seed: u64) -> Result<u64, BenchError> {
     let mut taken = 0;
     for (function, records) in recorded.by_function() {

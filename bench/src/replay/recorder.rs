@@ -18,7 +18,6 @@ use super::FUNCTIONS;
 use super::shop::Shop;
 use crate::BenchError;
 
-/// The records that each function received.
 #[derive(Debug, Default)]
 pub struct Recorded(BTreeMap<&'static str, Vec<String>>);
 
@@ -27,9 +26,6 @@ pub struct Recorded(BTreeMap<&'static str, Vec<String>>);
 struct Receiver(Mutex<BTreeMap<String, String>>);
 
 /// Reads the stream from its beginning, and applies the event filters of each function.
-///
-/// # Errors
-/// [`BenchError`] when the stream cannot be read, or a record was lost.
 pub async fn record(system: &System, template: &Template, shop: &Shop) -> Result<Recorded, BenchError> {
     let endpoint = Endpoint {
         table_url: system.table_url().to_owned(),
@@ -68,14 +64,12 @@ impl Recorded {
         self.0.iter().map(|(function, records)| (*function, records.as_slice()))
     }
 
-    /// Returns the number of records. A record that several functions received counts once for each
-    /// function.
+    /// A record that several functions received counts once for each function.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.values().map(Vec::len).sum()
     }
 
-    /// Returns whether there are no records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

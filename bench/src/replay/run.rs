@@ -13,7 +13,6 @@ use crate::BenchError;
 
 /// Seeds that determine the order of the batches, one for each replay.
 const SEEDS: [u64; 2] = [1, 2];
-/// Records in a batch.
 const BATCH: usize = 100;
 
 /// The files of the import, and the maximum number of baskets.
@@ -35,9 +34,6 @@ pub struct ReplayArgs {
 
 /// Imports the files and replays the stream's records twice. After each step, compares the results
 /// of the consumers with the table.
-///
-/// # Errors
-/// [`BenchError`] when a result differs from the table.
 pub async fn run(args: ReplayArgs) -> Result<(), BenchError> {
     let mut options = Options::from_environment(std::env::current_exe()?);
     options.port = 0;

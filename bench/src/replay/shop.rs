@@ -1,5 +1,3 @@
-//! The backends of a running local system, with the configuration of its functions.
-
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -20,7 +18,6 @@ use table::Table;
 
 use crate::BenchError;
 
-/// The backends of a running system.
 pub struct Shop {
     environment: BTreeMap<String, String>,
     base: String,
@@ -29,10 +26,6 @@ pub struct Shop {
 }
 
 impl Shop {
-    /// Returns the backends of a running system.
-    ///
-    /// # Errors
-    /// [`BenchError`] when the system does not return its environment.
     pub async fn of(system: &System) -> Result<Self, BenchError> {
         let (base, http) = (system.url(), reqwest::Client::new());
         let answer = http.get(format!("{base}/_local/environment")).send().await?;
@@ -69,7 +62,6 @@ impl Shop {
         Client::from_conf(config)
     }
 
-    /// Returns the items of the table.
     #[must_use]
     pub fn items(&self) -> Items {
         Items::new(self.client(), self.table_name().to_owned())
@@ -79,7 +71,6 @@ impl Shop {
         Table::new(self.client(), self.table_name().to_owned())
     }
 
-    /// Returns the archive of expired items.
     pub(crate) fn archive(&self) -> Result<ObjectStore, BenchError> {
         let key = self.access_key();
         let credentials = SharedCredentialsProvider::new(Credentials::new(key, key, None, None, "bench"));
@@ -117,10 +108,6 @@ impl Shop {
         }
     }
 
-    /// Reads all items of these entities from the table.
-    ///
-    /// # Errors
-    /// [`BenchError`] when the table cannot be read, or when an item is invalid.
     pub async fn read(&self, entities: &[&str], enter: impl FnMut(AnyEntity)) -> Result<(), BenchError> {
         let enter = Mutex::new(enter);
         let (items, pace, bar) = (self.items(), Pace::new(None), Progress::hidden());
@@ -144,9 +131,6 @@ impl Shop {
     }
 
     /// Runs `ops verify` over the table, after the consumers have processed every write.
-    ///
-    /// # Errors
-    /// [`BenchError`] when the table cannot be read.
     pub async fn verify(&self) -> Result<Verified, BenchError> {
         self.drain().await?;
         let options = VerifyOptions {

@@ -1,5 +1,3 @@
-//! Files of products and baskets, as the importer reads them.
-
 use std::fmt::Write as _;
 use std::path::PathBuf;
 

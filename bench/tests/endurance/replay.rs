@@ -13,7 +13,6 @@ use crate::support::{Clients, ended_session, start, stop, template};
 
 const BASKETS: usize = 120;
 const PRODUCTS: usize = 80;
-/// Records in a batch.
 const BATCH: usize = 100;
 /// Sessions that expire after the import.
 const SESSIONS: usize = 20;

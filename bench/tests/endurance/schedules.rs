@@ -20,7 +20,6 @@ use crate::support::{Clients, assert_equal_to_table, ended_session, if_match, st
 /// The seeds of every test run, in addition to a random seed. Add each seed that finds a defect.
 const SEEDS: [u64; 1] = [20_170_101];
 const STEPS: usize = 200;
-/// Concurrent calls.
 const CLIENTS: usize = 4;
 
 /// Faults: target, kind, and the maximum number of requests or invocations that the fault hits.

@@ -1,4 +1,3 @@
-//! A separate system for a test, and its clients.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::fmt::Write as _;
@@ -57,15 +56,12 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Clients of the API and of the `/_local` routes.
 pub struct Clients {
     base: String,
     http: reqwest::Client,
     staff: String,
     tokens: Box<dyn Fn(&str) -> String + Send + Sync>,
-    /// The ids of placed orders.
     pub orders: Mutex<Vec<String>>,
-    /// The number of API calls.
     pub calls: AtomicU64,
 }
 
@@ -74,7 +70,6 @@ pub struct Clients {
 pub struct Answer {
     pub status: u16,
     pub body: Value,
-    /// The body's bytes.
     pub raw: Vec<u8>,
     pub etag: Option<String>,
     pub location: Option<String>,
@@ -135,7 +130,6 @@ impl Clients {
         answer.body
     }
 
-    /// Adds a fault.
     pub async fn fault(&self, fault: Value) {
         self.local("POST", "/_local/faults", Some(&fault)).await;
     }
@@ -222,7 +216,6 @@ pub async fn ended_session(system: &System, id: &str) {
         .await;
 }
 
-/// Returns a data set's file of products.
 pub fn products(count: usize) -> String {
     let mut csv = "product_id,department,brand,product_category,product_type,package_size\n".to_owned();
     for n in 1..=count {
@@ -231,7 +224,6 @@ pub fn products(count: usize) -> String {
     csv
 }
 
-/// Writes a file of a data set and returns its path.
 pub fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
     let path = folder.join(name);
     std::fs::write(&path, text).unwrap();

@@ -26,7 +26,6 @@ async fn main() {
     }
 }
 
-/// Returns an SDK client for the table at `endpoint`.
 pub fn client(endpoint: &str) -> Client {
     let config = Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())

@@ -70,11 +70,8 @@ fn list_partition(shard: u32) -> Result<PartitionKey, KeyError> {
 /// A book as the list shows it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct BookSummary {
-    /// The book's id.
     pub id: BookId,
-    /// The title.
     pub title: String,
-    /// The author.
     pub author: String,
 }
 
@@ -109,12 +106,10 @@ patterns! {
     }
 }
 
-/// Adds a book.
 pub(crate) fn add(book: &Stored<Book>) -> Result<Single<()>, EncodeError> {
     Ok(Single::new(&ADD, Guarded::put(book, Condition::NotExists)?))
 }
 
-/// Reads a book.
 pub(crate) fn get(id: &BookId) -> Result<Get<Stored<Book>>, KeyError> {
     Ok(Get::new(&GET, key(id)?))
 }
@@ -125,14 +120,13 @@ pub(crate) fn list() -> Result<Query<BookSummary>, KeyError> {
     Ok(Query::sharded(&LIST, shards, Range::All))
 }
 
-/// Takes a copy if at least one is free. The request does not change the book's version, so a loan
-/// does not conflict with an edit of the book.
+/// The request does not change the book's version, so a loan does not conflict with an edit of the
+/// book.
 pub(crate) fn take_copy(id: &BookId) -> Result<Guarded, KeyError> {
     let change = Change::<Book>::copied().add("free", -1);
     Ok(Guarded::update(key(id)?, change, Condition::AtLeast("free", number(1))))
 }
 
-/// Puts a copy back.
 pub(crate) fn put_back(id: &BookId) -> Result<Guarded, KeyError> {
     Ok(Guarded::update(key(id)?, Change::<Book>::copied().add("free", 1), Condition::Exists))
 }

@@ -1,5 +1,3 @@
-//! The operations of the library, over a table.
-
 use item_model::cursor::{CursorInvalid, CursorKeyError, Cursors, Scope};
 use item_model::instant::Instant;
 use item_model::item::{EncodeError, FromItem, Stored};
@@ -15,16 +13,12 @@ use crate::member::{self, Email, Member, MemberAction, MemberId};
 /// A reason why an operation was refused or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
-    /// There is no such member.
     #[error("there is no such member")]
     NoSuchMember,
-    /// There is no such book.
     #[error("there is no such book")]
     NoSuchBook,
-    /// The member has no such loan.
     #[error("the member has no such loan")]
     NoSuchLoan,
-    /// Another member has the email address.
     #[error("another member has the email address {0}")]
     EmailTaken(Email),
     /// The member has changed since it was read.
@@ -33,13 +27,10 @@ pub enum LibraryError {
     /// Every copy of the book is out.
     #[error("every copy of the book is out")]
     NoFreeCopy,
-    /// The book was returned already.
     #[error("the book was returned already")]
     AlreadyReturned,
-    /// The generated id exists already.
     #[error("the generated id exists already: send the request again")]
     IdTaken,
-    /// The cursor is not valid for this list.
     #[error(transparent)]
     Cursor(#[from] CursorInvalid),
     /// The cursor of the next page cannot be sealed.
@@ -59,7 +50,6 @@ impl From<KeyError> for LibraryError {
     }
 }
 
-/// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListPage<T> {
     /// The items, in the list's order.
@@ -88,10 +78,6 @@ impl Library {
         &self.table
     }
 
-    /// Registers a member.
-    ///
-    /// # Errors
-    /// [`LibraryError::EmailTaken`], and others.
     pub async fn register(&self, email: Email, name: &str, now: Instant) -> Result<Stored<Member>, LibraryError> {
         let id = MemberId::generate(now, random());
         let born = Born::of(&id);
@@ -104,10 +90,6 @@ impl Library {
         Ok(member)
     }
 
-    /// Reads a member.
-    ///
-    /// # Errors
-    /// [`LibraryError::NoSuchMember`], and others.
     pub async fn member(&self, id: &MemberId) -> Result<Stored<Member>, LibraryError> {
         self.table.get(&member::get(id)?).await?.ok_or(LibraryError::NoSuchMember)
     }
@@ -144,9 +126,6 @@ impl Library {
     }
 
     /// Adds a book with some copies.
-    ///
-    /// # Errors
-    /// [`LibraryError::Encode`] when the title is too long for a key, and others.
     pub async fn add_book(
         &self,
         title: &str,
@@ -162,18 +141,11 @@ impl Library {
         Ok(book)
     }
 
-    /// Reads a book.
-    ///
-    /// # Errors
-    /// [`LibraryError::NoSuchBook`], and others.
     pub async fn book(&self, id: &BookId) -> Result<Stored<Book>, LibraryError> {
         self.table.get(&book::get(id)?).await?.ok_or(LibraryError::NoSuchBook)
     }
 
     /// Lists all books by title. `cursor` continues after an earlier page.
-    ///
-    /// # Errors
-    /// [`LibraryError::Cursor`], and others.
     pub async fn books(
         &self,
         limit: usize,
@@ -183,10 +155,6 @@ impl Library {
         self.list(book::list()?, &[], limit, cursor, now).await
     }
 
-    /// Lends a copy of a book to a member.
-    ///
-    /// # Errors
-    /// [`LibraryError::NoFreeCopy`], and others.
     pub async fn lend(&self, member: &MemberId, book: &BookId, now: Instant) -> Result<Stored<Loan>, LibraryError> {
         let id = LoanId::generate(now, random());
         let born = Born::of(&id);
@@ -203,18 +171,11 @@ impl Library {
         Ok(loan)
     }
 
-    /// Reads a loan.
-    ///
-    /// # Errors
-    /// [`LibraryError::NoSuchLoan`], and others.
     pub async fn loan(&self, member: &MemberId, id: &LoanId) -> Result<Stored<Loan>, LibraryError> {
         self.table.get(&loan::get(member, id)?).await?.ok_or(LibraryError::NoSuchLoan)
     }
 
     /// Renews a loan: the book is due [`LOAN_SECONDS`] from now.
-    ///
-    /// # Errors
-    /// [`LibraryError::AlreadyReturned`], and others.
     pub async fn renew(&self, member: &MemberId, id: &LoanId, now: Instant) -> Result<Stored<Loan>, LibraryError> {
         let write = loan::renew(member, id, now.plus_seconds(LOAN_SECONDS), now)?;
         self.table.update(&write).await?.map_err(|refusal| match refusal.item {
@@ -224,9 +185,6 @@ impl Library {
     }
 
     /// Ends a loan, because the member has returned the book. A loan ends only once.
-    ///
-    /// # Errors
-    /// [`LibraryError::AlreadyReturned`], and others.
     pub async fn give_back(&self, member: &MemberId, id: &LoanId, now: Instant) -> Result<(), LibraryError> {
         // This read is only for the book's id. The write's condition checks that the loan is out.
         let loan = self.loan(member, id).await?;
@@ -239,9 +197,6 @@ impl Library {
     }
 
     /// Lists a member's loans that are out, by due date.
-    ///
-    /// # Errors
-    /// [`LibraryError::Cursor`], and others.
     pub async fn loans(
         &self,
         member: &MemberId,
@@ -253,9 +208,6 @@ impl Library {
     }
 
     /// Lists all overdue loans, by due date.
-    ///
-    /// # Errors
-    /// [`LibraryError::Cursor`], and others.
     pub async fn overdue(
         &self,
         limit: usize,

@@ -92,8 +92,7 @@ impl IndexEntry for DueEntry {
     }
 }
 
-/// Returns a loan's keys in both lists. No other function builds these keys, so the two keys
-/// always have the same due date.
+/// No other function builds these keys, so the two keys always have the same due date.
 pub(crate) fn due_entries(member: &MemberId, id: &LoanId, due_at: Instant) -> Result<[DueEntry; 2], KeyError> {
     let sort = SortKey::of(DUE, &[&due_at, id])?;
     let entry = |index, partition| DueEntry { key: IndexKey { index, partition, sort: sort.clone() }, due_at };
@@ -111,11 +110,8 @@ fn due_partition(shard: u32) -> Result<PartitionKey, KeyError> {
 /// A loan as the lists show it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct LoanSummary {
-    /// The loan's id.
     pub id: LoanId,
-    /// The member.
     pub member_id: MemberId,
-    /// The book.
     pub book_id: BookId,
     /// When the book is due.
     pub due_at: Instant,
@@ -189,7 +185,6 @@ patterns! {
     }
 }
 
-/// Lends a copy of a book.
 pub(crate) fn lend(loan: &Stored<Loan>) -> Result<Transaction<LoanAction>, EncodeError> {
     Ok(Transaction::new(&LEND)
         .action(LoanAction::Loan, Guarded::put(loan, Condition::NotExists)?)
@@ -197,12 +192,10 @@ pub(crate) fn lend(loan: &Stored<Loan>) -> Result<Transaction<LoanAction>, Encod
         .action(LoanAction::Member, member::check(&loan.member_id)?))
 }
 
-/// Reads a loan.
 pub(crate) fn get(member: &MemberId, id: &LoanId) -> Result<Get<Stored<Loan>>, KeyError> {
     Ok(Get::new(&GET, key(member, id)?))
 }
 
-/// Returns the condition that a loan is out.
 pub(crate) fn is_out() -> Condition {
     Condition::Exists.and(Condition::Lacks("returned_at"))
 }

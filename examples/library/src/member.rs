@@ -147,7 +147,6 @@ pub(crate) fn register(member: &Stored<Member>) -> Result<Transaction<MemberActi
         .action(MemberAction::Email, Guarded::put(&claim, Condition::NotExists)?))
 }
 
-/// Reads a member.
 pub(crate) fn get(id: &MemberId) -> Result<Get<Stored<Member>>, KeyError> {
     Ok(Get::new(&GET, key(id)?))
 }

@@ -62,18 +62,12 @@ pub fn plan(item: &Item) -> Result<Option<Single<()>>, LibraryError> {
 /// Executes the write that is left for a stored item. Returns whether it wrote. After a refusal
 /// nothing is left: the loan was returned, or has its new key already. If a program with the first
 /// schema has renewed it, the stream has a newer record.
-///
-/// # Errors
-/// [`LibraryError::Table`], and others.
 pub async fn migrate(table: &Table, item: &Item) -> Result<bool, LibraryError> {
     let Some(write) = plan(item)? else { return Ok(false) };
     Ok(table.write(&write).await?.is_ok())
 }
 
 /// Migrates one of `segments` parts of the table, and returns the number of written loans.
-///
-/// # Errors
-/// [`LibraryError::Table`], and others.
 pub async fn scan_segment(client: &Client, table: &Table, segment: i32, segments: i32) -> Result<u64, LibraryError> {
     let scan = client.scan().table_name(table.name()).segment(segment).total_segments(segments);
     let mut items = scan.consistent_read(true).into_paginator().items().send();

@@ -27,10 +27,8 @@ pub const GSI2: Index = Index::new(
     "A reminder names the member, the book and the due date.",
 );
 
-/// Every index.
 pub const INDEXES: [Index; 2] = [GSI1, GSI2];
 
-/// Returns every access pattern.
 #[must_use]
 pub fn patterns() -> Vec<&'static Pattern> {
     [member::PATTERNS, book::PATTERNS, loan::PATTERNS].concat()
@@ -38,9 +36,6 @@ pub fn patterns() -> Vec<&'static Pattern> {
 
 /// Creates the table with the indexes that [`INDEXES`] declares. `DynamoDB` returns before the
 /// table is active.
-///
-/// # Errors
-/// When `DynamoDB` refuses the request or cannot be reached.
 pub async fn create_table(client: &Client, name: &str) -> Result<(), aws_sdk_dynamodb::Error> {
     let mut request = client
         .create_table()

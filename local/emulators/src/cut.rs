@@ -1,5 +1,3 @@
-//! Responses that end in the middle.
-
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};

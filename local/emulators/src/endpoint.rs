@@ -1,5 +1,3 @@
-//! Common code of the endpoints: the loopback port, the connections and the faults.
-
 use std::borrow::Cow;
 use std::io;
 use std::net::Ipv4Addr;
@@ -33,11 +31,9 @@ pub(crate) type Answer = Response<Full<Bytes>>;
 pub(crate) trait Service: Send + Sync + 'static {
     fn answer(&self, request: Request<Bytes>) -> impl Future<Output = Answer> + Send;
 
-    /// Returns the service's error response for a throttle, an error or a conflict. Returns `None`
-    /// if the fault cannot hit this request.
+    /// Returns `None` if the fault cannot hit this request.
     fn refusal(&self, kind: FaultKind, request: &Request<Bytes>) -> Option<Answer>;
 
-    /// Returns the name of the caller, if the request has one.
     fn caller<'r>(&'r self, request: &'r Request<Bytes>) -> Option<Cow<'r, str>> {
         access::caller(request.headers()).map(Cow::Borrowed)
     }

@@ -1,5 +1,3 @@
-//! Fault rules: the faults that can happen, their frequency, and the numbers of faults so far.
-
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
@@ -32,10 +30,8 @@ pub enum FaultKind {
 #[error("the rate of a fault must be between 0 and 1")]
 pub struct RateError;
 
-/// A fault rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fault {
-    /// The fault to inject.
     pub kind: FaultKind,
     /// Share of requests to hit, from 0 to 1. Requests that this fault cannot hit do not count.
     pub rate: f64,
@@ -47,16 +43,13 @@ pub struct Fault {
     pub seed: u64,
 }
 
-/// A rule and the number of its hits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FaultCount {
-    /// The rule.
     pub fault: Fault,
     /// Prefix of the partition keys that the rule applies to. Without it, the rule applies to all
     /// requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// Number of requests that the rule has hit.
     pub fired: u64,
 }
 
@@ -82,20 +75,13 @@ pub(crate) struct Hit {
 }
 
 impl Faults {
-    /// Adds a rule after the existing ones. If two rules hit the same request, the earlier rule
-    /// applies.
-    ///
-    /// # Errors
-    /// [`RateError`] if the rate is not between 0 and 1.
+    /// If two rules hit the same request, the earlier rule applies.
     pub fn add(&self, fault: Fault) -> Result<(), RateError> {
         self.put(fault, None)
     }
 
     /// Adds a rule for requests that name an item whose partition key has this prefix. Only tables
     /// support such rules.
-    ///
-    /// # Errors
-    /// [`RateError`] if the rate is not between 0 and 1.
     pub fn add_to_keys(&self, fault: Fault, beginning: &str) -> Result<(), RateError> {
         self.put(fault, Some(beginning.to_owned()))
     }
@@ -109,12 +95,10 @@ impl Faults {
         Ok(())
     }
 
-    /// Removes every rule.
     pub fn clear(&self) {
         self.rules().clear();
     }
 
-    /// Returns the active rules with their counts.
     #[must_use]
     pub fn counts(&self) -> Vec<FaultCount> {
         let count = |rule: &Rule| FaultCount { fault: rule.fault.clone(), key: rule.key.clone(), fired: rule.fired };

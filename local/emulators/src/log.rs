@@ -17,7 +17,6 @@ const RESTORED: usize = 20_000;
 /// A page of the entries, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
-    /// The entries of the page.
     pub items: Vec<T>,
     /// Number of accepted entries up to the end of this page. The next page starts after them.
     pub next: u64,
@@ -51,8 +50,7 @@ impl<T: Clone + Serialize + DeserializeOwned> Log<T> {
         Self { entries: Mutex::new(Entries { items: VecDeque::new(), dropped: 0, history: None }), capacity }
     }
 
-    /// Restores earlier entries from the file, and adds later entries to it. Unreadable lines are
-    /// skipped, because the entries serve only for inspection.
+    /// Unreadable lines are skipped, because the entries serve only for inspection.
     pub(crate) fn open(path: &Path, capacity: usize) -> io::Result<Self> {
         let (mut newest, mut line) = (VecDeque::new(), Vec::new());
         let mut reader = BufReader::new(OpenOptions::new().read(true).append(true).create(true).open(path)?);

@@ -18,12 +18,9 @@ use crate::{CallError, Invoke, Message, Pace, Queue};
 /// Maximum number of unfinished events of one function. When it is reached, deliveries wait.
 const CAPACITY: usize = 1000;
 
-/// Settings for failed events, from the template.
 #[derive(Debug, Clone)]
 pub struct AsyncSettings {
-    /// ARN of the function.
     pub arn: String,
-    /// Maximum number of retries of a failed event.
     pub maximum_retries: u32,
     /// Age at which an event is given up.
     pub maximum_age: Duration,
@@ -58,17 +55,12 @@ impl AsyncFunction {
         Arc::new(Self { arn, events, _tasks: tasks })
     }
 
-    /// Returns the function's ARN.
     #[must_use]
     pub fn arn(&self) -> &str {
         &self.arn
     }
 
-    /// Accepts an event, to invoke the function with it later. `work` stays in progress at least
-    /// until the event is finished or given up.
-    ///
-    /// # Errors
-    /// [`CallError::NotCalled`] if the function has stopped for good.
+    /// `work` stays in progress at least until the event is finished or given up.
     pub async fn take(&self, event: Value, work: Work) -> Result<(), CallError> {
         let sent = self.events.send((event, work)).await;
         sent.map_err(|_| CallError::NotCalled(format!("{} accepts no more events", self.arn)))
@@ -96,7 +88,6 @@ async fn work_off(caller: Arc<Caller>, mut events: mpsc::Receiver<(Value, Work)>
 }
 
 impl Caller {
-    /// Calls the function until it succeeds or the event is given up.
     async fn finish(&self, event: &Value) {
         let begun = Instant::now();
         let payload = Bytes::from(event.to_string());

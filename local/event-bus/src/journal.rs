@@ -25,26 +25,21 @@ const SLACK: usize = 10_000;
 /// An event that a bus has accepted and that at least one target has not finished.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Accepted {
-    /// The event's id on the bus.
     pub id: String,
-    /// Name of the bus.
     pub bus: String,
     /// The event in the form that targets receive.
     pub event: Value,
 }
 
-/// Work that was unfinished when a journal was closed or its process ended.
 #[derive(Debug, Default, PartialEq)]
 pub struct Unsettled {
     /// Events to publish again, in the order in which they were accepted.
     pub accepted: Vec<Accepted>,
-    /// Messages in a dead-letter queue.
     pub given_up: Vec<GivenUp>,
     /// Messages that were redriven from a dead-letter queue, to be delivered again.
     pub redriven: Vec<GivenUp>,
 }
 
-/// The journal of a bus and its queues.
 #[derive(Debug)]
 pub struct Journal(Mutex<State>);
 
@@ -52,7 +47,6 @@ pub struct Journal(Mutex<State>);
 struct State {
     path: PathBuf,
     file: File,
-    /// Number of bytes of all complete lines.
     length: u64,
     lines: usize,
     /// Number of lines above which the file is rewritten.
@@ -90,9 +84,6 @@ impl Journal {
     ///
     /// It removes an incomplete last line, left by a process that ended during a write. It skips
     /// other unreadable lines with a warning.
-    ///
-    /// # Errors
-    /// If the file cannot be used.
     pub fn open(path: &Path) -> io::Result<Arc<Self>> {
         let mut reader = BufReader::new(appending(path)?);
         let (mut line, mut lines, mut length, mut live) = (Vec::new(), 0, 0, Live::default());
@@ -116,7 +107,6 @@ impl Journal {
         Ok(Arc::new(Self(Mutex::new(state))))
     }
 
-    /// Returns the unsettled entries.
     #[must_use]
     pub fn unsettled(&self) -> Unsettled {
         let mut unsettled = Unsettled::default();
@@ -198,7 +188,6 @@ impl State {
         Ok(())
     }
 
-    /// Rewrites the file with only the unsettled entries.
     fn rewrite(&mut self) -> io::Result<()> {
         let next = self.path.with_extension("next");
         match fs::remove_file(&next) {

@@ -37,14 +37,11 @@ pub use pending::{Pending, Work};
 pub use queue::{GivenUp, Message, Queue, QueueFull, QueueSettings};
 pub use rules::{EventBus, Rule, Target, TargetKind};
 
-/// Calls a function and waits for its result.
 pub trait Invoke: Send + Sync + 'static {
-    /// Sends `payload` and returns the function's result. The call must always return. The
-    /// function's timeout ensures this.
+    /// The call must always return. The function's timeout ensures this.
     fn invoke(&self, payload: Bytes) -> BoxFuture<'_, Result<Bytes, CallError>>;
 }
 
-/// The reason why a call returned no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The function ran and failed, timed out or crashed.

@@ -1,5 +1,3 @@
-//! Implements Lambda's event source mapping for a queue.
-
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,16 +8,12 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::{Invoke, Message, Pace, Queue};
 
-/// Settings of a mapping in the template.
 #[derive(Debug, Clone)]
 pub struct QueueMappingSettings {
-    /// Maximum number of messages in one call.
     pub batch_size: usize,
-    /// Maximum wait for a full batch.
     pub batching_window: Duration,
     /// Whether the function's response may name the messages that failed.
     pub report_batch_item_failures: bool,
-    /// Maximum number of concurrent calls.
     pub maximum_concurrency: usize,
 }
 
@@ -32,12 +26,9 @@ pub trait Role: Send + Sync + 'static {
     fn check(&self, call: QueueCall) -> Result<(), String>;
 }
 
-/// A call of the SQS API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueCall {
-    /// Receives messages.
     ReceiveMessage,
-    /// Deletes a processed message.
     DeleteMessage,
 }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 pub struct Pace {
     /// The first wait. Each further wait is twice as long, up to `most`.
     pub first: Duration,
-    /// The longest wait.
     pub most: Duration,
 }
 

@@ -1,5 +1,3 @@
-//! Tracks work in progress, so that callers can wait for its end.
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +14,6 @@ pub struct Pending(watch::Sender<Open>);
 #[derive(Debug, Default)]
 struct Open {
     next: u64,
-    /// The numbers of the pending work.
     numbers: BTreeSet<u64>,
 }
 
@@ -48,7 +45,6 @@ impl Default for Pending {
 }
 
 impl Pending {
-    /// Begins a piece of work.
     #[must_use]
     pub fn begin(&self) -> Work {
         self.open(None)
@@ -71,7 +67,6 @@ impl Pending {
         Work { ticket: Arc::new(ticket), finished: false }
     }
 
-    /// Returns the number of pieces of work in progress.
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.borrow().numbers.len()

@@ -13,21 +13,17 @@ use tokio::time::Instant;
 use crate::Journal;
 use crate::pending::Work;
 
-/// Maximum number of messages in a queue. SQS has no limit, but this queue uses the process's
-/// memory.
+/// SQS has no limit, but this queue uses the process's memory.
 const CAPACITY: usize = 100_000;
 
-/// Settings of a queue in the template.
 #[derive(Debug, Clone)]
 pub struct QueueSettings {
-    /// ARN of the queue.
     pub arn: String,
     /// How long a received message is hidden from other receivers.
     pub visibility_timeout: Duration,
     /// The dead-letter queue, and the number of receptions after which a message moves there.
     /// Without a dead-letter queue, a message is delivered again until a receiver deletes it.
     pub redrive: Option<(Arc<Queue>, u32)>,
-    /// The journal that stores the given-up messages in this queue.
     pub journal: Option<Arc<Journal>>,
 }
 
@@ -39,29 +35,21 @@ pub struct Queue {
     arrived: Notify,
 }
 
-/// A message, with the facts about its receptions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     /// Id of the message. It never changes.
     pub id: String,
     /// Receipt of the last reception. The receiver deletes the message with it.
     pub receipt: String,
-    /// The sent text.
     pub body: String,
-    /// Time of sending.
     pub sent: SystemTime,
-    /// Time of the first reception.
     pub first_received: Option<SystemTime>,
-    /// Number of receptions.
     pub receive_count: u32,
 }
 
-/// A message in a dead-letter queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GivenUp {
-    /// ARN of the dead-letter queue.
     pub queue: String,
-    /// The message.
     pub message: Message,
     /// ARN of the queue or function that should have processed the message.
     pub to: String,
@@ -85,34 +73,28 @@ enum Content {
     GivenUp { to: String, event: Value },
 }
 
-/// The queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the queue is full: {CAPACITY} messages")]
 pub struct QueueFull;
 
 impl Queue {
-    /// Creates an empty queue.
     #[must_use]
     pub fn new(settings: QueueSettings) -> Arc<Self> {
         Arc::new(Self { settings, messages: Mutex::default(), arrived: Notify::new() })
     }
 
-    /// Returns the queue's ARN.
     #[must_use]
     pub fn arn(&self) -> &str {
         &self.settings.arn
     }
 
     /// Adds a message. `work` stays in progress at least until the message is deleted or given up.
-    ///
-    /// # Errors
-    /// [`QueueFull`] if the queue has no room.
     pub fn send(&self, body: String, work: Work) -> Result<(), QueueFull> {
         self.keep(Message::new(body), Content::Work(work))
     }
 
-    /// Adds a given-up message. The target `to` should have processed `event`. The message does not
-    /// count as work in progress.
+    /// The target `to` should have processed `event`. The message does not count as work in
+    /// progress.
     pub(crate) fn give_up(&self, message: Message, to: &str, event: Value) -> Result<(), QueueFull> {
         let given_up = GivenUp { queue: self.arn().to_owned(), message, to: to.to_owned(), event };
         let Some(journal) = &self.settings.journal else { return self.restore(given_up) };
@@ -123,9 +105,6 @@ impl Queue {
     }
 
     /// Adds a given-up message that the journal has stored for this queue.
-    ///
-    /// # Errors
-    /// [`QueueFull`] if the queue has no room.
     pub fn restore(&self, given_up: GivenUp) -> Result<(), QueueFull> {
         let GivenUp { message, to, event, .. } = given_up;
         self.keep(message, Content::GivenUp { to, event })
@@ -137,7 +116,6 @@ impl Queue {
         self.lock().iter().filter_map(|stored| self.as_given_up(stored)).collect()
     }
 
-    /// Returns the number of given-up messages in this queue.
     #[must_use]
     pub fn count_given_up(&self) -> usize {
         self.lock().iter().filter(|stored| matches!(stored.content, Content::GivenUp { .. })).count()
@@ -157,7 +135,6 @@ impl Queue {
         Some(GivenUp { queue, message, to: to.clone(), event: event.clone() })
     }
 
-    /// Returns the journal of the given-up messages in this queue.
     pub(crate) const fn journal(&self) -> Option<&Arc<Journal>> {
         self.settings.journal.as_ref()
     }
@@ -216,8 +193,7 @@ impl Queue {
         }
     }
 
-    /// Deletes a message. `receipt` must be the receipt of its last reception. An older receipt has
-    /// no effect.
+    /// `receipt` must be the receipt of its last reception. An older receipt has no effect.
     pub fn delete(&self, receipt: &str) {
         let mut messages = self.lock();
         let Some(index) = messages.iter().position(|stored| stored.message.receipt == receipt) else { return };

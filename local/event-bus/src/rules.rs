@@ -21,25 +21,18 @@ const CAPACITY: usize = 1000;
 const REDRIVE_RETRIES: u32 = 20;
 const REDRIVE_AGE: Duration = Duration::from_secs(3600);
 
-/// A rule of a bus.
 #[derive(Clone)]
 pub struct Rule {
     /// Name of the rule, for logs and given-up events.
     pub name: String,
-    /// The bus that the rule belongs to.
     pub bus: String,
-    /// The events that the rule matches.
     pub pattern: Pattern,
-    /// The targets of these events.
     pub targets: Vec<Target>,
 }
 
-/// A target of a rule.
 #[derive(Clone)]
 pub struct Target {
-    /// The function or queue.
     pub kind: TargetKind,
-    /// Maximum number of retries of a delivery.
     pub maximum_retries: u32,
     /// Age at which a delivery is given up.
     pub maximum_age: Duration,
@@ -47,12 +40,9 @@ pub struct Target {
     pub dead_letter: Option<Arc<Queue>>,
 }
 
-/// The kind of a target.
 #[derive(Clone)]
 pub enum TargetKind {
-    /// A function, invoked with each event.
     Function(Arc<AsyncFunction>),
-    /// A queue.
     Queue(Arc<Queue>),
 }
 
@@ -149,8 +139,7 @@ async fn deliver(mut incoming: mpsc::Receiver<Delivery>, pace: Pace) {
 }
 
 impl Delivery {
-    /// Creates the delivery of a message from `dead`. Returns `None` if its target no longer
-    /// exists.
+    /// Returns `None` if its target no longer exists.
     fn again(given_up: GivenUp, dead: &Arc<Queue>, targets: &HashMap<String, TargetKind>, work: Work) -> Option<Self> {
         let target = Target {
             kind: targets.get(&given_up.to)?.clone(),
@@ -200,8 +189,7 @@ impl Delivery {
         }
     }
 
-    /// Sends the event with the reason to the dead-letter queue. EventBridge puts the reason into
-    /// message attributes. Here it is in the body.
+    /// EventBridge puts the reason into message attributes. Here it is in the body.
     fn give_up(&self, condition: &str, retries: u32, error: &str) {
         tracing::warn!(rule = self.rule, condition, retries, error, "an event cannot be delivered");
         let Some(queue) = &self.target.dead_letter else { return };

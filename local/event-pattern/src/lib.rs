@@ -19,10 +19,8 @@ pub enum Dialect {
     EventBridge,
 }
 
-/// The reason why a pattern is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// The pattern is not a JSON object.
     #[error("the pattern is not a JSON object")]
     Json,
     /// The value of this field is neither an object of fields nor a list of allowed values.
@@ -33,24 +31,15 @@ pub enum PatternError {
     Operator(String),
 }
 
-/// A valid pattern.
 #[derive(Debug, Clone)]
 pub struct Pattern(Fields);
 
 impl Pattern {
-    /// Reads a pattern from its JSON text.
-    ///
-    /// # Errors
-    /// [`PatternError`] if the service would reject the pattern.
     pub fn read(text: &str, dialect: Dialect) -> Result<Self, PatternError> {
         let value: Value = text.parse().map_err(|_| PatternError::Json)?;
         Self::new(&value, dialect)
     }
 
-    /// Reads a pattern from a JSON value.
-    ///
-    /// # Errors
-    /// [`PatternError`] if the service would reject the pattern.
     pub fn new(pattern: &Value, dialect: Dialect) -> Result<Self, PatternError> {
         match pattern {
             Value::Object(fields) => Fields::read(fields, dialect).map(Self),
@@ -58,7 +47,6 @@ impl Pattern {
         }
     }
 
-    /// Returns whether the pattern matches `event`.
     #[must_use]
     pub fn matches(&self, event: &Value) -> bool {
         self.0.matches(event)
@@ -75,9 +63,7 @@ struct Fields {
 
 #[derive(Debug, Clone)]
 enum Rule {
-    /// The value must be an object that matches these fields.
     Object(Fields),
-    /// The value must pass one of these tests.
     Value(Vec<Test>),
 }
 
@@ -137,8 +123,7 @@ impl Fields {
         Ok(read)
     }
 
-    /// Returns whether a value matches. If the value is not an object, all fields are missing, so
-    /// `exists: false` matches.
+    /// If the value is not an object, all fields are missing, so `exists: false` matches.
     fn matches(&self, value: &Value) -> bool {
         self.fields.iter().all(|(name, rule)| rule.matches(value.get(name)))
             && self.alternatives.iter().all(|any| any.iter().any(|fields| fields.matches(value)))
@@ -223,9 +208,8 @@ impl Test {
         }
     }
 
-    /// Returns whether the field's value passes the test. If the value is a list, one passing
-    /// element is enough. As in EventBridge, `exists` ignores objects and considers only leaf
-    /// values.
+    /// If the value is a list, one passing element is enough. As in EventBridge, `exists` ignores
+    /// objects and considers only leaf values.
     fn takes(&self, value: Option<&Value>) -> bool {
         let leaves = match value {
             None | Some(Value::Object(_)) => &[],
@@ -278,8 +262,8 @@ fn comparisons(terms: &[Value]) -> Option<Vec<(Comparison, f64)>> {
     (1..=2).contains(&pairs.len()).then(|| pairs.iter().map(read).collect())?
 }
 
-/// Splits a wildcard pattern. `*` matches any text. `\*` matches a star, and `\\` matches a
-/// backslash. Two stars in a row are invalid.
+/// `*` matches any text. `\*` matches a star, and `\\` matches a backslash. Two stars in a row are
+/// invalid.
 fn pieces(pattern: &str) -> Option<Vec<Piece>> {
     let mut pieces = vec![];
     let mut literal = String::new();
@@ -305,9 +289,9 @@ fn pieces(pattern: &str) -> Option<Vec<Piece>> {
     Some(pieces)
 }
 
-/// Returns whether the text matches. A literal between two stars matches its first occurrence. A
-/// later occurrence cannot help, because the second star skips any text. A literal at the end of
-/// the pattern must match the end of the text.
+/// A literal between two stars matches its first occurrence. A later occurrence cannot help,
+/// because the second star skips any text. A literal at the end of the pattern must match the end
+/// of the text.
 fn fits(pieces: &[Piece], text: &str) -> bool {
     match pieces {
         [] => text.is_empty(),

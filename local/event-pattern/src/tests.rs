@@ -1,4 +1,3 @@
-//! Tests both dialects, operator by operator.
 #![allow(clippy::unwrap_used)]
 
 use serde_json::json;

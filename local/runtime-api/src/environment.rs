@@ -1,5 +1,3 @@
-//! One execution environment: a process, its Runtime API, and one invocation at a time.
-
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -16,7 +14,6 @@ use crate::{FunctionError, FunctionSpec, InvokeError, Log, process};
 /// the function's timeout is longer, the timeout applies instead.
 const INIT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// An invocation that waits for an environment.
 pub(crate) struct Job {
     pub(crate) payload: Bytes,
     pub(crate) reply: oneshot::Sender<Result<Bytes, InvokeError>>,
@@ -34,7 +31,6 @@ pub(crate) struct Environment {
     pub(crate) lines: Arc<Lines>,
 }
 
-/// A started process and its Runtime API.
 struct Runtime {
     child: Child,
     /// Standard input of the function's process. It closes when the local system ends for any

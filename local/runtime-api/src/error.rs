@@ -1,19 +1,14 @@
-//! Errors of an invocation.
-
 use std::fmt;
 
 use serde_json::{Value as Json, json};
 
-/// The reason why an invocation returned no response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvokeError {
-    /// No function has this name.
     #[error("there is no function {0}")]
     UnknownFunction(String),
     /// The payload is larger than [`crate::MAX_PAYLOAD`].
     #[error("a payload of {0} bytes is too large for an invocation")]
     PayloadTooLarge(usize),
-    /// The function failed, crashed or timed out.
     #[error(transparent)]
     Function(#[from] FunctionError),
     /// The caller's deadline passed. The function may still be running.
@@ -22,7 +17,6 @@ pub enum InvokeError {
     /// A [`crate::FaultKind::Throttle`] hit the invocation. The function was not invoked.
     #[error("the function is throttled")]
     Throttled,
-    /// The functions are being shut down.
     #[error("the functions are shutting down")]
     Stopped,
 }
@@ -33,7 +27,6 @@ pub enum InvokeError {
 pub struct FunctionError {
     /// `errorType`: set by the function, or one of Lambda's types such as `Sandbox.Timedout`.
     pub error_type: String,
-    /// `errorMessage`.
     pub message: String,
 }
 
@@ -56,8 +49,7 @@ impl FunctionError {
         Self { error_type: error_type.to_owned(), message: message.into() }
     }
 
-    /// Reads the error that a runtime posts when its function failed. If the body does not have the
-    /// documented form, the message is the whole body.
+    /// If the body does not have the documented form, the message is the whole body.
     pub(crate) fn from_runtime(body: &[u8]) -> Self {
         let json: Json = serde_json::from_slice(body).unwrap_or_default();
         let text = |key: &str| json.get(key).and_then(Json::as_str).map(str::to_owned);

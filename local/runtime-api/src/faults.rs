@@ -1,8 +1,5 @@
-//! Fault rules for the invocations of a function.
-
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The fault that an invocation suffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
     /// Lambda rejects the invocation because there are too many concurrent invocations. The
@@ -18,10 +15,8 @@ pub enum FaultKind {
     Crash,
 }
 
-/// A fault rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
-    /// The fault to inject.
     pub kind: FaultKind,
     /// Share of the invocations that are hit, from 0 to 1.
     pub rate: f64,
@@ -48,11 +43,7 @@ struct Rule {
 }
 
 impl Faults {
-    /// Adds a rule after the existing ones. If two rules hit the same invocation, the earlier rule
-    /// applies.
-    ///
-    /// # Errors
-    /// [`RateError`] if the rate is not between 0 and 1.
+    /// If two rules hit the same invocation, the earlier rule applies.
     pub fn add(&self, fault: Fault) -> Result<(), RateError> {
         if !(0.0..=1.0).contains(&fault.rate) {
             return Err(RateError);
@@ -62,7 +53,6 @@ impl Faults {
         Ok(())
     }
 
-    /// Removes every rule.
     pub fn clear(&self) {
         self.rules().clear();
     }
@@ -73,8 +63,7 @@ impl Faults {
         self.rules().iter().map(|rule| (rule.fault.clone(), rule.fired)).collect()
     }
 
-    /// Decides which fault hits one invocation. Each rule has its own sequence of random numbers,
-    /// which does not depend on other rules.
+    /// Each rule has its own sequence of random numbers, which does not depend on other rules.
     pub(crate) fn draw(&self) -> Option<FaultKind> {
         let mut strike = None;
         for rule in self.rules().iter_mut() {

@@ -1,5 +1,3 @@
-//! The functions, their execution environments and their waiting invocations.
-
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -39,7 +37,6 @@ struct Pool {
 
 #[derive(Default)]
 struct Load {
-    /// Invocations that are waiting or running.
     invocations: usize,
     environments: usize,
 }
@@ -144,7 +141,6 @@ impl Functions {
         self.lines.find(|line| of(line) && line.text.contains(containing), limit)
     }
 
-    /// Returns the names of the functions, sorted.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.pools.keys().map(String::as_str).collect();

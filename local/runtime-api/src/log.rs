@@ -1,5 +1,3 @@
-//! Reads, keeps and shows the lines that functions write.
-
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,19 +14,15 @@ const MAX_BYTES: usize = 8 << 20;
 /// Selects which lines of the functions appear on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Log {
-    /// Shows no lines.
     Off,
     /// Shows warnings, errors, and lines that are not JSON, such as a panic's message.
     #[default]
     Problems,
-    /// Shows every line.
     All,
 }
 
-/// A line that a function has written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Line {
-    /// Name of the function.
     pub function: String,
     /// The line, without its line ending.
     pub text: String,
@@ -65,7 +59,6 @@ impl Lines {
 }
 
 impl Log {
-    /// Shows a message about a function.
     pub(crate) fn tell(self, name: &str, message: &str) {
         if self != Self::Off {
             eprintln!("{name}: {message}");

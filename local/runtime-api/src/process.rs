@@ -1,5 +1,3 @@
-//! The process of an execution environment.
-
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;

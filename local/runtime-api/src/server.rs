@@ -1,5 +1,3 @@
-//! The Runtime API of one execution environment.
-
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 
@@ -27,12 +25,9 @@ pub(crate) struct Work {
     pub(crate) payload: Bytes,
 }
 
-/// A call from the runtime, as the environment sees it.
 #[derive(Debug)]
 pub(crate) enum Call {
-    /// The runtime requests the next invocation.
     Waiting,
-    /// The invocation in progress is finished.
     Finished(Result<Bytes, FunctionError>),
     /// The runtime could not initialize, and will exit.
     InitFailed(FunctionError),
@@ -44,7 +39,6 @@ pub(crate) struct RuntimeApi {
     pub(crate) address: SocketAddr,
     pub(crate) work: mpsc::Sender<Work>,
     pub(crate) calls: mpsc::Receiver<Call>,
-    /// Number of invocations handed to the runtime.
     pub(crate) handed_over: watch::Sender<u64>,
     server: JoinHandle<()>,
 }

@@ -1,5 +1,3 @@
-//! Describes a function and the environment variables that Lambda sets in its process.
-
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,28 +8,22 @@ use std::time::Duration;
 /// developer's AWS settings or on variables that Lambda does not set.
 const INHERITED: [&str; 5] = ["PATH", "RUST_BACKTRACE", "LLVM_PROFILE_FILE", "SystemRoot", "LD_LIBRARY_PATH"];
 
-/// A function and how to run it.
 #[derive(Debug, Clone)]
 pub struct FunctionSpec {
-    /// The name by which callers invoke the function.
     pub name: String,
     /// Program that runs in an execution environment.
     pub program: PathBuf,
-    /// Arguments of the program.
     pub args: Vec<OsString>,
     /// The function's environment variables. They override the variables that Lambda sets.
     pub environment: BTreeMap<String, String>,
     /// Value of `_HANDLER`.
     pub handler: String,
-    /// Maximum duration of one invocation.
     pub timeout: Duration,
     /// Memory in MiB, as reported to the function. The limit is not enforced.
     pub memory_mb: u32,
     /// Maximum number of concurrent execution environments, at least 1.
     pub max_environments: usize,
-    /// Region reported to the function.
     pub region: String,
-    /// Account in the function's ARN.
     pub account: String,
 }
 

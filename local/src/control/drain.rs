@@ -24,7 +24,6 @@ const ROUNDS: usize = 8;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Parameters {
-    /// Maximum wait in seconds.
     #[serde(default = "default_timeout")]
     timeout_s: u64,
 }

@@ -14,7 +14,6 @@ use super::Control;
 use super::paging::{self, PAGE, Parameters};
 use super::problem::Problem;
 
-/// Returns a page of the events that the buses accepted.
 pub(super) async fn events(
     State(control): State<Arc<Control>>,
     Query(parameters): Query<Parameters>,

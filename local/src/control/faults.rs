@@ -100,8 +100,7 @@ pub(super) async fn clear(State(control): State<Arc<Control>>) -> Result<StatusC
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Returns the targets that are not functions, each with its fault rules. An external search engine
-/// has no fault rules.
+/// An external search engine has no fault rules.
 fn backends(control: &Control) -> [(&'static str, Option<&Faults>); 6] {
     let backends = &control.backends;
     [

@@ -14,8 +14,7 @@ use tokio::time::Instant;
 use super::Control;
 use super::problem::Problem;
 
-/// Maximum wait for the invocation, including the wait for a free environment. Every function's
-/// timeout is shorter.
+/// Every function's timeout is shorter.
 const TIMEOUT: Duration = Duration::from_secs(900);
 
 /// Invokes the function with the request's JSON body. An empty body means `{}`.

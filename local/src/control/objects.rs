@@ -17,7 +17,6 @@ use super::problem::Problem;
 
 /// Number of objects per page. It is small, because the page contains the contents of the objects.
 const PAGE: usize = 100;
-/// Number of objects per request when this module counts objects.
 const COUNTED: usize = 10_000;
 const ARCHIVE: &str = "Archive";
 const FAILED_RECORDS: &str = "FailedRecords";
@@ -38,8 +37,8 @@ pub(super) async fn archive(
     })
 }
 
-/// Returns a page of the quarantine, sorted by name. The quarantine contains batches that a stream
-/// mapping gave up, and records that a consumer cannot process.
+/// The quarantine contains batches that a stream mapping gave up, and records that a consumer
+/// cannot process.
 pub(super) async fn quarantine(
     State(control): State<Arc<Control>>,
     Query(parameters): Query<Parameters>,

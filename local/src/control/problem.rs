@@ -1,5 +1,3 @@
-//! Error responses of `/_local`.
-
 use std::fmt::Display;
 
 use axum::Json;

@@ -27,8 +27,7 @@ pub fn read(payload: &[u8]) -> Option<Response> {
     }
 }
 
-/// Reads a result with a status code. It ignores the field `multiValueHeaders`, because format 2.0
-/// does not have this field.
+/// Ignores the field `multiValueHeaders`, because format 2.0 does not have this field.
 fn structured(fields: &Map<String, Json>) -> Option<Response> {
     let status = fields.get("statusCode")?.as_u64()?;
     let status = StatusCode::from_u16(u16::try_from(status).ok()?).ok()?;

@@ -54,8 +54,7 @@ pub(super) fn preflight(cors: &Cors, method: &Method, headers: &HeaderMap) -> Op
     Some(response)
 }
 
-/// Sets the CORS headers of a response, so that pages of an allowed origin may read it. `headers`
-/// are the request's headers.
+/// `headers` are the request's headers.
 pub(super) fn share(cors: &Cors, headers: &HeaderMap, answer: &mut HeaderMap) {
     for name in OWN {
         answer.remove(name);
@@ -78,8 +77,7 @@ fn allowed_origin(cors: &Cors, headers: &HeaderMap) -> Option<HeaderValue> {
     }
 }
 
-/// Inserts a header with this list, unless the list is empty. The list contains methods or header
-/// names, which are always ASCII.
+/// The list contains methods or header names, which are always ASCII.
 fn insert(headers: &mut HeaderMap, name: HeaderName, list: &str) {
     if let Some(value) = HeaderValue::from_str(list).ok().filter(|value| !value.is_empty()) {
         headers.insert(name, value);

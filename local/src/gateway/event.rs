@@ -19,17 +19,14 @@ use super::routes::Match;
 pub struct Context<'a> {
     /// The decoded path.
     pub path: &'a str,
-    /// The route that matches the request.
     pub found: &'a Match<'a>,
     /// The token's claims. `None` if the route has no authorizer.
     pub claims: Option<&'a BTreeMap<String, String>>,
     /// Identifies the request in logs and in the response.
     pub request_id: &'a str,
-    /// Address of the client.
     pub source: IpAddr,
     /// Host and port of the gateway itself.
     pub host: &'a str,
-    /// Time of the request.
     pub at: OffsetDateTime,
 }
 

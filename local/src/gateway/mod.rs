@@ -38,7 +38,6 @@ const MAX_BODY: usize = 10 * 1024 * 1024;
 const INTEGRATION_TIMEOUT: Duration = Duration::from_secs(30);
 const REQUEST_ID: HeaderName = HeaderName::from_static("apigw-requestid");
 
-/// The HTTP API.
 pub struct Gateway {
     routes: RouteTable,
     functions: Arc<Functions>,

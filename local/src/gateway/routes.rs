@@ -1,10 +1,7 @@
-//! Selects the template's route for a request.
-
 use std::cmp::Reverse;
 
 use template::Route;
 
-/// The routes of the HTTP API.
 pub struct RouteTable(Vec<Entry>);
 
 struct Entry {
@@ -20,14 +17,11 @@ enum Segment {
 /// A route, and the values of its path parameters in a request.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Match<'a> {
-    /// The matching route.
     pub route: &'a Route,
-    /// Name and value of each parameter.
     pub parameters: Vec<(&'a str, String)>,
 }
 
 impl RouteTable {
-    /// Creates a table of these routes.
     #[must_use]
     pub fn new(routes: Vec<Route>) -> Self {
         let entry = |route: Route| Entry { segments: route.path.split('/').skip(1).map(Segment::new).collect(), route };

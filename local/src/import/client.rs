@@ -1,5 +1,3 @@
-//! The import's client of the public API.
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -8,21 +6,17 @@ use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-/// Maximum number of attempts of a call that fails.
 const ATTEMPTS: u32 = 6;
 /// Error code that a call gets while another request is placing the same order. Placing an order
 /// of many lines takes several transactions.
 const IN_PROGRESS: &str = "idempotency_in_progress";
-/// Pause before the retry after [`IN_PROGRESS`].
 const PAUSE: Duration = Duration::from_secs(5);
 /// Maximum number of these pauses for one call. Together they last 150 s. If the other request has
 /// crashed, the janitor undoes the order. The janitor runs every minute, and skips orders younger
 /// than a minute.
 const PAUSES: u32 = 30;
-/// Maximum duration of one call.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A client with a staff token.
 #[derive(Debug)]
 pub struct Client {
     http: reqwest::Client,
@@ -33,12 +27,9 @@ pub struct Client {
     unauthorized: Notify,
 }
 
-/// A response of the API.
 #[derive(Debug)]
 pub struct Answer {
-    /// The HTTP status.
     pub status: StatusCode,
-    /// The stable error code.
     pub code: Option<String>,
     /// The body. Null if it is not JSON.
     pub body: Value,
@@ -71,7 +62,6 @@ impl Client {
         Ok(Self { http, base, token, run, retried: AtomicU64::new(0), unauthorized: Notify::new() })
     }
 
-    /// Returns whether a server responds at the address.
     pub async fn is_up(&self) -> bool {
         self.http.get(format!("{}/health", self.base)).send().await.is_ok()
     }
@@ -82,7 +72,6 @@ impl Client {
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
 
-    /// Returns the number of retries.
     pub fn retried(&self) -> u64 {
         self.retried.load(Ordering::Relaxed)
     }
@@ -97,9 +86,6 @@ impl Client {
     /// All calls of the import are safe to repeat. Orders have an idempotency key, and for other
     /// resources the API reports that they already exist. If the system rejects the token, this
     /// call never returns. [`Self::unauthorized`] then returns.
-    ///
-    /// # Errors
-    /// The last attempt's failure.
     pub async fn post(
         &self,
         path: &str,
@@ -111,9 +97,6 @@ impl Client {
     }
 
     /// Sends a GET request, and retries temporary failures like [`Self::post`].
-    ///
-    /// # Errors
-    /// The last attempt's failure.
     pub async fn get(&self, path: &str) -> Result<Answer, String> {
         self.authorized(|| self.answer(self.request(Method::GET, path))).await
     }
@@ -128,8 +111,7 @@ impl Client {
         }
     }
 
-    /// Retries until the response is final: the system is not busy, and no other request is
-    /// processing the same order. Gives up after the maximum number of attempts or pauses.
+    /// Gives up after the maximum number of attempts or pauses.
     async fn persist(&self, send: impl AsyncFn() -> Result<Answer, String>) -> Result<Answer, String> {
         let (mut attempts, mut wait, mut pauses) = (1, Duration::from_millis(100), 0);
         loop {

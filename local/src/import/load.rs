@@ -23,7 +23,6 @@ const DEFAULT_PRICE_CENTS: i64 = 100;
 const JSON: &str = "application/json";
 const NDJSON: &str = "application/x-ndjson";
 
-/// The results of one phase.
 #[derive(Debug, Default)]
 pub struct Tally {
     /// Counts by outcome: `created`, `already there`, `updated`.
@@ -304,7 +303,6 @@ async fn found(client: &Client, answer: &Answer, basket: &Value) -> Outcome {
     }
 }
 
-/// Returns whether an order has the customer, the lines and the total of a basket.
 fn is_same(order: &Value, basket: &Value) -> bool {
     let lines = |of: &Value| -> Vec<Value> {
         let shown = |line: &Value| json!([line["product_id"], line["quantity"], line["total"]]);

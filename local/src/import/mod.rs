@@ -23,7 +23,6 @@ use source::{HouseholdRow, ProductRow, SourceError};
 const EXIT_NOTHING_LISTENS: u8 = 3;
 /// Exit code if no file is given, or if a file cannot be used.
 const EXIT_USAGE: u8 = 2;
-/// Maximum number of names printed for each reason.
 const NAMES_SHOWN: usize = 500;
 
 /// The data to load, and the target system.
@@ -96,7 +95,6 @@ pub async fn run(args: ImportArgs, base: String, token: String) -> ExitCode {
 #[derive(Debug)]
 struct Summary {
     phases: Vec<(&'static str, Tally, Duration)>,
-    /// Number of retried calls.
     retried: u64,
 }
 

@@ -1,5 +1,3 @@
-//! Reads the retail files: products, households and baskets, plain or gzip.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
@@ -9,10 +7,8 @@ use flate2::bufread::MultiGzDecoder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// The reason why a file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// The file cannot be opened or read.
     #[error("{path}: {source}")]
     Read {
         /// Path of the file.
@@ -20,7 +16,6 @@ pub enum SourceError {
         /// The cause.
         source: std::io::Error,
     },
-    /// The file has no rows.
     #[error("{path}: no rows")]
     Empty {
         /// Path of the file.
@@ -42,10 +37,8 @@ pub enum SourceError {
     },
 }
 
-/// A row of the product file.
 #[derive(Debug, Deserialize)]
 pub struct ProductRow {
-    /// The product's id.
     pub product_id: String,
     /// The outermost category.
     #[serde(default)]
@@ -86,32 +79,23 @@ impl ProductRow {
     }
 }
 
-/// A row of the household file.
 #[derive(Debug, Deserialize)]
 pub struct HouseholdRow {
-    /// The household's id.
     pub household_id: String,
 }
 
-/// A line of the basket file.
 #[derive(Debug, Deserialize)]
 pub struct Basket {
     /// Id of the basket, assigned by the till.
     pub basket_id: u64,
-    /// Id of the household that made the purchase.
     pub household_id: u64,
-    /// Id of the store.
     pub store_id: u64,
-    /// Time of the purchase.
     pub placed_at: String,
-    /// The purchased products.
     pub lines: Vec<BasketLine>,
 }
 
-/// A line of a basket.
 #[derive(Debug, Deserialize)]
 pub struct BasketLine {
-    /// Id of the product.
     pub product_id: u64,
     /// Number of pieces.
     pub quantity: i64,
@@ -159,7 +143,6 @@ fn cents(text: &str) -> Option<i64> {
 pub struct Survey {
     /// Number of lines that are not blank, up to the limit.
     pub baskets: u64,
-    /// Ids of the households in the baskets.
     pub households: BTreeSet<u64>,
     /// The last unit price of each product in the file, in cents.
     pub prices: BTreeMap<String, i64>,
@@ -173,7 +156,6 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, SourceError> {
     Ok(if packed { Box::new(BufReader::new(MultiGzDecoder::new(file))) } else { Box::new(file) })
 }
 
-/// Reads the rows of a CSV file with a header.
 pub fn rows<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>, SourceError> {
     let mut text = Vec::new();
     open(path)?.read_to_end(&mut text).map_err(|source| SourceError::Read { path: path.to_owned(), source })?;
@@ -201,9 +183,6 @@ pub fn baskets(
 }
 
 /// Collects the facts about the baskets that the import needs before it places the first order.
-///
-/// # Errors
-/// [`SourceError::NoBaskets`] for a file without any basket.
 pub fn survey(path: &Path, limit: Option<u64>) -> Result<Survey, SourceError> {
     let mut survey = Survey::default();
     let mut is_readable = false;

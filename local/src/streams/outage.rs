@@ -49,7 +49,6 @@ impl StreamSource for Records {
     }
 }
 
-/// The state of the services that the consumer calls.
 #[derive(Debug, Default)]
 struct World {
     down_until: Option<Instant>,

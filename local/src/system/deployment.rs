@@ -1,5 +1,3 @@
-//! The deployment of a local system: the functions with their environments.
-
 use std::collections::BTreeMap;
 
 use runtime_api::FunctionSpec;
@@ -18,7 +16,6 @@ pub(super) fn in_program(error: TemplateError) -> TemplateError {
     error.in_file("the program's template.yaml".as_ref())
 }
 
-/// Returns the deployment of this system, with the given template parameters.
 pub(super) fn deployment(options: &Options, backends: &Backends, key: &SigningKey) -> Result<Deployment, StartError> {
     let mut deployment = backends.deployment(key);
     for (name, value) in &options.parameters {

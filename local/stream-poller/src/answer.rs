@@ -7,14 +7,11 @@
 
 use serde_json::Value;
 
-/// The result of one call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Every record is processed.
     Done,
     /// The records before this index are processed. The poller must retry the other records.
     DoneBefore(usize),
-    /// No record is processed.
     Failed,
 }
 

@@ -1,18 +1,14 @@
-//! Filter criteria of an event source mapping.
-
 use event_pattern::{Dialect, Pattern, PatternError};
 use serde_json::Value;
 
 const MAX_PATTERN: usize = 4096;
 const MAX_PATTERNS: usize = 10;
 
-/// The reason why filter criteria are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
     /// There are more than ten patterns, or a pattern has more than 4,096 characters.
     #[error("a mapping has at most {MAX_PATTERNS} patterns of {MAX_PATTERN} characters")]
     TooLong,
-    /// A pattern is invalid.
     #[error(transparent)]
     Pattern(#[from] PatternError),
 }
@@ -24,9 +20,6 @@ pub struct Filter(Vec<Pattern>);
 
 impl Filter {
     /// Reads the patterns of a mapping. Each is a JSON text.
-    ///
-    /// # Errors
-    /// [`FilterError`] if Lambda would reject the patterns.
     pub fn new<T: AsRef<str>>(patterns: &[T]) -> Result<Self, FilterError> {
         if patterns.len() > MAX_PATTERNS {
             return Err(FilterError::TooLong);

@@ -15,7 +15,6 @@ pub trait Invoke: Send + Sync + 'static {
     fn invoke(&self, payload: Bytes) -> BoxFuture<'_, Result<Bytes, FunctionError>>;
 }
 
-/// The reason why a call returned no response.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FunctionError {
     /// The function ran and failed, timed out or crashed. This counts as an attempt.
@@ -38,7 +37,6 @@ pub trait Destination: Send + Sync + 'static {
 #[error("the on-failure destination failed: {0}")]
 pub struct DestinationError(pub String);
 
-/// The reason why a batch was given up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
     /// The batch failed more often than the mapping allows.
@@ -47,40 +45,28 @@ pub enum Condition {
     RecordAgeExceeded,
 }
 
-/// Records that the poller has given up.
 #[derive(Debug, Clone)]
 pub struct DiscardedBatch {
-    /// Name of the function that should have processed the records.
     pub function: String,
-    /// The reason why the poller gave up the batch.
     pub condition: Condition,
     /// Number of calls of the function that included the first of these records.
     pub invocations: u32,
     /// The function's last error, if it was called.
     pub error: Option<String>,
-    /// ARN of the stream.
     pub stream_arn: String,
-    /// Id of the shard.
     pub shard_id: String,
-    /// Sequence number of the first record.
     pub first_sequence: SequenceNumber,
-    /// Sequence number of the last record.
     pub last_sequence: SequenceNumber,
-    /// Write time of the first record.
     pub first_arrival: SystemTime,
-    /// Write time of the last record.
     pub last_arrival: SystemTime,
-    /// Number of records.
     pub size: usize,
     /// The event that the function would have received: `{"Records": […]}`.
     pub payload: Bytes,
-    /// Time at which the poller gave up the batch.
     pub at: SystemTime,
 }
 
 impl DiscardedBatch {
-    /// Returns the document that Lambda writes to an S3 destination. Unlike the document for a
-    /// queue or a topic, it contains the records.
+    /// Unlike the document for a queue or a topic, it contains the records.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let condition = match self.condition {

@@ -1,5 +1,3 @@
-//! Calls the DynamoDB Streams API over plain HTTP.
-
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,9 +24,7 @@ pub struct Endpoint {
     pub table_url: String,
     /// The stream's endpoint. With emulators it is the same as the table's endpoint.
     pub stream_url: String,
-    /// The access key that the functions use.
     pub access_key_id: String,
-    /// The region that the functions use.
     pub region: String,
     /// The items that the local system has removed because they had expired.
     pub swept: Swept,
@@ -42,11 +38,6 @@ pub struct HttpStream {
 }
 
 impl HttpStream {
-    /// Finds the stream of `table`.
-    ///
-    /// # Errors
-    /// [`SourceError::NoStream`] if the table does not exist or has no stream,
-    /// [`SourceError::Unavailable`] if the endpoint does not respond.
     pub async fn of_table(endpoint: Endpoint, table: &str) -> Result<Self, SourceError> {
         let client = reqwest::Client::builder()
             .timeout(TIMEOUT)
@@ -145,8 +136,7 @@ impl Api {
         self.call(&self.endpoint.stream_url, &target, body).await
     }
 
-    /// Returns the newest stream of a table from a list of streams. The label of a stream is its
-    /// creation time.
+    /// The label of a stream is its creation time.
     async fn listed_stream(&self, table: &str) -> Result<String, SourceError> {
         let mut newest: Option<(String, String)> = None;
         let mut request = json!({"TableName": table});

@@ -14,15 +14,12 @@ use crate::backoff::Backoff;
 use crate::mapping::{MappingState, ShardState, count};
 use crate::{Condition, DiscardedBatch, FunctionError, MappingSettings, Record};
 
-/// Maximum size of the records in one event, in bytes. It leaves room for the JSON around the
-/// records, because Lambda's limit for an event is 6 MiB.
+/// Leaves room for the JSON around the records, because Lambda's limit for an event is 6 MiB.
 const MAX_PAYLOAD: usize = 6_000_000;
 /// How long a stream keeps its records. The poller does not retry older batches.
 const RETENTION: Duration = Duration::from_secs(24 * 60 * 60);
-/// Maximum attempts to store a discarded batch at the destination.
 const DESTINATION_ATTEMPTS: usize = 5;
 
-/// A record waiting for the function.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     /// The record's number in the shard's checkpoint.
@@ -37,7 +34,6 @@ pub(crate) struct Lane {
     waiting: VecDeque<Entry>,
 }
 
-/// Records that are processed in one call.
 struct Attempt {
     entries: Vec<Entry>,
     /// Failures that count as retries.
@@ -68,8 +64,7 @@ impl Lane {
         &self.mapping.mapping.settings
     }
 
-    /// Returns a batch when it is full or its window has ended. Returns `None` at the end of the
-    /// shard.
+    /// Returns `None` at the end of the shard.
     async fn next_batch(&mut self) -> Option<Vec<Entry>> {
         if self.waiting.is_empty() {
             let deal = self.incoming.recv().await?;
@@ -111,8 +106,8 @@ impl Lane {
         (taken, taken == self.settings().batch_size)
     }
 
-    /// Processes a batch until all its records are settled. If the batch is bisected, the parts are
-    /// processed in their order, so the records of one item stay in order.
+    /// If the batch is bisected, the parts are processed in their order, so the records of one item
+    /// stay in order.
     async fn work_off(&self, batch: Vec<Entry>) {
         let mut parts =
             VecDeque::from([Attempt { entries: batch, failures: 0, invocations: 0, tried: false, error: None }]);
@@ -197,9 +192,9 @@ impl Lane {
         }
     }
 
-    /// Discards the records at the front that are too old. Without a maximum age, the limit is the
-    /// stream's retention. Then no record is discarded before an attempt to deliver it, because a
-    /// local stream also keeps older records while the system does not run.
+    /// Without a maximum age, the limit is the stream's retention. Then no record is discarded
+    /// before an attempt to deliver it, because a local stream also keeps older records while the
+    /// system does not run.
     async fn discard_expired(&self, part: &mut Attempt) {
         let limit = match self.settings().maximum_record_age {
             Some(limit) => limit.min(RETENTION),
@@ -237,8 +232,7 @@ impl Lane {
         self.settle(&part.entries);
     }
 
-    /// Sends a batch to the destination, if there is one. Returns false if the destination could
-    /// not store the batch.
+    /// Returns false if the destination could not store the batch.
     async fn offer(&self, batch: DiscardedBatch) -> bool {
         let Some(destination) = &self.mapping.mapping.on_failure else {
             return true;

@@ -1,5 +1,3 @@
-//! State that the tasks of one mapping share.
-
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -12,7 +10,6 @@ use crate::{
     SourceError, Start, StreamCall,
 };
 
-/// A mapping of the stream to a function.
 pub struct Mapping {
     pub(crate) settings: MappingSettings,
     pub(crate) filter: Filter,
@@ -24,9 +21,6 @@ pub struct Mapping {
 impl Mapping {
     /// Creates a mapping with settings that AWS would accept. Without an `on_failure` destination,
     /// given-up records are only counted and logged.
-    ///
-    /// # Errors
-    /// [`SettingsError`] names the setting or the filter that AWS would reject.
     pub fn new(
         settings: MappingSettings,
         function: Arc<dyn Invoke>,
@@ -38,15 +32,13 @@ impl Mapping {
         Ok(Self { settings, filter, function, on_failure, role: None })
     }
 
-    /// Makes the mapping read the stream with this role. Without a role, permissions are not
-    /// checked.
+    /// Without a role, permissions are not checked.
     #[must_use]
     pub fn with_role(mut self, role: Arc<dyn Role>) -> Self {
         self.role = Some(role);
         self
     }
 
-    /// Checks that the mapping's role allows this call of the stream.
     pub(crate) fn may(&self, call: StreamCall) -> Result<(), SourceError> {
         self.role.as_ref().map_or(Ok(()), |role| role.check(call)).map_err(SourceError::Denied)
     }
@@ -205,8 +197,7 @@ impl ShardState {
 }
 
 impl ReaderState {
-    /// Adds the next record of the shard and returns its number. A record with `settled` needs no
-    /// delivery.
+    /// A record with `settled` needs no delivery.
     pub(crate) fn admit(&mut self, record: &Record, settled: bool) -> u64 {
         self.newest = self.newest.max(record.created());
         self.checkpoint.push(record.sequence().clone(), settled)

@@ -22,7 +22,6 @@ pub struct Pace {
     /// The first wait before the retry of a failed call or read. Each further wait is twice as
     /// long, up to `retry_most`.
     pub retry: Duration,
-    /// The longest wait before a retry.
     pub retry_most: Duration,
 }
 
@@ -93,7 +92,6 @@ impl Poller {
         Ok(Self { mappings: states, attention, changed, consumed: receiver, _tasks: tasks })
     }
 
-    /// Returns the progress of each mapping.
     #[must_use]
     pub fn progress(&self) -> Progress {
         Progress { mappings: self.mappings.iter().map(|state| state.progress()).collect() }
@@ -185,8 +183,7 @@ async fn report_consumed(
     }
 }
 
-/// Returns the lowest position of all mappings in unfinished shards. Returns `None` while a mapping
-/// has no position in such a shard.
+/// Returns `None` while a mapping has no position in such a shard.
 fn lowest_position(mappings: &[Arc<MappingState>]) -> Option<SequenceNumber> {
     let mut lowest = None;
     for shard in mappings.iter().flat_map(|mapping| mapping.shards()) {

@@ -1,6 +1,5 @@
 use crate::{SequenceNumber, SourceError};
 
-/// The progress of a poller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
     /// One entry for each mapping, in the order in which the caller passed them.
@@ -11,13 +10,10 @@ pub struct Progress {
 /// poller.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MappingProgress {
-    /// Name of the mapping's function.
     pub function: String,
-    /// Progress in each shard that the stream still has.
     pub shards: Vec<ShardProgress>,
     /// Number of records that were read but are not yet settled.
     pub pending: usize,
-    /// Records that the function has processed.
     pub delivered: u64,
     /// Records that the poller dropped, because the filter excludes them or the write changed
     /// nothing.
@@ -26,16 +22,13 @@ pub struct MappingProgress {
     pub discarded: u64,
     /// Records that the poller gave up and that the destination failed to store.
     pub lost: u64,
-    /// Attempts to call the function.
     pub invocations: u64,
     /// Attempts that left at least one record unprocessed.
     pub failed_invocations: u64,
 }
 
-/// The progress of a mapping in one shard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShardProgress {
-    /// Id of the shard.
     pub shard_id: String,
     /// The last record that is settled and has no unsettled record before it.
     pub position: Option<SequenceNumber>,

@@ -112,8 +112,7 @@ impl Reader {
         self.source.records(&iterator).await
     }
 
-    /// Adds the records of a page to the checkpoint, and passes the records that match the filter
-    /// to the lanes. Records of one item always use the same lane. Waits while a lane is full.
+    /// Records of one item always use the same lane. Waits while a lane is full.
     async fn distribute(&self, records: Vec<Arc<Record>>) {
         let mut groups: Vec<Vec<Entry>> = self.senders.iter().map(|_| Vec::new()).collect();
         let mut filtered = 0;

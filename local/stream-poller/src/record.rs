@@ -14,7 +14,6 @@ use crate::SourceError;
 pub struct SequenceNumber(Box<str>);
 
 impl SequenceNumber {
-    /// Returns the digits as the stream returned them.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -99,7 +98,6 @@ impl Record {
         Ok(Self { sequence, key_hash, created, unchanged, event, text: OnceLock::new() })
     }
 
-    /// Returns the record's position in its shard.
     #[must_use]
     pub fn sequence(&self) -> &SequenceNumber {
         &self.sequence

@@ -1,5 +1,3 @@
-//! The permission check for a mapping's calls of the stream.
-
 /// The role of a function. To read the stream for the function, Lambda assumes the role.
 pub trait Role: Send + Sync + 'static {
     /// Checks that the role allows this call of the stream.
@@ -9,13 +7,10 @@ pub trait Role: Send + Sync + 'static {
     fn check(&self, call: StreamCall) -> Result<(), String>;
 }
 
-/// A call of the DynamoDB Streams API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamCall {
-    /// Lists the shards.
     DescribeStream,
     /// Returns an iterator, which is a position in a shard.
     GetShardIterator,
-    /// Returns the records at a position.
     GetRecords,
 }

@@ -31,7 +31,6 @@ pub struct MappingSettings {
     pub filters: Vec<String>,
 }
 
-/// The position at which a mapping starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartingPosition {
     /// At the oldest record that the stream still has.
@@ -53,7 +52,6 @@ pub enum SettingsError {
         /// The allowed values.
         limits: &'static str,
     },
-    /// A filter pattern is invalid.
     #[error("a filter of the stream mapping of {function} is not a valid pattern: {source}")]
     Filter {
         /// The function of the mapping.

@@ -9,7 +9,6 @@ use crate::{Record, SequenceNumber};
 /// A stream to follow: [`HttpStream`](crate::HttpStream), or an in-memory stream for tests. The
 /// calls are those of the DynamoDB Streams API.
 pub trait StreamSource: Send + Sync + 'static {
-    /// Returns the stream's ARN for events and discarded batches.
     fn stream_arn(&self) -> &str;
 
     /// Returns all current shards of the stream, in any order.
@@ -18,28 +17,23 @@ pub trait StreamSource: Send + Sync + 'static {
     /// Returns an iterator: a position in a shard to read from.
     fn iterator<'a>(&'a self, shard_id: &'a str, start: Start) -> BoxFuture<'a, Result<String, SourceError>>;
 
-    /// Returns the records at an iterator.
     fn records<'a>(&'a self, iterator: &'a str) -> BoxFuture<'a, Result<Page, SourceError>>;
 }
 
 /// A part of a stream, in which records are in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shard {
-    /// Id of the shard in the stream.
     pub id: String,
     /// The preceding shard. A mapping reads the preceding shard to its end before it reads this
     /// shard.
     pub parent: Option<String>,
 }
 
-/// The position in a shard to start at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Start {
-    /// At the oldest record.
     TrimHorizon,
     /// At the first record that is written from now on.
     Latest,
-    /// After the record with this sequence number.
     After(SequenceNumber),
 }
 
@@ -52,7 +46,6 @@ pub struct Page {
     pub next: Option<String>,
 }
 
-/// The reason why a stream cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SourceError {
     /// The iterator has expired. The caller must request a new iterator.

@@ -13,8 +13,7 @@ const MOST: usize = 10_000;
 pub struct Swept(Arc<Mutex<Vec<Value>>>);
 
 impl Swept {
-    /// Remembers an item before its removal. When there are too many items, the oldest item is
-    /// forgotten.
+    /// When there are too many items, the oldest item is forgotten.
     pub fn note(&self, item: Value) {
         let mut items = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if items.len() == MOST {

@@ -1,12 +1,8 @@
-//! Reads the JWT authorizers of the HTTP API.
-
 use crate::TemplateError;
 use crate::section::Section;
 
-/// A JWT authorizer of the HTTP API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Authorizer {
-    /// Name of the authorizer in routes.
     pub name: String,
     /// The `iss` of accepted tokens.
     pub issuer: String,

@@ -1,20 +1,15 @@
-//! Counts the resources that cost money even when no request uses them.
-
 use crate::TemplateError;
 use crate::section::Section;
 
 /// The parts of a deployment that are billed by the hour, by the month or by their number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Billed {
-    /// Number of metrics in alarms. An alarm over several metrics costs as much as one alarm for
-    /// each metric.
+    /// An alarm over several metrics costs as much as one alarm for each metric.
     pub alarm_metrics: u64,
-    /// Number of dashboards.
     pub dashboards: u64,
     /// Number of rules of Contributor Insights. The table and each index have two rules each, if
     /// the feature is enabled for them.
     pub insights_rules: u64,
-    /// Whether the table has point-in-time recovery.
     pub point_in_time_recovery: bool,
     /// Maximum number of days for which a log group keeps lines.
     pub log_retention_days: u64,
@@ -29,7 +24,6 @@ pub struct Billed {
 pub struct SearchDomain {
     /// Instance type, e.g. `t3.small.search`.
     pub instance_type: String,
-    /// The number of nodes.
     pub instances: u64,
     /// Size of the disk of each node, in GB.
     pub storage_gb: u64,

@@ -1,5 +1,3 @@
-//! Reads the event bus, its rules and their retry settings.
-
 use std::time::Duration;
 
 use event_pattern::{Dialect, Pattern};
@@ -11,7 +9,6 @@ use crate::section::Section;
 /// An `AWS::Events::EventBus`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bus {
-    /// Logical id in the template.
     pub logical_id: String,
     /// Physical name, which publishers use and `!Ref` returns.
     pub name: String,
@@ -20,28 +17,22 @@ pub struct Bus {
 /// An `AWS::Events::Rule`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    /// Logical id in the template.
     pub logical_id: String,
-    /// Name of the bus that the rule belongs to.
     pub bus: String,
     /// Pattern of the events that the rule matches, in EventBridge's JSON.
     pub pattern: Json,
-    /// The targets of these events.
     pub targets: Vec<Target>,
 }
 
 /// A target of a rule, with EventBridge's defaults for settings that the template omits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
-    /// Id of the target in the rule.
     pub id: String,
     /// ARN of a function or a queue of the template.
     pub arn: String,
-    /// Maximum number of retries of a delivery.
     pub maximum_retries: u32,
     /// Age at which a delivery is given up.
     pub maximum_age: Duration,
-    /// ARN of the queue for events that are given up.
     pub dead_letter: Option<String>,
 }
 
@@ -51,8 +42,7 @@ pub(crate) fn read_bus(id: &str, name: &str, properties: &Section) -> Result<Bus
     Ok(Bus { logical_id: id.to_owned(), name: name.to_owned() })
 }
 
-/// Checks the settings of a bus's archive. The archive stores every event of the bus. The local
-/// system does not emulate archives.
+/// The archive stores every event of the bus. The local system does not emulate archives.
 pub(crate) fn check_archive(properties: &Section) -> Result<(), TemplateError> {
     properties.only(&["ArchiveName", "Description", "SourceArn", "RetentionDays"])?;
     properties.require("SourceArn")?.text()?;

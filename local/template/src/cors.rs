@@ -1,5 +1,3 @@
-//! Reads the CORS configuration of the HTTP API.
-
 use crate::TemplateError;
 use crate::section::Section;
 
@@ -18,7 +16,6 @@ pub struct Cors {
     pub max_age: Option<u32>,
 }
 
-/// Origins whose pages may call the API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origins {
     /// All origins.

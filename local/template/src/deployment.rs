@@ -20,7 +20,6 @@ pub struct Deployment {
 }
 
 impl Deployment {
-    /// Creates a deployment in `region` of `account` with all defaults.
     #[must_use]
     pub fn new(region: &str, account: &str) -> Self {
         Self {
@@ -32,14 +31,12 @@ impl Deployment {
         }
     }
 
-    /// Sets the value of a parameter.
     #[must_use]
     pub fn parameter(mut self, name: &str, value: impl Into<String>) -> Self {
         self.parameters.insert(name.to_owned(), value.into());
         self
     }
 
-    /// Sets the physical name of a resource.
     #[must_use]
     pub fn name(mut self, logical_id: &str, name: impl Into<String>) -> Self {
         self.names.insert(logical_id.to_owned(), name.into());

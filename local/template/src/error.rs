@@ -1,5 +1,3 @@
-//! The error type of this crate.
-
 use std::fmt;
 use std::path::{Path, PathBuf};
 

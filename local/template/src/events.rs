@@ -9,14 +9,12 @@ use crate::{Template, TemplateError, schedule};
 
 const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
-/// A route of the HTTP API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     /// Method, in upper case.
     pub method: String,
     /// Path with its parameters in braces: `/v1/customers/{id}`.
     pub path: String,
-    /// Logical id of the function that handles the route.
     pub function: String,
     /// Name of the route's authorizer. `None` if the route is public.
     pub authorizer: Option<String>,

@@ -1,5 +1,3 @@
-//! Reads a function's settings and policies.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -9,15 +7,12 @@ use crate::section::Section;
 /// An `AWS::Serverless::Function`, with the template's globals applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Function {
-    /// Logical id in the template.
     pub logical_id: String,
-    /// ARN of the function.
     pub arn: String,
     /// Folder of the function's crate, relative to the template.
     pub code_uri: String,
     /// Value of `_HANDLER`.
     pub handler: String,
-    /// Maximum duration of one invocation.
     pub timeout: Duration,
     /// Memory in MiB.
     pub memory_mb: u32,
@@ -29,7 +24,6 @@ pub struct Function {
     pub tracing: Option<String>,
     /// Log level, e.g. `INFO`. `None` means Lambda's default.
     pub log_level: Option<String>,
-    /// Settings of asynchronous invocation.
     pub asynchronous: Asynchronous,
     /// Permissions of the function's role. They do not include the permissions that SAM adds for
     /// logs, traces and the destination of failed events.
@@ -40,24 +34,19 @@ pub struct Function {
 /// `EventInvokeConfig`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asynchronous {
-    /// Maximum number of retries of a failed event.
     pub maximum_retries: u32,
     /// Age at which an event is given up.
     pub maximum_age: Duration,
-    /// Destination of given-up events.
     pub on_failure: Option<Destination>,
 }
 
-/// A destination of given-up events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination {
     /// `S3`, `SQS` or `SNS`.
     pub kind: String,
-    /// ARN of the bucket, queue or topic.
     pub arn: String,
 }
 
-/// One statement of an IAM policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statement {
     /// Name of the statement, if it has one.

@@ -1,5 +1,3 @@
-//! Evaluates CloudFormation's intrinsic functions for one [`Deployment`].
-
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +11,6 @@ const MAX_DEPTH: usize = 64;
 pub(crate) struct Resolver<'a> {
     deployment: &'a Deployment,
     defaults: BTreeMap<&'a str, Option<String>>,
-    /// Names of the parameters with a list as value.
     lists: BTreeSet<&'a str>,
     conditions: Option<&'a Node>,
     resources: BTreeMap<&'a str, &'a str>,
@@ -310,7 +307,6 @@ impl<'a> Resolver<'a> {
         Ok(parts.join(scalar(separator)?))
     }
 
-    /// Returns the physical name of the resource `id` in the deployment.
     pub(crate) fn physical_name<'b>(&'b self, id: &'b str) -> &'b str {
         self.deployment.names.get(id).map_or(id, String::as_str)
     }

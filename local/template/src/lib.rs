@@ -57,15 +57,12 @@ use section::Section;
 /// The parts of a deployed template that the local system and tests need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template {
-    /// The only table.
     pub table: TableDefinition,
     /// Every function whose condition is true or missing, in the order of the template.
     pub functions: Vec<Function>,
     /// Every route of the HTTP API, in the order of the template.
     pub routes: Vec<Route>,
-    /// Every authorizer of the HTTP API.
     pub authorizers: Vec<Authorizer>,
-    /// The CORS configuration of the HTTP API, if it has one.
     pub cors: Option<Cors>,
     /// Every mapping of the table's stream to a function, in the order of the template.
     pub streams: Vec<StreamMapping>,
@@ -81,7 +78,6 @@ pub struct Template {
     pub schedules: Vec<Schedule>,
     /// Every bucket, in the order of the template.
     pub buckets: Vec<Bucket>,
-    /// The parts that cost money even when no request uses them.
     pub billed: Billed,
 }
 
@@ -112,7 +108,6 @@ impl Template {
         Self::parse_for(text, &Deployment::for_inspection())
     }
 
-    /// Returns the function with the logical id `id`.
     #[must_use]
     pub fn function(&self, id: &str) -> Option<&Function> {
         self.functions.iter().find(|function| function.logical_id == id)
@@ -245,7 +240,6 @@ fn is_wanted(resource: &Section, resolver: &Resolver) -> Result<bool, TemplateEr
     }
 }
 
-/// Returns the logical id and the definition of the only table.
 fn the_table(resources: &Section, resolver: &Resolver) -> Result<(String, TableDefinition), TemplateError> {
     let mut tables = Vec::new();
     for (id, resource) in resources.entries()? {

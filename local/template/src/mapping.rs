@@ -1,5 +1,3 @@
-//! Reads event source mappings, with which Lambda reads queues and the table's stream.
-
 use std::time::Duration;
 
 use event_pattern::{Dialect, Pattern};
@@ -12,17 +10,11 @@ use crate::{Template, TemplateError};
 /// settings that the template omits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamMapping {
-    /// Logical id in the template.
     pub logical_id: String,
-    /// Logical id of the function.
     pub function: String,
-    /// ARN of the stream.
     pub stream: String,
-    /// Position at which a new mapping starts to read the stream.
     pub starting_position: StartingPosition,
-    /// Maximum records per invocation.
     pub batch_size: u32,
-    /// Maximum wait for a batch to fill.
     pub batching_window: Duration,
     /// Maximum concurrent invocations for one shard. Records of one item stay in order.
     pub parallelization_factor: u32,
@@ -42,7 +34,6 @@ pub struct StreamMapping {
     pub on_failure: Option<String>,
 }
 
-/// The position at which a new mapping starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartingPosition {
     /// At the oldest record that the stream still has.
@@ -55,19 +46,13 @@ pub enum StartingPosition {
 /// that the template omits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueMapping {
-    /// Logical id in the template.
     pub logical_id: String,
-    /// Logical id of the function.
     pub function: String,
-    /// ARN of the queue.
     pub queue: String,
-    /// Maximum messages per invocation.
     pub batch_size: u32,
-    /// Maximum wait for a batch to fill.
     pub batching_window: Duration,
     /// Whether the function's response may name the failed messages.
     pub report_batch_item_failures: bool,
-    /// Maximum concurrent invocations.
     pub maximum_concurrency: Option<u32>,
 }
 
@@ -230,8 +215,7 @@ fn read_queue(ends: Ends, settings: &Section) -> Result<QueueMapping, TemplateEr
     })
 }
 
-/// Reads the destination, which must be a bucket of the template. Of Lambda's destinations, only a
-/// bucket stores the records themselves.
+/// Of Lambda's destinations, only a bucket stores the records themselves.
 fn read_destination(settings: &Section, template: &Template) -> Result<Option<String>, TemplateError> {
     let Some(config) = settings.get("DestinationConfig")? else {
         return Ok(None);

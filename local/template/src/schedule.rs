@@ -1,5 +1,3 @@
-//! Reads schedules, which invoke functions at a rate.
-
 use std::time::Duration;
 
 use serde_json::Value as Json;
@@ -11,13 +9,11 @@ use crate::section::Section;
 /// rate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// Logical id of the function.
     pub function: String,
     /// Name of the event in the function's `Events`.
     pub event: String,
     /// Interval between two invocations.
     pub every: Duration,
-    /// Whether the schedule is enabled.
     pub enabled: bool,
     /// The function's input. `None` means EventBridge's scheduled event.
     pub input: Option<Json>,

@@ -1,5 +1,3 @@
-//! Reads queues and buckets.
-
 use std::time::Duration;
 
 use crate::TemplateError;
@@ -8,22 +6,17 @@ use crate::section::Section;
 /// An `AWS::SQS::Queue`, with SQS's defaults for settings that the template omits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Queue {
-    /// Logical id in the template.
     pub logical_id: String,
-    /// ARN of the queue.
     pub arn: String,
     /// How long a received message is hidden from other receivers.
     pub visibility_timeout: Duration,
-    /// How long a message is kept.
     pub retention: Duration,
     /// The dead-letter queue for messages that were received too often.
     pub redrive: Option<Redrive>,
 }
 
-/// The redrive policy of a queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redrive {
-    /// ARN of the dead-letter queue.
     pub arn: String,
     /// Number of receptions after which a message moves to the dead-letter queue.
     pub maximum_receive_count: u32,
@@ -32,18 +25,15 @@ pub struct Redrive {
 /// An `AWS::S3::Bucket`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bucket {
-    /// Logical id in the template.
     pub logical_id: String,
     /// Physical name, as `!Ref` returns it.
     pub name: String,
-    /// ARN of the bucket.
     pub arn: String,
     /// CORS rules of the bucket. S3 applies the first rule that matches.
     pub cors: Vec<BucketCors>,
 }
 
-/// A rule of a bucket's `CorsConfiguration`. An origin or a header may contain one `*`, which
-/// matches any text.
+/// An origin or a header may contain one `*`, which matches any text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketCors {
     /// Origins whose pages may use the bucket.

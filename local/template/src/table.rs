@@ -10,11 +10,9 @@ use crate::section::Section;
 /// An `AWS::DynamoDB::Table`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableDefinition {
-    /// Logical id in the template.
     pub logical_id: String,
     /// Type (`S`, `N` or `B`) of every key attribute, by name.
     pub attribute_types: BTreeMap<String, String>,
-    /// The primary key.
     pub key: KeyAttributes,
     /// The global secondary indexes, in the order of the template.
     pub indexes: Vec<Index>,
@@ -25,23 +23,17 @@ pub struct TableDefinition {
     pub ttl_attribute: Option<String>,
 }
 
-/// The two attributes of a composite key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyAttributes {
-    /// The partition key's attribute.
     pub partition: String,
-    /// The sort key's attribute.
     pub sort: String,
 }
 
-/// A global secondary index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Index {
     /// Name of the index, e.g. `GSI1`.
     pub name: String,
-    /// Key of the index.
     pub key: KeyAttributes,
-    /// The attributes in the index that belong to no key.
     pub projection: Projection,
 }
 
@@ -57,14 +49,12 @@ pub enum Projection {
 }
 
 impl TableDefinition {
-    /// Returns the index `name`.
     #[must_use]
     pub fn index(&self, name: &str) -> Option<&Index> {
         self.indexes.iter().find(|index| index.name == name)
     }
 
-    /// Returns the body of a `CreateTable` request for this table with the name `table_name`. The
-    /// request omits deletion protection and backups, which only a table in production needs.
+    /// The request omits deletion protection and backups, which only a table in production needs.
     #[must_use]
     pub fn create_table_request(&self, table_name: &str) -> Json {
         let attributes: Vec<Json> = self
@@ -90,8 +80,7 @@ impl TableDefinition {
         request
     }
 
-    /// Returns the body of the table's `UpdateTimeToLive` request. Returns `None` if items do not
-    /// expire.
+    /// Returns `None` if items do not expire.
     #[must_use]
     pub fn time_to_live_request(&self, table_name: &str) -> Option<Json> {
         self.ttl_attribute.as_ref().map(|attribute| {

@@ -1,5 +1,3 @@
-//! Tests with the repository's template, and with invalid templates.
-
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::collections::BTreeSet;

@@ -13,9 +13,6 @@ const DEEPEST: usize = 64;
 
 /// Reads a YAML document without intrinsic functions as JSON. A plain scalar that looks like null,
 /// a boolean or a number becomes that JSON value. Other scalars become text.
-///
-/// # Errors
-/// If the text is not one YAML document, or has an intrinsic function, an alias or a duplicate key.
 pub fn parse(text: &str) -> Result<Json, TemplateError> {
     to_json(&document(text)?)
 }
@@ -69,7 +66,6 @@ impl Node {
     }
 }
 
-/// Reads the only document of `text`.
 pub(crate) fn document(text: &str) -> Result<Node, TemplateError> {
     let mut reader = Reader { events: Parser::new_from_str(text) };
     let mut root = None;

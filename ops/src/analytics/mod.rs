@@ -43,14 +43,11 @@ pub(crate) fn run(args: &AnalyticsArgs) -> Result<Outcome, OpsError> {
     Ok(Outcome::new(&tables, tables.unreadable == 0))
 }
 
-/// The result of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Tables {
-    /// The number of rows by table.
     pub rows: BTreeMap<&'static str, u64>,
     /// The number of partitions. A table without days is one partition.
     pub partitions: usize,
-    /// The number of items that are in no table, because they cannot be read.
     pub unreadable: u64,
 }
 

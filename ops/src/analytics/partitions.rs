@@ -17,7 +17,6 @@ use crate::error::OpsError;
 
 /// The number of bytes of rows that the command collects before it writes them.
 const COLLECTED: usize = 64 << 20;
-/// The name of the file of a partition.
 const DATA: &str = "data.ndjson";
 /// The name of a file that marks a folder of tables. The command replaces only a folder that has
 /// this file.
@@ -25,7 +24,6 @@ const MARK: &str = "_tables";
 
 #[derive(Debug)]
 pub(super) struct Partitions {
-    /// The folder to replace.
     to: PathBuf,
     /// The folder in which the tables are made.
     new: PathBuf,

@@ -9,11 +9,9 @@ use serde::Serialize;
 
 use crate::error::OpsError;
 
-/// A row of a table.
 #[derive(Debug)]
 pub(super) struct Row {
     pub table: &'static str,
-    /// The day by which the table is partitioned.
     pub day: Option<String>,
     pub json: Vec<u8>,
 }
@@ -84,9 +82,6 @@ struct ReviewRow<'a> {
 }
 
 /// Returns the row of an item. Most entities have no row.
-///
-/// # Errors
-/// [`OpsError`] for an order line whose order id contains no time.
 pub(super) fn row(entity: &AnyEntity) -> Result<Option<Row>, OpsError> {
     match entity {
         // An order that is being placed is invisible, so it has no row. In a join, its lines match

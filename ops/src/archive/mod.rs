@@ -31,9 +31,7 @@ use crate::error::OpsError;
 use crate::outcome::{Outcome, Shown};
 
 const DAY_SECONDS: i64 = 24 * 60 * 60;
-/// The prefix of the names of all archived items.
 const PREFIX: &str = "expired/";
-/// The number of entries in a page of a list.
 const PAGE: usize = 100;
 
 /// The commands of `ops archive`.
@@ -110,7 +108,6 @@ async fn store() -> Result<ObjectStore, OpsError> {
 /// The items that expired on a day, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ExpirationList {
-    /// One entry for each expired item.
     pub expirations: Vec<Expiration>,
 }
 

@@ -1,5 +1,3 @@
-//! Restores archived items.
-
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -19,26 +17,20 @@ use table::Table;
 
 use crate::error::OpsError;
 
-/// The number of objects in a page of a list.
 const PAGE: u16 = 1_000;
-/// The number of objects that are read concurrently.
 const CONCURRENCY: usize = 16;
 
-/// The result of a restore.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Restored {
-    /// The number of restored items.
     pub restored: u64,
     /// The number of items that already existed, because they were restored earlier or created
     /// again.
     #[serde(rename = "there")]
     pub existing: u64,
-    /// The failures, each with its reason.
     pub failed: Vec<String>,
 }
 
 impl Restored {
-    /// Returns whether nothing failed.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.failed.is_empty()
@@ -70,9 +62,6 @@ impl fmt::Display for Restored {
 ///
 /// A line or another part of an order is restored alone only if the order's head exists and has no
 /// `expires_at`. Without the head, no reader would find the part, and the part would never expire.
-///
-/// # Errors
-/// [`OpsError`].
 pub async fn restore_object(
     table: &Table,
     store: &ObjectStore,
@@ -115,9 +104,6 @@ async fn headless(table: &Table, entity: &AnyEntity) -> Result<Option<String>, O
 /// The items of an order reach the archive one by one, so some may be missing. The head is written
 /// only if all lines of the order exist. The head stores the number of lines. It does not store the
 /// number of status changes, so the history is not checked.
-///
-/// # Errors
-/// [`OpsError`].
 pub async fn restore_order(table: &Table, store: &ObjectStore, id: &OrderId) -> Result<Restored, OpsError> {
     let head_key = order::head(id)?.key().clone();
     let mut items = newest(store, &names::collection(&head_key.pk)).await?;
@@ -173,7 +159,6 @@ async fn lacking(table: &Table, head: &Stored<Order>) -> Result<Option<String>, 
     }))
 }
 
-/// The reason for a refusal while DynamoDB has removed only a part of an order.
 const EXPIRING: &str = "a part of the order has expired and is not yet removed: try again in some days";
 
 /// Writes an item if its key does not exist.

@@ -1,5 +1,3 @@
-//! Updates a stack with new parameters.
-
 use std::collections::BTreeMap;
 
 use aws::{Api, Call, Method, Service};
@@ -8,10 +6,8 @@ use crate::cost::stack::parameter_names;
 use crate::error::OpsError;
 
 const WHAT: &str = "CloudFormation";
-/// The maximum size of a response.
 const MAX_RESPONSE: usize = 1 << 20;
 
-/// A stack in CloudFormation.
 #[derive(Debug)]
 pub struct Stack {
     service: Service,
@@ -19,10 +15,6 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Creates a client from the SDK's variables.
-    ///
-    /// # Errors
-    /// [`OpsError::Usage`] for an incomplete environment.
     pub fn from_env(name: &str) -> Result<Self, OpsError> {
         Ok(Self { service: Service::from_env(Api::CloudFormation)?, name: name.to_owned() })
     }

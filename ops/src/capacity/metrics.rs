@@ -11,21 +11,16 @@ use crate::error::OpsError;
 
 /// The name of the table in a report. The table's indexes have their own names.
 pub(super) const TABLE: &str = "table";
-/// The length of a data point in seconds.
 pub(super) const MINUTE: i64 = 60;
 /// The maximum number of data points in a response (API reference, `GetMetricData`).
 const MAX_DATAPOINTS: u32 = 100_800;
-/// The maximum number of responses. Two weeks of eight series are 161,280 points, which fit into
-/// two responses.
+/// Two weeks of eight series are 161,280 points, which fit into two responses.
 const MAX_PAGES: usize = 20;
 
-/// A kind of capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Read units.
     Reads,
-    /// Write units.
     Writes,
 }
 
@@ -34,14 +29,12 @@ pub enum Kind {
 pub struct Series {
     /// The table or the index.
     pub place: String,
-    /// The kind of units.
     pub kind: Kind,
     /// The consumed half units of each minute. The key is the start of the minute, in seconds since
     /// 1970. In a minute without an entry, nothing was consumed.
     pub minutes: BTreeMap<i64, u64>,
 }
 
-/// A query of `GetMetricData`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct Query {
@@ -59,7 +52,6 @@ fn places() -> impl Iterator<Item = (String, &'static str, Kind)> {
     })
 }
 
-/// Returns the queries of all series of a table.
 pub(super) fn queries(table: &str) -> Vec<Query> {
     let query = |(id, place, kind)| {
         let mut dimensions = vec![json!({"Name": "TableName", "Value": table})];
@@ -110,7 +102,6 @@ enum Time {
     Text(String),
 }
 
-/// Reads the series from CloudWatch.
 pub(super) async fn fetch(
     cloudwatch: &CloudWatch,
     table: &str,
@@ -133,9 +124,6 @@ pub(super) async fn fetch(
 }
 
 /// Reads the series from the output of `aws cloudwatch get-metric-data`.
-///
-/// # Errors
-/// [`OpsError::Usage`].
 pub fn parse(text: &str) -> Result<Vec<Series>, OpsError> {
     let usage = |error: String| OpsError::Usage(format!("the metrics: {error}"));
     let response: Response = serde_json::from_str(text).map_err(|error| usage(error.to_string()))?;

@@ -71,7 +71,6 @@ pub struct CapacityArgs {
     stack: Option<String>,
 }
 
-/// The queries, printed as JSON.
 #[derive(Serialize)]
 #[serde(transparent)]
 struct Queries(Vec<metrics::Query>);

@@ -1,5 +1,3 @@
-//! The comparison of both modes, and the recommendation.
-
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -16,11 +14,9 @@ const MONTH_HOURS: i128 = 730;
 /// The smallest saving for which provisioned capacity is recommended, in percent of the on-demand
 /// bill. A smaller saving does not outweigh the delay with which auto scaling reacts to peaks.
 const WORTH_PERCENT: i128 = 10;
-/// The hours of a week. A recommendation from a shorter series is marked as weak, because traffic
-/// differs by weekday.
+/// A recommendation from a shorter series is marked as weak, because traffic differs by weekday.
 const WEEK_HOURS: i128 = 7 * 24;
 
-/// A capacity mode of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
@@ -44,15 +40,11 @@ impl Mode {
 /// One kind of capacity of the table or of an index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Throughput {
-    /// The table or the index.
     pub place: String,
-    /// The kind.
     pub kind: Kind,
-    /// The consumed units of the series.
     pub units: u64,
     /// The consumption in the busiest minute, in units per second, rounded up.
     pub peak: u64,
-    /// The bounds of auto scaling.
     pub bounds: Bounds,
     /// The monthly bill on demand.
     #[serde(rename = "on_demand_nano_dollars")]
@@ -62,34 +54,24 @@ pub struct Throughput {
     pub provisioned: Nano,
     /// The minutes of the series in which requests would have been throttled.
     pub throttled_minutes: u64,
-    /// The throttled units.
     pub throttled_units: u64,
 }
 
-/// The result of the command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// The Region of the prices.
     pub region: String,
     /// The date of the prices.
     pub prices_of: String,
-    /// The target utilization in percent.
     pub target_percent: u64,
-    /// The hours that the series covers.
     pub hours: i128,
-    /// Each kind of capacity of the table and of each index.
     pub throughputs: Vec<Throughput>,
-    /// The sum of the monthly bills on demand.
     #[serde(rename = "on_demand_nano_dollars")]
     pub on_demand: Nano,
     /// The sum of the monthly bills with auto scaling.
     #[serde(rename = "provisioned_nano_dollars")]
     pub provisioned: Nano,
-    /// The recommended mode.
     pub recommended: Mode,
-    /// The reasons for the recommendation.
     pub reasons: Vec<String>,
-    /// The parameters of the template for the recommended mode.
     pub parameters: BTreeMap<&'static str, String>,
     /// The stack whose update has begun.
     pub updated: Option<String>,
@@ -97,9 +79,6 @@ pub struct Report {
 
 impl Report {
     /// Compares the modes over series that cover the same time.
-    ///
-    /// # Errors
-    /// [`OpsError::Usage`] if there is less than an hour of data, or if a price is missing.
     pub fn new(series: &[Series], prices: &Prices, target_percent: u64) -> Result<Self, OpsError> {
         let minutes = || series.iter().flat_map(|series| series.minutes.keys().copied());
         let (start, end) = (minutes().min().unwrap_or_default(), minutes().max().unwrap_or_default() + MINUTE);
@@ -148,7 +127,6 @@ impl Report {
         })
     }
 
-    /// Returns the change of the parameters as text.
     #[must_use]
     pub fn change(&self) -> String {
         let pairs = self.parameters.iter().map(|(name, value)| format!("{name}={value}"));

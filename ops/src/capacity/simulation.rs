@@ -37,20 +37,15 @@ const SERVED: u64 = 2 * MINUTE as u64;
 /// The bounds of auto scaling, in units a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Bounds {
-    /// The lowest capacity.
     pub min: u64,
-    /// The highest capacity.
     pub max: u64,
 }
 
-/// The result of a simulation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Simulated {
     /// The sum of the capacities of all hours: unit-hours.
     pub unit_hours: u64,
-    /// The minutes in which requests would have been throttled.
     pub throttled_minutes: u64,
-    /// The units of the throttled requests.
     pub throttled_units: u64,
 }
 
@@ -60,8 +55,7 @@ pub fn needed(half_units: u64, target: u64) -> u64 {
     half_units.saturating_mul(100).div_ceil(SERVED * target.max(1)).max(1)
 }
 
-/// Returns bounds for a series. The lower bound serves the quietest hour, and the upper bound
-/// serves the busiest minute.
+/// The lower bound serves the quietest hour, and the upper bound serves the busiest minute.
 #[must_use]
 pub fn bounds(series: &Series, (start, end): (i64, i64), target: u64) -> Bounds {
     let peak = series.minutes.values().copied().max().unwrap_or_default();

@@ -37,9 +37,6 @@ struct Count {
 /// Counts the requests of each route in a log, and sets the requests of the profile. The counts are
 /// scaled from the hours of the log to a month. The mean latency becomes the duration of an
 /// invocation, although the latency is a few milliseconds longer.
-///
-/// # Errors
-/// A usage error that names the line or the invalid value.
 pub(crate) fn read(mut log: impl BufRead, covers_hours: u64, profile: &mut Profile) -> Result<(), OpsError> {
     let mut counts = BTreeMap::<String, Count>::new();
     let mut text = Vec::new();
@@ -74,7 +71,6 @@ pub(crate) fn read(mut log: impl BufRead, covers_hours: u64, profile: &mut Profi
     for (route, count) in counts {
         let hours = u128::from(profile.hours_per_month);
         let covered = u128::from(covers_hours);
-        // Rounds half up.
         let requests = (u128::from(count.requests) * hours + covered / 2) / covered;
         let requests = u64::try_from(requests).unwrap_or(u64::MAX);
         if route == ABSENT || route == "$default" {

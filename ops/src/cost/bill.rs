@@ -1,5 +1,3 @@
-//! Computes a bill: each line is a quantity of one service for one reason.
-
 use std::collections::BTreeMap;
 
 use key_schema::leaderboard::VIEW_SAMPLE;
@@ -16,15 +14,12 @@ use crate::error::OpsError;
 
 /// The bytes in a GB, as AWS bills storage and logs.
 const GB: u64 = 1 << 30;
-/// The MB in a GB.
 const MB_OF_GB: u64 = 1 << 10;
 /// The MB-milliseconds in a GB-second.
 const MB_MS: u64 = 1_024 * 1_000;
 /// One invocation in twenty is traced.
 const TRACED: u64 = 20;
-/// The size of a line of the access log.
 const ACCESS_LINE: u64 = 220;
-/// The size of a published event.
 const EVENT_BYTES: u64 = 1_024;
 /// CloudWatch compresses stored log lines to about 15 percent.
 const COMPRESSED: (u64, u64) = (15, 100);
@@ -37,10 +32,8 @@ const DAYS: u64 = 30;
 /// The name of the row for costs that belong to no route.
 pub const STACK: &str = "the stack";
 
-/// One line of a bill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Line {
-    /// The service.
     pub service: Service,
     /// The part of the service, with its unit.
     pub item: &'static str,
@@ -50,7 +43,6 @@ pub struct Line {
     pub place: Option<&'static str>,
     /// The quantity in thousandths of the unit.
     pub milli_quantity: u64,
-    /// The amount a month.
     #[serde(rename = "nano_dollars")]
     pub amount: Nano,
     /// Whether the amount is the same without traffic.
@@ -66,7 +58,6 @@ pub struct Bill {
     pub(crate) units: BTreeMap<&'static str, MonthlyUnits>,
 }
 
-/// The capacity units of a month.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct MonthlyUnits {
     pub half_reads: u128,
@@ -74,13 +65,11 @@ pub(crate) struct MonthlyUnits {
 }
 
 impl Bill {
-    /// Returns the sum of all lines.
     #[must_use]
     pub fn total(&self) -> Nano {
         self.lines.iter().map(|line| line.amount).sum()
     }
 
-    /// Returns the sum of the lines that pass a filter.
     pub fn sum(&self, is_wanted: impl Fn(&Line) -> bool) -> Nano {
         self.lines.iter().filter(|line| is_wanted(line)).map(|line| line.amount).sum()
     }
@@ -99,7 +88,6 @@ impl Bill {
     }
 }
 
-/// Collects the lines.
 pub(crate) struct Biller<'a> {
     prices: &'a Prices,
     bill: Bill,
@@ -195,10 +183,6 @@ fn times_u128(a: u64, b: u64) -> u128 {
     u128::from(a) * u128::from(b)
 }
 
-/// Computes the bill of a profile.
-///
-/// # Errors
-/// A usage error, for instance a missing price.
 pub fn bill(profile: &Profile, stack: &Stack, prices: &Prices) -> Result<Bill, OpsError> {
     profile.check()?;
     let measured = Measured::get()?;
@@ -319,7 +303,6 @@ fn requests(
     work(biller, profile, stack, measured, route, times, duration_ms)
 }
 
-/// Returns the functions of the stack that run because of a route.
 fn running<'a>(route: &'a Route, stack: &'a Stack) -> impl Iterator<Item = &'a String> {
     let all = std::iter::once(&route.function).chain(route.later.keys());
     all.filter(|function| stack.functions.contains_key(*function))

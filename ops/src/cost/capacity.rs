@@ -14,7 +14,6 @@ use super::money::Nano;
 use super::prices::Prices;
 use crate::error::OpsError;
 
-/// Seconds of an hour.
 const HOUR: u64 = 3_600;
 /// Hundredths of a percent in 100 percent.
 const WHOLE: u128 = 10_000;
@@ -22,29 +21,24 @@ const WHOLE: u128 = 10_000;
 /// The break-even utilizations of a Region, in hundredths of a percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct BreakEven {
-    /// The break-even of read capacity.
     pub reads: u64,
-    /// The break-even of write capacity.
     pub writes: u64,
 }
 
 /// The cost of the table or an index in each of the two modes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Modes {
-    /// The table or the index.
     pub place: &'static str,
     /// Read units a month.
     pub reads: u64,
     /// Write units a month.
     pub writes: u64,
-    /// The amount on demand.
     #[serde(rename = "on_demand_nano_dollars")]
     pub on_demand: Nano,
     /// Read units a second to provision.
     pub read_capacity: u64,
     /// Write units a second to provision.
     pub write_capacity: u64,
-    /// The amount of the provisioned units.
     #[serde(rename = "provisioned_nano_dollars")]
     pub provisioned: Nano,
 }
@@ -75,10 +69,6 @@ pub fn provision(units: u128, hours: u64, target_percent: u64) -> u64 {
     u64::try_from((units * 100).div_ceil(served).max(1)).unwrap_or(u64::MAX)
 }
 
-/// Compares the modes for the table and for each index of a bill.
-///
-/// # Errors
-/// A usage error if a price is missing.
 pub fn modes(bill: &Bill, prices: &Prices, hours: u64, target_percent: u64) -> Result<Vec<Modes>, OpsError> {
     let compare = |(place, units): (&&'static str, &super::bill::MonthlyUnits)| {
         let on_demand = prices.amount("dynamodb.reads", units.half_reads, 2)?

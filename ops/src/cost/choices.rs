@@ -40,7 +40,6 @@ const PARTS: [(&str, IsPart); 6] = [
     ("without the archive of events", |line| line.item.contains("archive") && line.service == Service::EventBridge),
 ];
 
-/// A choice and the difference that it makes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Choice {
     /// A parameter with its value, or a part of the template.
@@ -50,10 +49,6 @@ pub struct Choice {
     pub difference: Nano,
 }
 
-/// Returns the choices that change the bill.
-///
-/// # Errors
-/// A usage error.
 pub(crate) fn choices(profile: &Profile, present: &Bill, prices: &Prices) -> Result<Vec<Choice>, OpsError> {
     let mut choices = Vec::new();
     for (name, value) in PARAMETERS {

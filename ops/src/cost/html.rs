@@ -6,8 +6,7 @@ use super::money::Nano;
 use super::report::{Report, Sum, percent};
 use super::svg::{Bar, Curve, bars, escaped, utilization};
 
-/// The maximum number of bars in a plot. If there are more amounts, the last bar shows the sum of
-/// the remaining amounts.
+/// If there are more amounts, the last bar shows the sum of the remaining amounts.
 const MAX_BARS: usize = 16;
 
 const STYLE: &str = "\
@@ -27,7 +26,6 @@ svg text{dominant-baseline:central}\
 .wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}\
 th,td{text-align:left;padding:.25rem .5rem;border-bottom:1px solid var(--line)}.number{text-align:right}";
 
-/// Returns the page.
 pub(crate) fn page(report: &Report) -> String {
     let Report { region, prices_of, total, idle, .. } = report;
     let mut page = format!(
@@ -113,7 +111,6 @@ fn capacity(page: &mut String, report: &Report) {
     section(page, "On demand or provisioned", &content);
 }
 
-/// Writes a table of the lines by service and item.
 fn lines(page: &mut String, report: &Report) {
     let mut sums = std::collections::BTreeMap::<(&str, &str), Nano>::new();
     for line in &report.lines {

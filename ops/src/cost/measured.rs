@@ -13,28 +13,21 @@ use crate::error::OpsError;
 const COSTS: &str = include_str!("../../../docs/cost.json");
 const ROUTES: &str = include_str!("../../../docs/routes.json");
 
-/// The name of the table in lists of tables and indexes.
 pub(crate) const TABLE: &str = "table";
 
-/// The measured cost of one use of a pattern.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 pub struct PatternCost {
-    /// The id of the pattern.
     pub pattern: String,
     /// The example that was measured.
     pub on: String,
-    /// Requests to the table.
     pub requests: u32,
-    /// Halves of a read unit.
     pub half_read_units: u64,
     /// Write units of the table and of each index.
     pub write_units: BTreeMap<String, u64>,
-    /// Returned items.
     pub items: u32,
-    /// The size of the returned items in bytes.
     pub bytes: u64,
-    /// The number of items of each entity. A write counts the items that it changes, and a read
-    /// counts the items at its keys or in its range.
+    /// A write counts the items that it changes, and a read counts the items at its keys or in its
+    /// range.
     pub entities: BTreeMap<String, u32>,
 }
 
@@ -45,7 +38,6 @@ pub struct Route {
     pub route: String,
     /// The function's logical id in the template.
     pub function: String,
-    /// The patterns that the route declares.
     pub patterns: Vec<String>,
     /// The uses of each pattern by the typical request. If the tests send no sample request to the
     /// route, each declared pattern counts once.
@@ -53,25 +45,21 @@ pub struct Route {
     /// The uses of each pattern by the functions that a request causes to run.
     #[serde(default)]
     pub later: BTreeMap<String, BTreeMap<String, u64>>,
-    /// The published events of each type.
     #[serde(default)]
     pub events: BTreeMap<String, u64>,
     /// The number of CloudWatch metrics in each function's log line.
     #[serde(default)]
     pub metrics: BTreeMap<String, u64>,
-    /// The size in bytes of each function's log lines.
     #[serde(default)]
     pub log_bytes: BTreeMap<String, u64>,
 }
 
 impl Route {
-    /// Returns whether the route is a function's schedule.
     #[must_use]
     pub fn is_scheduled(&self) -> bool {
         self.route.starts_with("every minute: ")
     }
 
-    /// Returns the uses of each pattern by one request.
     #[must_use]
     pub fn uses(&self) -> Vec<(&str, u64)> {
         match &self.uses {
@@ -105,14 +93,12 @@ impl Route {
     }
 }
 
-/// The capacity units of one request to the table or to an index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Units {
     pub half_reads: u64,
     pub writes: u64,
 }
 
-/// The measurements.
 #[derive(Debug)]
 pub struct Measured {
     costs: Vec<PatternCost>,
@@ -121,9 +107,6 @@ pub struct Measured {
 
 impl Measured {
     /// Returns the measurements that are compiled into the program.
-    ///
-    /// # Errors
-    /// [`OpsError`] if a file is not valid. A test of this crate checks the files.
     pub fn get() -> Result<&'static Self, OpsError> {
         static READ: OnceLock<Result<Measured, String>> = OnceLock::new();
         let read = || -> Result<Measured, serde_json::Error> {
@@ -132,13 +115,11 @@ impl Measured {
         READ.get_or_init(|| read().map_err(|error| error.to_string())).as_ref().map_err(OpsError::failed)
     }
 
-    /// Returns every route and schedule.
     #[must_use]
     pub fn routes(&self) -> &[Route] {
         &self.routes
     }
 
-    /// Returns a route by its key.
     #[must_use]
     pub fn route(&self, key: &str) -> Option<&Route> {
         self.routes.iter().find(|route| route.route == key)
@@ -162,7 +143,6 @@ impl Measured {
     }
 }
 
-/// Returns the pattern with this id.
 pub(crate) fn pattern_of(id: &str) -> Option<&'static Pattern> {
     registry::all().find(|pattern| pattern.id == id)
 }

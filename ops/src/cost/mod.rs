@@ -77,7 +77,6 @@ pub struct CostArgs {
     html: Option<PathBuf>,
 }
 
-/// The text of the example profile as a summary.
 #[derive(Serialize)]
 struct Example {
     profile: &'static str,
@@ -89,10 +88,6 @@ impl std::fmt::Display for Example {
     }
 }
 
-/// Computes the bill.
-///
-/// # Errors
-/// A usage error for a wrong profile, prices or access log. A failure if a file cannot be written.
 pub fn run(args: &CostArgs) -> Result<Outcome, OpsError> {
     if args.example_profile {
         return Ok(Outcome::new(&Example { profile: profile::EXAMPLE }, true));
@@ -122,10 +117,6 @@ pub fn run(args: &CostArgs) -> Result<Outcome, OpsError> {
     Ok(Outcome::new(&report, true))
 }
 
-/// Computes the report of a profile.
-///
-/// # Errors
-/// A usage error.
 pub fn report(profile: &Profile, prices: &Prices) -> Result<Report, OpsError> {
     let stack = Stack::read(&prices.region, &profile.parameters)?;
     let bill = bill::bill(profile, &stack, prices)?;

@@ -1,5 +1,3 @@
-//! Reads a file of prices.
-
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -7,13 +5,10 @@ use serde::Deserialize;
 use super::money::{Nano, Price};
 use crate::error::OpsError;
 
-/// The prices that are compiled into the program.
 const BUILT_IN: &str = include_str!("../../prices/2026-11.toml");
 
-/// The prices of one Region.
 #[derive(Debug, Clone)]
 pub struct Prices {
-    /// The Region.
     pub region: String,
     /// The day on which somebody last compared the file with its sources.
     pub date: String,
@@ -51,18 +46,11 @@ struct Row {
 }
 
 impl Prices {
-    /// Returns the built-in prices of a Region.
-    ///
-    /// # Errors
-    /// A usage error that names the known Regions.
     pub fn built_in(region: &str) -> Result<Self, OpsError> {
         Self::parse(BUILT_IN, region)
     }
 
     /// Reads the text of a file in the format of `ops/prices`.
-    ///
-    /// # Errors
-    /// A usage error.
     pub fn parse(text: &str, region: &str) -> Result<Self, OpsError> {
         let file: File = toml::from_str(text).map_err(|error| OpsError::Usage(format!("the prices: {error}")))?;
         let mut regions: Vec<&str> =
@@ -84,10 +72,6 @@ impl Prices {
         Ok(Self { region: region.to_owned(), date: file.date, prices })
     }
 
-    /// Returns the price of an item.
-    ///
-    /// # Errors
-    /// A usage error if the file has no price for the item.
     pub fn price(&self, item: &str) -> Result<Price, OpsError> {
         let missing = || {
             let hint = "add the price to a copy of the file, and name the copy with --prices";
@@ -98,9 +82,6 @@ impl Prices {
 
     /// Returns the cost of `quantity` parts of a unit, where one unit has `parts` parts. A quantity
     /// of 0 costs nothing, even if the file lacks the price.
-    ///
-    /// # Errors
-    /// As [`Prices::price`].
     pub fn amount(&self, item: &str, quantity: u128, parts: u64) -> Result<Nano, OpsError> {
         if quantity == 0 { Ok(Nano::default()) } else { Ok(self.price(item)?.of(quantity, parts)) }
     }

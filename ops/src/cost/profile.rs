@@ -1,5 +1,3 @@
-//! Reads a traffic profile.
-
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -13,12 +11,10 @@ pub const EXAMPLE: &str = include_str!("example.toml");
 
 /// The maximum number of requests a month to all routes together: 38,000 a second.
 pub const MAX_REQUESTS: u64 = 100_000_000_000;
-/// The maximum number of requests a month of all operations together. An operation may cost a
-/// thousand times as much as a request to a route.
+/// An operation may cost a thousand times as much as a request to a route.
 const MAX_OPERATIONS: u64 = 10_000_000_000;
 /// The longest duration of an invocation: Lambda's limit.
 const MAX_DURATION_MS: u64 = 900_000;
-/// The largest response of a function.
 const MAX_RESPONSE_BYTES: u64 = 6 * 1024 * 1024;
 /// The maximum amount of stored data of one kind, in MB: a petabyte.
 const MAX_MB: u64 = 1 << 30;
@@ -33,10 +29,8 @@ const MAX_ITEM_BYTES: u64 = 400 * 1024;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// The Region.
     #[serde(default = "region")]
     pub region: String,
-    /// The hours of a month.
     #[serde(default = "hours")]
     pub hours_per_month: u64,
     /// Whether the bill contains the stack of template.yaml. If not, the bill contains only the
@@ -52,25 +46,20 @@ pub struct Profile {
     /// The size of a response, unless the route has its own size.
     #[serde(default = "response")]
     pub response_bytes: u64,
-    /// The requests of each route.
     #[serde(default)]
     pub routes: BTreeMap<String, Traffic>,
     /// Requests that match no route. API Gateway bills them, too.
     #[serde(default)]
     pub unmatched: u64,
-    /// Requests to the table that no route makes.
     #[serde(default)]
     pub operations: Vec<Operation>,
-    /// Stored data.
     #[serde(default)]
     pub storage: Storage,
-    /// Requests to the bucket of pictures.
     #[serde(default)]
     pub media: Media,
     /// Parameters of template.yaml.
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
-    /// The comparison of capacity modes.
     #[serde(default)]
     pub capacity: Capacity,
 }
@@ -81,23 +70,16 @@ pub struct Profile {
 pub enum Traffic {
     /// Requests a month.
     Month(u64),
-    /// Requests with their own duration or response size.
     Detailed(Detail),
 }
 
-/// The requests of a route, with their own duration or response size.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Detail {
-    /// Requests a month.
     pub per_month: Option<u64>,
-    /// Requests a day.
     pub per_day: Option<u64>,
-    /// Requests an hour.
     pub per_hour: Option<u64>,
-    /// The duration of an invocation.
     pub duration_ms: Option<u64>,
-    /// The size of a response.
     pub response_bytes: Option<u64>,
 }
 
@@ -105,15 +87,10 @@ pub struct Detail {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Operation {
-    /// The name in the bill.
     pub name: String,
-    /// Requests a month.
     pub per_month: Option<u64>,
-    /// Requests a day.
     pub per_day: Option<u64>,
-    /// Requests an hour.
     pub per_hour: Option<u64>,
-    /// The size of each written item.
     #[serde(default)]
     pub write_bytes: Vec<u64>,
     /// The size of each item or range that is read.
@@ -127,7 +104,6 @@ pub struct Operation {
     pub strong: bool,
 }
 
-/// Stored data.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Storage {
@@ -137,7 +113,6 @@ pub struct Storage {
     pub metrics_mb: u64,
     /// Pictures and long texts.
     pub media_mb: u64,
-    /// Archived items.
     pub archive_mb: u64,
 }
 
@@ -151,11 +126,9 @@ pub struct Media {
     pub reads: u64,
 }
 
-/// The comparison of capacity modes.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Capacity {
-    /// The utilization of provisioned capacity in percent.
     pub target_percent: u64,
 }
 
@@ -191,17 +164,10 @@ const fn response() -> u64 {
 
 impl Profile {
     /// Returns a profile without requests. Its bill is the bill of a stack without traffic.
-    ///
-    /// # Errors
-    /// As [`Measured::get`]. The profile itself is valid, because all values have defaults.
     pub fn idle() -> Result<Self, OpsError> {
         Self::parse("")
     }
 
-    /// Reads the text of a profile.
-    ///
-    /// # Errors
-    /// A usage error that names the invalid value.
     pub fn parse(text: &str) -> Result<Self, OpsError> {
         let profile: Self = toml::from_str(text).map_err(|error| OpsError::Usage(format!("the profile: {error}")))?;
         profile.check()?;
@@ -258,7 +224,6 @@ impl Profile {
         let hours = self.hours_per_month;
         let requests = match rates {
             [Some(month), None, None] => Some(month),
-            // Rounds half up.
             [None, Some(day), None] => day.checked_mul(hours).map(|hourly| hourly.saturating_add(12) / 24),
             [None, None, Some(hour)] => hour.checked_mul(hours),
             _ => {
@@ -272,7 +237,6 @@ impl Profile {
 }
 
 impl Traffic {
-    /// Returns the requests in the form of a [`Detail`].
     #[must_use]
     pub fn detail(self) -> Detail {
         match self {

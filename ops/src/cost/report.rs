@@ -1,5 +1,3 @@
-//! The report of a bill: as text, as JSON and as CSV.
-
 use std::fmt::{self, Display};
 
 use serde::Serialize;
@@ -12,15 +10,12 @@ use super::prices::Prices;
 use super::profile::Profile;
 use crate::error::OpsError;
 
-/// The maximum number of routes that the text shows.
 const SHOWN: usize = 20;
 
 /// The amount of a service, a route, the table or an index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sum {
-    /// The name.
     pub name: String,
-    /// The amount a month.
     #[serde(rename = "nano_dollars")]
     pub amount: Nano,
 }
@@ -28,20 +23,15 @@ pub struct Sum {
 /// A price that no second source confirmed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unconfirmed {
-    /// The item.
     pub price: String,
     /// The page that has the price.
     pub source: String,
 }
 
-/// The report of a month.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// The Region.
     pub region: String,
-    /// The date of the prices.
     pub prices_of: String,
-    /// The sum of all lines.
     #[serde(rename = "total_nano_dollars")]
     pub total: Nano,
     /// The part of the total that is the same without traffic.
@@ -57,24 +47,16 @@ pub struct Report {
     pub break_even_hundredths_of_percent: Option<BreakEven>,
     /// The utilization at which `capacity` compares the modes, in percent.
     pub target_percent: u64,
-    /// On-demand and provisioned capacity of the table and of each index.
     pub capacity: Vec<Modes>,
     /// Utilizations in percent, each with the amount for provisioned capacity of the table and all
     /// indexes.
     pub provisioned_by_utilization: Vec<(u64, Nano)>,
-    /// The difference that each choice makes.
     pub choices: Vec<Choice>,
-    /// The prices of the bill's Region that no second source confirmed.
     pub unconfirmed: Vec<Unconfirmed>,
-    /// All lines.
     pub lines: Vec<Line>,
 }
 
 impl Report {
-    /// Makes the report of a bill.
-    ///
-    /// # Errors
-    /// A usage error.
     pub fn new(bill: &Bill, profile: &Profile, prices: &Prices) -> Result<Self, OpsError> {
         let named = |sums: Vec<(String, Nano)>| sums.into_iter().map(|(name, amount)| Sum { name, amount }).collect();
         let target_percent = profile.capacity.target_percent;
@@ -110,7 +92,6 @@ impl Report {
         })
     }
 
-    /// Returns the lines as CSV.
     #[must_use]
     pub fn csv(&self) -> String {
         let mut text = "service,item,route,place,quantity,dollars,idle\n".to_owned();
@@ -140,7 +121,6 @@ fn quoted(cell: &str) -> String {
     format!("\"{}\"", safe.replace('"', "\"\""))
 }
 
-/// Writes hundredths of a percent.
 pub(crate) fn percent(hundredths: u64) -> String {
     format!("{}.{:02} %", hundredths / 100, hundredths % 100)
 }

@@ -1,41 +1,28 @@
-//! The services that a bill names.
-
 use serde::Serialize;
 
-/// A service of AWS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Service {
-    /// The HTTP API.
     ApiGateway,
-    /// Invocations and their duration.
     Lambda,
     /// Reads, writes, storage and recovery.
     DynamoDb,
-    /// Reads of the stream.
     Streams,
     /// Pictures, long texts and the archive.
     S3,
-    /// Published events and their archive.
     EventBridge,
-    /// Queues.
     Sqs,
-    /// Mail.
     Ses,
-    /// The search engine.
     OpenSearch,
-    /// Log lines.
     Logs,
     /// Metrics, alarms, the dashboard and Contributor Insights.
     CloudWatch,
-    /// Traces.
     XRay,
     /// Transfer to the internet.
     Transfer,
 }
 
 impl Service {
-    /// Returns the name for people.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

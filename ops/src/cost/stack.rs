@@ -10,26 +10,20 @@ const TEMPLATE: &str = include_str!("../../../template.yaml");
 /// Values of the parameters without a default. They do not change the bill.
 const REQUIRED: [(&str, &str); 3] =
     [("MailFrom", "shop@example.com"), ("MailIdentity", "example.com"), ("CursorKeys", "-")];
-/// The parameter that names the processor architecture.
 pub(crate) const ARCHITECTURE: &str = "Architecture";
 
-/// A deployment of the template.
 #[derive(Debug, Clone)]
 pub struct Stack {
     /// The memory of each function in MiB, by logical id.
     pub functions: BTreeMap<String, u32>,
     /// The parts that cost money even if no request uses them.
     pub billed: Billed,
-    /// The number of queues that Lambda polls.
     pub polled_queues: u64,
-    /// The processor architecture.
     pub architecture: String,
-    /// Whether the table and its indexes have provisioned capacity.
     pub is_provisioned: bool,
     /// Whether each month of metrics has its own table. The tables of past months then have the
     /// table class for infrequent access.
     pub has_monthly_metrics: bool,
-    /// Whether functions send traces.
     pub is_traced: bool,
 }
 
@@ -62,10 +56,6 @@ impl Stack {
     }
 }
 
-/// Returns the names of the template's parameters.
-///
-/// # Errors
-/// [`OpsError::Failed`] if the template has no parameters.
 pub(crate) fn parameter_names() -> Result<Vec<String>, OpsError> {
     let section = TEMPLATE.split_once("\nParameters:\n").map(|(_, rest)| rest);
     let lines = section.unwrap_or_default().lines().take_while(|line| line.is_empty() || line.starts_with([' ', '#']));

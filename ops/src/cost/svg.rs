@@ -7,11 +7,9 @@ use std::fmt::Write as _;
 
 use super::money::Nano;
 
-/// The width of a plot.
 const WIDTH: i128 = 900;
 /// The distance between two bars.
 const ROW: i128 = 26;
-/// The thickness of a bar.
 const BAR: i128 = 14;
 /// The maximum width of a character in a label.
 const CHARACTER: i128 = 8;
@@ -20,13 +18,11 @@ const LABEL: usize = 48;
 /// The space for an amount beside its bar.
 const AMOUNT: i128 = 100;
 
-/// A bar with its label.
 pub(crate) struct Bar {
     pub label: String,
     pub amount: Nano,
 }
 
-/// Escapes text for HTML and SVG.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -94,7 +90,6 @@ pub(crate) fn bars(title: &str, bars: &[Bar]) -> String {
 pub(crate) struct Curve {
     /// Utilization in percent, and the amount of provisioned capacity.
     pub provisioned: Vec<(u64, Nano)>,
-    /// The amount on demand.
     pub on_demand: Nano,
 }
 

@@ -22,7 +22,6 @@ use key_schema::{
 };
 use serde::Serialize;
 
-/// A key condition with real keys.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KeyCondition {
     /// Partition keys: one for each item, or one for each shard of a list.
@@ -31,14 +30,12 @@ pub struct KeyCondition {
     pub sort: Vec<String>,
     /// Whether the pattern reads a range or a whole collection, and not single items.
     pub is_range: bool,
-    /// Whether the pattern reads in descending order.
     pub is_descending: bool,
 }
 
 /// The reason why no key was built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Gap {
-    /// A value is not given.
     Missing,
     /// A value is given and not valid: its name and the reason.
     Invalid(String, String),
@@ -117,7 +114,6 @@ fn query<T>(query: Result<Query<T>, KeyError>) -> Result<KeyCondition, Gap> {
     Ok(KeyCondition { partitions, sort, is_range: true, is_descending: query.is_descending() })
 }
 
-/// Returns the period of a leaderboard, from the parameters of its route.
 fn board_period(values: &Values) -> Result<Period, Gap> {
     let date = match values.optional::<String>("date")? {
         Some(day) => format!("{day}T00:00:00Z").parse().map_err(|_| invalid("date", "must be a day"))?,
@@ -245,7 +241,6 @@ const CONSTRUCTORS: &[(&Pattern, Make)] = &[
     (&document::OF_CUSTOMER, |v| query(document::of_customer(&v.customer()?))),
 ];
 
-/// Builds the key condition of a pattern, if the values suffice.
 pub(super) fn condition(pattern: &Pattern, values: &Values) -> Result<KeyCondition, Gap> {
     let same = |known: &Pattern| known.key == pattern.key && known.index == pattern.index;
     let own = CONSTRUCTORS.iter().find(|(known, _)| known.id == pattern.id);

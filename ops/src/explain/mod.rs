@@ -52,13 +52,11 @@ pub struct ExplainArgs {
     all: bool,
 }
 
-/// A route with its patterns.
 #[derive(Debug, Serialize)]
 struct Explained {
     route: String,
     function: String,
     patterns: Vec<ExplainedPattern>,
-    /// The events that one request publishes.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     events: BTreeMap<String, u64>,
     /// The uses of each pattern by functions that run because of a request.
@@ -66,7 +64,6 @@ struct Explained {
     later: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
-/// An access pattern of a route.
 #[derive(Debug, Serialize)]
 struct ExplainedPattern {
     id: &'static str,
@@ -92,15 +89,10 @@ struct ExplainedPattern {
     cost: Vec<PatternCost>,
 }
 
-/// The explained routes.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 struct Explanation(Vec<Explained>);
 
-/// Explains one route or all routes.
-///
-/// # Errors
-/// A usage error for an unknown route or a wrong value.
 pub fn run(args: &ExplainArgs) -> Result<Outcome, OpsError> {
     let measured = Measured::get()?;
     let Some(wanted) = &args.route else {

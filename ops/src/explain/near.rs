@@ -1,8 +1,5 @@
-//! Suggests known routes for an unknown route.
-
 use crate::cost::measured::{Measured, Route};
 
-/// The maximum number of suggestions.
 const MAX_SUGGESTIONS: usize = 3;
 /// The maximum size of a text that gets suggestions, so that the comparison stays short.
 const MAX_BYTES: usize = 200;

@@ -16,7 +16,6 @@ use serde_dynamo::AttributeValue;
 use crate::error::OpsError;
 
 const MANIFEST: &str = "export.json";
-/// The version of the layout of the folder.
 const VERSION: u32 = 1;
 /// The maximum length of a line. An escaped character of an item takes up to six characters.
 const MAX_LINE: u64 = MAX_ITEM_BYTES as u64 * 6 + 65_536;
@@ -24,34 +23,25 @@ const MAX_LINE: u64 = MAX_ITEM_BYTES as u64 * 6 + 65_536;
 /// The content of `export.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The version of the layout.
     pub version: u32,
-    /// The name of the exported table.
     pub table: String,
     /// The exported entities. Empty for all.
     pub entities: Vec<String>,
     /// The number of segments, and so of files.
     pub segments: i32,
-    /// The time at which the export began.
     pub started_at: Instant,
     /// The time at which the export was complete, or [`None`] before that.
     pub completed_at: Option<Instant>,
-    /// The files of a complete export.
     pub files: Vec<Contents>,
 }
 
-/// A file of a complete export, with the number of its items.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contents {
-    /// The name of the file.
     pub name: String,
-    /// The number of bytes.
     pub bytes: u64,
-    /// The number of items by entity.
     pub items: BTreeMap<String, u64>,
 }
 
-/// The progress of a segment.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Position {
     contents: Contents,
@@ -60,7 +50,6 @@ struct Position {
     complete: bool,
 }
 
-/// The folder of an export.
 #[derive(Debug)]
 pub struct Export {
     folder: PathBuf,
@@ -146,7 +135,6 @@ impl Export {
         Ok(())
     }
 
-    /// Returns the number of items by entity.
     #[must_use]
     pub fn counts(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
@@ -156,19 +144,16 @@ impl Export {
         counts
     }
 
-    /// Returns the number of bytes of all files.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.manifest.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Returns the lines of all files.
     pub fn lines(&self) -> impl Iterator<Item = Result<Line, OpsError>> {
         self.manifest.files.iter().flat_map(|file| Lines::open(&self.folder, &file.name))
     }
 }
 
-/// A line of an export.
 #[derive(Debug)]
 pub struct Line {
     /// The file and the number of the line.
@@ -177,7 +162,6 @@ pub struct Line {
     pub item: Option<Item>,
 }
 
-/// The layout of a line.
 #[derive(Serialize, Deserialize)]
 struct Wrapped<T> {
     #[serde(rename = "Item")]
@@ -228,7 +212,6 @@ impl Iterator for Lines {
 #[derive(Debug)]
 pub(super) struct SegmentFile {
     file: File,
-    /// The file of the position.
     path: PathBuf,
     position: Position,
 }

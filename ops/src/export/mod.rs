@@ -60,12 +60,9 @@ pub(crate) async fn run(args: ExportArgs) -> Result<Outcome, OpsError> {
     Ok(Outcome::new(&exported, true))
 }
 
-/// The result of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Exported {
-    /// The number of items in the files, by entity.
     pub items: BTreeMap<String, u64>,
-    /// The number of bytes of the files.
     pub bytes: u64,
 }
 

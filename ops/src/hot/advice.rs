@@ -57,12 +57,10 @@ pub const ADVICE: [(&str, &str); 16] = [
         "Many reviews arrive at the same time. Their authors repeat the request after the time in Retry-After.",
     ),
 ];
-/// The advice for keys of all other kinds.
 const OTHER: &str = "If many unrelated keys are throttled, raise MaxReadUnits and MaxWriteUnits, or the bounds of \
     `ops capacity`. Otherwise look for one client that repeats requests in a loop.";
 const INVOICES: &str = "Consecutive numbers of invoices come from one item. Issue invoices at a lower rate.";
 
-/// Returns the advice for a partition key.
 #[must_use]
 pub fn advice(partition: &str) -> &'static str {
     if partition == "COUNTER#invoices" {

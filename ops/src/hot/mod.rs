@@ -28,7 +28,6 @@ use crate::items::Items;
 use crate::outcome::Outcome;
 use crate::verify::shown;
 
-/// The name of the table in a report.
 const TABLE: &str = "table";
 /// The prefixes of the names of rules: for throttled partition keys, and for throttled whole keys.
 const RULES: [&str; 2] = ["DynamoDBContributorInsights-PKT-", "DynamoDBContributorInsights-SKT-"];
@@ -116,7 +115,6 @@ pub async fn fetch(
     Ok(reports)
 }
 
-/// A report of throttled keys, as CloudWatch returns it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct InsightReport {
@@ -131,30 +129,24 @@ struct Contributor {
     approximate_aggregate_value: f64,
 }
 
-/// A throttled key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct HotKey {
     /// The approximate number of throttled requests.
     pub throttled: u64,
-    /// The table or the index.
     pub place: String,
     /// The partition key, or the whole key, as [`shown`] returns it.
     pub key: String,
-    /// The access patterns that use such a key.
     pub patterns: Vec<&'static str>,
-    /// Advice against the throttling of the key.
     pub help: &'static str,
 }
 
 /// The throttled keys, the most throttled first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Hot {
-    /// The keys.
     pub keys: Vec<HotKey>,
 }
 
 impl Hot {
-    /// Finds the access patterns and the advice for the keys of reports.
     #[must_use]
     pub fn new(reports: impl IntoIterator<Item = (String, InsightReport)>) -> Self {
         let mut counts: BTreeMap<(String, Vec<String>), u64> = BTreeMap::new();

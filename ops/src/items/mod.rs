@@ -22,11 +22,9 @@ pub use walk::Walk;
 use crate::error::OpsError;
 use crate::pace::Pace;
 
-/// The maximum number of attempts of a call. Each attempt includes the SDK's own retries and takes
-/// up to `aws::OPERATION_TIMEOUT`.
+/// Each attempt includes the SDK's own retries and takes up to `aws::OPERATION_TIMEOUT`.
 const ATTEMPTS: u32 = 24;
 
-/// The items of a table.
 #[derive(Debug, Clone)]
 pub struct Items {
     client: Client,
@@ -34,16 +32,12 @@ pub struct Items {
 }
 
 impl Items {
-    /// Creates the value from an existing client.
     #[must_use]
     pub const fn new(client: Client, table: String) -> Self {
         Self { client, table }
     }
 
     /// Creates the value from the environment: `TABLE_NAME` and the SDK's variables.
-    ///
-    /// # Errors
-    /// [`OpsError::Usage`] when `TABLE_NAME` is missing or the TLS client cannot be built.
     pub async fn from_env() -> Result<Self, OpsError> {
         let table = aws::variable("TABLE_NAME")?;
         Ok(Self::new(Client::new(&aws::config().await?), table))
@@ -55,24 +49,17 @@ impl Items {
         Table::new(self.client.clone(), self.table.clone())
     }
 
-    /// Returns the name of the table.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.table
     }
 
     /// Returns the items with these keys. Keys without an item are left out.
-    ///
-    /// # Errors
-    /// [`OpsError`].
     pub async fn get(&self, keys: &[Key]) -> Result<HashMap<Key, Item>, OpsError> {
         self.get_within(keys, &Pace::new(None)).await
     }
 
     /// Like [`Items::get`], within a limit of capacity units.
-    ///
-    /// # Errors
-    /// [`OpsError`].
     pub async fn get_within(&self, keys: &[Key], units: &Pace) -> Result<HashMap<Key, Item>, OpsError> {
         let mut distinct: Vec<&Key> = keys.iter().collect();
         distinct.sort_unstable();
@@ -108,9 +95,6 @@ impl Items {
 
     /// Returns the names of the CloudWatch rules that count the requests for each key of the table
     /// or an index.
-    ///
-    /// # Errors
-    /// [`OpsError`].
     pub async fn insight_rules(&self, index: Option<&str>) -> Result<Vec<String>, OpsError> {
         let answer = persist(async || {
             let describe = self.client.describe_contributor_insights().table_name(&self.table);
@@ -169,8 +153,8 @@ async fn persist<T>(mut call: impl AsyncFnMut() -> Result<T, OpsError>) -> Resul
     Err(OpsError::Unreachable { what: "the table", reason: "it throttles requests or does not answer".to_owned() })
 }
 
-/// Converts a failed call to an error. Throttling, server errors and missing responses become
-/// [`OpsError::Unreachable`]. Refusals become [`OpsError::Failed`].
+/// Throttling, server errors and missing responses become [`OpsError::Unreachable`]. Refusals
+/// become [`OpsError::Failed`].
 pub(crate) fn failure<E, R>(error: &SdkError<E, R>) -> OpsError
 where
     E: ProvideErrorMetadata,

@@ -24,8 +24,8 @@ use crate::pace::Pace;
 
 /// The attribute that every write of an item changes.
 const REV: &str = "rev";
-/// The attributes that show whether an item is unchanged. If an item is deleted and created again,
-/// its `rev` can equal the `rev` that was read, but its `born` differs.
+/// If an item is deleted and created again, its `rev` can equal the `rev` that was read, but its
+/// `born` differs.
 const STATE: [(&str, &str, &str); 2] = [(REV, "#rev", ":rev"), ("born", "#born", ":born")];
 /// The cancellation codes of temporary causes. The same write may succeed later.
 const LATER: [&str; 3] = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
@@ -35,14 +35,12 @@ const LATER: [&str; 3] = ["TransactionConflict", "ThrottlingError", "Provisioned
 pub struct Repair {
     /// The other items, which must be unchanged since they were read.
     pub checks: Vec<Check>,
-    /// The write.
     pub change: Change,
 }
 
 /// The state of an item on which a write depends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
-    /// The key of the item.
     pub key: Key,
     /// The attributes of the item that show a change, or [`None`] for a missing item.
     state: Option<Item>,
@@ -60,7 +58,6 @@ impl Check {
     }
 }
 
-/// A write of one item.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     /// Writes an item whose key is free.
@@ -85,16 +82,13 @@ pub enum Change {
     Delete(Item),
 }
 
-/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repaired {
-    /// The write was done.
     Done,
     /// An item has changed since it was read. Nothing was written.
     Refused,
 }
 
-/// Returns the item with this attribute set to this value.
 #[must_use]
 pub fn set(mut item: Item, name: &str, value: AttributeValue) -> Item {
     item.inner_mut().insert(name.to_owned(), value);
@@ -124,9 +118,6 @@ pub fn sets<'a>(old: &Item, right: &Item, names: impl IntoIterator<Item = &'a st
 impl Items {
     /// Executes a write unless its item, or an item on which the write depends, has changed since
     /// the caller read it.
-    ///
-    /// # Errors
-    /// [`OpsError`].
     pub async fn repair(&self, repair: &Repair, units: &Pace) -> Result<Repaired, OpsError> {
         let mut actions = self.actions(&repair.change)?;
         for check in &repair.checks {
@@ -165,9 +156,6 @@ impl Items {
 
     /// Writes an item if its key is free. Otherwise returns the item that has the key. The write is
     /// no transaction, so it costs half as much as [`Items::repair`].
-    ///
-    /// # Errors
-    /// [`OpsError`].
     pub async fn put_new(&self, item: &Item, units: &Pace) -> Result<Option<Item>, OpsError> {
         let attributes: Attributes = item.clone().into();
         persist(async || {
@@ -231,7 +219,6 @@ fn keyed(item: &Item) -> Result<Key, OpsError> {
     key_of(item).ok_or_else(|| OpsError::Failed("an item has no key".to_owned()))
 }
 
-/// A condition on an item, with its names and values.
 #[derive(Default)]
 struct Condition {
     text: String,
@@ -240,7 +227,6 @@ struct Condition {
 }
 
 impl Condition {
-    /// Returns the condition that there is no item.
     fn missing() -> Self {
         Self { text: "attribute_not_exists(PK)".to_owned(), ..Self::default() }
     }

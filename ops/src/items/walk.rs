@@ -1,5 +1,3 @@
-//! Scans of the whole table, and consistent reads of several items.
-
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::operation::transact_get_items::TransactGetItemsError;
@@ -14,22 +12,17 @@ use crate::error::OpsError;
 use crate::pace::Pace;
 use crate::progress::Progress;
 
-/// The number of table segments that a scan reads in parallel.
 const SEGMENTS: i32 = 4;
-/// The maximum number of items that one page of a scan reads. The number is small, so that [`Pace`]
-/// takes effect, and so that one bulk request holds a page's search documents.
+/// The number is small, so that [`Pace`] takes effect, and so that one bulk request holds a page's
+/// search documents.
 const PAGE: i32 = 500;
 
-/// A scan of the whole table in parallel segments.
 #[derive(Debug, Clone, Copy)]
 pub struct Walk<'a> {
     /// The names of the entities to pass on. If empty, every item is passed on.
     pub entities: &'a [&'a str],
-    /// The number of segments that are read in parallel.
     pub segments: i32,
-    /// The limit of capacity units.
     pub units: &'a Pace,
-    /// The progress bar, which counts items.
     pub progress: &'a Progress,
 }
 
@@ -37,7 +30,6 @@ struct Page {
     items: Vec<Item>,
     /// The number of items that the page read, including those of other entities.
     scanned: usize,
-    /// The capacity units that the page consumed.
     units: usize,
     next: Option<Attributes>,
 }
@@ -48,9 +40,6 @@ impl Items {
     ///
     /// An item that changes during the scan is passed in its state before or after the change. An
     /// item that exists during the whole scan is always passed.
-    ///
-    /// # Errors
-    /// The first [`OpsError`] of the scan or of `take`. The scan then ends early.
     pub async fn scan<F>(&self, entities: &[&str], pace: &Pace, progress: &Progress, take: F) -> Result<(), OpsError>
     where
         F: AsyncFn(Vec<Item>) -> Result<(), OpsError>,
@@ -81,9 +70,6 @@ impl Items {
     ///
     /// DynamoDB returns the items of one partition one after another in one segment. Callers may
     /// rely on this order for speed, but not for correctness.
-    ///
-    /// # Errors
-    /// The first [`OpsError`] of the scan or of `take`. The scan then ends early.
     pub async fn walk<S, F>(&self, walk: Walk<'_>, take: F) -> Result<(), OpsError>
     where
         S: Default,
@@ -103,9 +89,6 @@ impl Items {
 
     /// Scans one segment of the table, from its start or after a key. Passes each page to `take`,
     /// with the key after which the next page starts. The last page has no such key.
-    ///
-    /// # Errors
-    /// As [`Items::walk`].
     pub async fn segment(
         &self,
         walk: &Walk<'_>,
@@ -167,9 +150,6 @@ impl Items {
 
     /// Reads up to 100 items at one instant. More items are read in several parts, each at its own
     /// instant.
-    ///
-    /// # Errors
-    /// [`OpsError`].
     pub async fn snapshot(&self, keys: &[Key], units: &Pace) -> Result<HashMap<Key, Item>, OpsError> {
         let mut distinct: Vec<&Key> = keys.iter().collect();
         distinct.sort_unstable();
@@ -201,9 +181,6 @@ impl Items {
     }
 
     /// Reads all items of a partition with strong consistency, and passes each to `take`.
-    ///
-    /// # Errors
-    /// [`OpsError`].
     pub async fn partition(
         &self,
         key: &PartitionKey,

@@ -1,5 +1,3 @@
-//! The migrations of this release, and their common form.
-
 use std::collections::HashMap;
 
 use key_schema::entity::AnyEntity;
@@ -11,42 +9,30 @@ use crate::items::Repair;
 
 /// A change of stored items to a new form, one item at a time.
 pub trait Migration: Sync {
-    /// Returns the name.
     fn name(&self) -> &'static str;
 
-    /// Returns a description of the items that the migration writes.
     fn about(&self) -> &'static str;
 
-    /// Returns the entities whose items the migration reads.
     fn entities(&self) -> &[&'static str];
 
     /// Returns the keys of the other items on which the plan for an item depends.
-    ///
-    /// # Errors
-    /// [`OpsError`].
     fn needs(&self, _: &AnyEntity) -> Result<Vec<Key>, OpsError> {
         Ok(Vec::new())
     }
 
     /// Returns the work that is left for an item, and writes nothing.
-    ///
-    /// # Errors
-    /// [`OpsError`].
     fn plan(&self, seen: &Seen<'_>) -> Result<Plan, OpsError>;
 }
 
 /// An item as it was read, with the items on which its new form depends.
 #[derive(Debug)]
 pub struct Seen<'a> {
-    /// The stored item.
     pub item: &'a Item,
-    /// The same item, decoded.
     pub entity: &'a AnyEntity,
     /// The items on which the new form depends, as far as they exist.
     pub others: &'a HashMap<Key, Item>,
 }
 
-/// The work that is left for an item.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Plan {
     /// Nothing: the item has the new form.
@@ -61,7 +47,6 @@ pub enum Plan {
 /// The migrations of this release, in the order in which operators run them.
 pub const ALL: [&dyn Migration; 0] = [];
 
-/// Returns the migration of this name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Migration> {
     ALL.into_iter().find(|migration| migration.name() == name)

@@ -27,7 +27,6 @@ use crate::error::OpsError;
 use crate::items::Items;
 use crate::outcome::Outcome;
 
-/// The line that stands for a list without migrations.
 const NONE: &str = "this release has no migrations";
 
 /// The commands of `ops migrate`.

@@ -1,5 +1,3 @@
-//! Runs migrations.
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -22,16 +20,11 @@ const SHOWN: usize = 5;
 /// The maximum number of attempts for an item that other writers keep changing.
 const ATTEMPTS: usize = 10;
 
-/// The options of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct MigrateOptions {
-    /// Whether to report only, and write nothing.
     pub dry_run: bool,
-    /// The number of segments that are read in parallel.
     pub segments: i32,
-    /// The limit of read units per second.
     pub max_read_units: Option<u32>,
-    /// The limit of write units per second.
     pub max_write_units: Option<u32>,
 }
 
@@ -43,12 +36,9 @@ impl MigrateOptions {
     }
 }
 
-/// The result of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Migrated {
-    /// The name of the migration.
     pub name: &'static str,
-    /// Whether the run wrote nothing.
     pub dry_run: bool,
     /// The number of items that already had the new form.
     pub done: u64,
@@ -58,7 +48,6 @@ pub struct Migrated {
     pub kept: BTreeMap<&'static str, u64>,
     /// The number of items that other writers kept changing.
     pub contended: u64,
-    /// The number of items that cannot be read.
     pub unreadable: u64,
     /// Examples of different changes, as names of attributes and types of values.
     pub sample: Vec<String>,
@@ -92,7 +81,6 @@ impl fmt::Display for Migrated {
     }
 }
 
-/// The counts of every migration.
 #[derive(Debug, Clone, Serialize)]
 pub struct Statuses {
     /// A dry run of each migration, without samples.
@@ -131,9 +119,6 @@ pub async fn run(items: &Items, migration: &dyn Migration, options: &MigrateOpti
 
 /// Counts the items that each migration still has to write, in one scan. Without a migration there
 /// is no scan.
-///
-/// # Errors
-/// [`OpsError`].
 pub async fn status(
     items: &Items,
     migrations: &[&dyn Migration],
@@ -276,7 +261,6 @@ enum Written {
     Done(Vec<Item>),
     /// The item does not exist any more.
     Gone,
-    /// Other writers kept changing the item.
     Contended,
 }
 

@@ -30,7 +30,6 @@ use crate::error::OpsError;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 
-/// The number of objects that are deleted at once.
 const CONCURRENCY: usize = 8;
 
 /// The commands of `ops redrive`.
@@ -107,7 +106,6 @@ pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
     }
 }
 
-/// Requests a confirmation at the terminal.
 fn confirmed(objects: usize) -> Result<bool, OpsError> {
     if !stdin().is_terminal() {
         return Err(OpsError::Usage("there is no terminal to confirm at: use --yes".to_owned()));

@@ -1,5 +1,3 @@
-//! The objects in the bucket of failed records.
-
 use serde::Deserialize;
 use serde_json::Value;
 use storage::objects::ObjectStore;
@@ -10,12 +8,9 @@ use crate::error::OpsError;
 /// The prefix of the names of batches that Lambda gave up (Lambda developer guide, "Capturing
 /// discarded batches for a DynamoDB event source").
 const LAMBDA: &str = "aws/lambda/";
-/// The names of all sinks.
 pub(crate) const ALL: [&str; 4] = ["search", "bus", "audit", "derived"];
-/// The number of names in one page.
 const PAGE: u16 = 1_000;
 
-/// An object in the bucket.
 #[derive(Debug)]
 pub enum FailedObject {
     /// A record that a sink refused.
@@ -50,9 +45,6 @@ struct ResponseContext {
 }
 
 /// Returns the names of all objects in ascending order.
-///
-/// # Errors
-/// [`OpsError`].
 pub async fn names(store: &ObjectStore) -> Result<Vec<String>, OpsError> {
     let mut names = Vec::new();
     for prefix in [LAMBDA, PREFIX] {
@@ -84,8 +76,8 @@ pub(crate) async fn read(store: &ObjectStore, name: &str) -> Result<Option<Vec<u
     Ok(store.get(name).await?)
 }
 
-/// Returns whether an object exists, even if it cannot be read. S3 also accepts the deletion of a
-/// missing object, so a deletion does not show whether the object existed.
+/// S3 also accepts the deletion of a missing object, so a deletion does not show whether the object
+/// existed.
 pub(crate) async fn is_there(store: &ObjectStore, name: &str) -> Result<bool, OpsError> {
     // The list is in ascending order, so `name` comes before all longer names that begin with it.
     let page = store.list(name, None, 1).await?;
@@ -93,10 +85,6 @@ pub(crate) async fn is_there(store: &ObjectStore, name: &str) -> Result<bool, Op
 }
 
 impl FailedObject {
-    /// Decodes an object with this name.
-    ///
-    /// # Errors
-    /// [`OpsError::Failed`] when the content does not have the form that the name implies.
     pub fn decode(name: &str, body: &[u8]) -> Result<Self, OpsError> {
         let wrong = |error| OpsError::Failed(format!("{name} cannot be read: {error}"));
         if name.starts_with(PREFIX) {
@@ -105,7 +93,6 @@ impl FailedObject {
         serde_json::from_slice(body).map(Self::Batch).map_err(wrong)
     }
 
-    /// Returns the time at which the object was set aside.
     #[must_use]
     pub fn at(&self) -> String {
         match self {
@@ -123,7 +110,6 @@ impl FailedObject {
         }
     }
 
-    /// Returns the short name of the reason.
     #[must_use]
     pub fn kind(&self) -> &str {
         match self {
@@ -142,9 +128,6 @@ impl FailedObject {
     }
 
     /// Returns the records as an event, in the form in which Lambda passes it to the function.
-    ///
-    /// # Errors
-    /// [`OpsError::Failed`] when the object contains no event.
     pub fn event(&self) -> Result<String, OpsError> {
         match self {
             Self::Record(record) => Ok(format!(r#"{{"Records":[{}]}}"#, record.record.get())),
@@ -168,7 +151,6 @@ impl FailedObject {
         }
     }
 
-    /// Returns the number of records in the object.
     #[must_use]
     pub fn records(&self) -> usize {
         #[derive(Deserialize)]

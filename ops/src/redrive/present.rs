@@ -29,7 +29,6 @@ use crate::search::expected;
 /// the index.
 const BAD_DOCUMENT: u16 = 400;
 
-/// The search index, and the table whose items it contains.
 #[derive(Debug)]
 pub struct Present {
     client: SearchClient,
@@ -39,12 +38,10 @@ pub struct Present {
 /// An item's key, with the records that name the item.
 struct Touched<'r> {
     key: Key,
-    /// The readable records of the item.
     records: Vec<&'r Record<'r>>,
 }
 
 impl Present {
-    /// Creates the target from an engine and a table.
     #[must_use]
     pub const fn new(client: SearchClient, items: Items) -> Self {
         Self { client, items }
@@ -160,8 +157,7 @@ fn unavailable(error: SearchError) -> Reason {
     Reason::new("index_unavailable", error)
 }
 
-/// Returns the reason why a document is not in the index. Returns `None` if the index has it or a
-/// newer version.
+/// Returns `None` if the index has it or a newer version.
 fn reason(outcome: BulkOutcome) -> Option<Reason> {
     match outcome {
         BulkOutcome::Applied | BulkOutcome::Stale => None,

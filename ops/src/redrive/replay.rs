@@ -1,5 +1,3 @@
-//! Replays records with the consumer's own code.
-
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fmt;
@@ -27,12 +25,9 @@ use crate::progress::Progress;
 /// The time limit for one object in the sinks other than the search index.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Opens the sinks of a replay.
 pub trait Sinks {
-    /// Opens the search index.
     fn search(&self) -> BoxFuture<'_, Result<Present, OpsError>>;
 
-    /// Opens another sink by its name.
     fn open<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Box<dyn Sink>, OpsError>>;
 }
 
@@ -44,9 +39,6 @@ pub struct FromEnvironment {
 
 impl FromEnvironment {
     /// Reads the configuration that all sinks share.
-    ///
-    /// # Errors
-    /// [`OpsError::Usage`] when the configuration is incomplete or invalid.
     pub async fn new() -> Result<Self, OpsError> {
         let settings = Settings::from_env().map_err(|error| OpsError::Usage(error.to_string()))?;
         let shared = Shared { table: Arc::new(Table::from_env().await?), settings };
@@ -70,12 +62,10 @@ impl Sinks for FromEnvironment {
     }
 }
 
-/// The result of a replay.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Replayed {
     /// The number of objects whose records are all durable. These objects are deleted.
     pub objects: u64,
-    /// The number of records in these objects.
     pub records: u64,
     /// The names for which no object exists any more.
     pub gone: Vec<String>,
@@ -83,17 +73,14 @@ pub struct Replayed {
     pub kept: Vec<Failed>,
 }
 
-/// An object that was not replayed completely.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Failed {
-    /// The name of the object.
     pub name: String,
     /// The reasons why this replay failed, each with its sink. No reason appears twice.
     pub reasons: Vec<String>,
 }
 
 impl Replayed {
-    /// Returns whether no object was kept.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.kept.is_empty()
@@ -156,7 +143,6 @@ pub async fn replay(store: &ObjectStore, sinks: &impl Sinks, names: &[String]) -
     Ok(replayed)
 }
 
-/// The sinks that have been opened so far.
 struct Opened<'s, S> {
     sinks: &'s S,
     search: Option<Present>,

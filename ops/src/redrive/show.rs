@@ -1,5 +1,3 @@
-//! Lists and shows the objects that were set aside.
-
 use std::fmt;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
@@ -11,32 +9,25 @@ use crate::error::OpsError;
 use crate::outcome::{Outcome, Shown};
 use crate::progress::Progress;
 
-/// The number of objects that are read at once.
 const CONCURRENCY: usize = 8;
 /// The maximum length of a reason in a list, in characters. `show` prints the complete reason.
 const REASON: usize = 60;
 
-/// All objects that were set aside.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ObjectList {
     /// The objects, ordered by name.
     pub objects: Vec<ObjectSummary>,
 }
 
-/// An object in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ObjectSummary {
-    /// The name of the object.
     pub name: String,
-    /// The time at which the object was set aside.
     pub at: String,
     /// The sinks or the function that failed on the records.
     pub by: String,
-    /// The short name of the reason.
     pub kind: String,
     /// The details of the reason, shortened.
     pub reason: String,
-    /// The number of records in the object.
     pub records: usize,
 }
 
@@ -50,7 +41,6 @@ impl fmt::Display for ObjectList {
     }
 }
 
-/// The result of a discard.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Discarded {
     /// The number of objects that existed and were deleted.
@@ -69,10 +59,6 @@ impl fmt::Display for Discarded {
     }
 }
 
-/// Lists all objects that were set aside.
-///
-/// # Errors
-/// [`OpsError`].
 pub async fn list(store: &ObjectStore) -> Result<ObjectList, OpsError> {
     let names = names(store).await?;
     let bar = Progress::new("list", u64::try_from(names.len()).ok());
@@ -121,9 +107,6 @@ fn shortened(reason: &str) -> String {
 }
 
 /// Shows a complete object. The payload of a batch is JSON inside a string, and is shown as JSON.
-///
-/// # Errors
-/// [`OpsError`].
 pub async fn show(store: &ObjectStore, name: &str) -> Result<Outcome, OpsError> {
     let Some(body) = read(store, name).await? else {
         return Err(OpsError::Failed(format!("{name} does not exist")));

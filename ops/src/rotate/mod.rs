@@ -27,8 +27,8 @@ use crate::outcome::Outcome;
 use tables::Found;
 pub use tables::MonthTables;
 
-/// The number of coming months that have a table. An empty table costs nothing. With two such
-/// tables, an operator has a month to repair a broken schedule.
+/// An empty table costs nothing. With two such tables, an operator has a month to repair a broken
+/// schedule.
 const AHEAD: i64 = 2;
 /// The number of past months whose tables the command looks for.
 const BACK: i64 = 24;
@@ -52,28 +52,20 @@ pub struct RotateArgs {
     dry_run: bool,
 }
 
-/// The options of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct RotateOptions {
     /// Whether months have tables, as the parameter `MetricsTables` of the template says.
     pub is_monthly: bool,
-    /// Whether to change nothing.
     pub dry_run: bool,
-    /// The present time.
     pub now: Instant,
 }
 
-/// A step of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Step {
-    /// Creates the table.
     Create,
-    /// Turns the time to live on.
     TimeToLive,
-    /// Sets the class for infrequent access.
     InfrequentAccess,
-    /// Deletes the table.
     Delete,
 }
 
@@ -81,7 +73,6 @@ pub enum Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// The month has a table.
     Present,
     /// The month needs a table and has none. The main table has its points.
     Missing,
@@ -91,25 +82,19 @@ pub enum State {
     Foreign,
 }
 
-/// A month and its table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct MonthReport {
     /// The month, such as `2017-01`.
     pub month: String,
-    /// The name of the table.
     pub table: String,
-    /// The state.
     pub state: State,
-    /// The steps of this run.
     pub steps: Vec<Step>,
 }
 
-/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rotated {
     /// The months with a table, a missing table or a step, oldest first.
     pub months: Vec<MonthReport>,
-    /// Whether the steps were only printed.
     pub dry_run: bool,
 }
 

@@ -13,7 +13,6 @@ use tokio::time::sleep;
 use crate::error::OpsError;
 use crate::items::failure;
 
-/// The attribute with the expiry time of an item.
 const TIME_TO_LIVE: &str = "ttl";
 /// The maximum number of checks of a table's status, and the pause between two checks.
 const CHECKS: u32 = 90;
@@ -23,14 +22,11 @@ const MAX_PAGES_OF_TAGS: usize = 10;
 /// The prefix of tags that only AWS may set.
 const TAGS_OF_AWS: &str = "aws:";
 
-/// The table of a month, as DynamoDB describes it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found {
     /// Whether the table has other keys, an index or a stream.
     pub(super) is_foreign: bool,
-    /// Whether the table has the class for infrequent access.
     pub(super) is_infrequent: bool,
-    /// Whether the time to live is on.
     pub(super) expires_items: bool,
 }
 
@@ -42,16 +38,12 @@ pub struct MonthTables {
 }
 
 impl MonthTables {
-    /// Creates the value from an existing client and the name of the main table.
     #[must_use]
     pub const fn new(client: Client, main: String) -> Self {
         Self { client, main }
     }
 
     /// Creates the value from the environment: `TABLE_NAME` and the SDK's variables.
-    ///
-    /// # Errors
-    /// [`OpsError::Usage`] when `TABLE_NAME` is missing or the TLS client cannot be built.
     pub async fn from_env() -> Result<Self, OpsError> {
         let main = aws::variable("TABLE_NAME")?;
         Ok(Self::new(Client::new(&aws::config().await?), main))

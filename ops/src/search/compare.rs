@@ -27,16 +27,12 @@ use crate::progress::Progress;
 
 /// The number of documents that are checked, and repaired, at once.
 const CHUNK: usize = 250;
-/// The number of suspected differences that are collected before they are checked again. This
-/// number limits the memory for a badly damaged index.
+/// This number limits the memory for a badly damaged index.
 const SUSPECTS: usize = 5_000;
-/// The number of documents in a page of the index.
 const PAGE: u32 = 500;
 
-/// The result of one comparison.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Compared {
-    /// The number of the collection's items.
     pub(crate) items: u64,
     /// The number of items that searches must find.
     pub(crate) live: u64,
@@ -47,7 +43,6 @@ pub(crate) struct Compared {
     pub(crate) drift: Drift,
 }
 
-/// A comparison of an index with the table.
 pub(crate) struct Comparison<'a> {
     pub(crate) client: &'a SearchClient,
     pub(crate) items: &'a Items,
@@ -55,7 +50,6 @@ pub(crate) struct Comparison<'a> {
     /// The index to compare and repair. If it is `None`, the comparison reads the index that
     /// searches read, and repairs go to every index that receives changes.
     pub(crate) index: Option<&'a str>,
-    /// Whether to repair differences.
     pub(crate) repair: bool,
     /// The wait before a suspected difference is checked again.
     pub(crate) settle: Duration,
@@ -70,7 +64,6 @@ struct Found {
 }
 
 impl Comparison<'_> {
-    /// Runs the comparison.
     pub(crate) async fn run(&self) -> Result<Compared, OpsError> {
         let found = Mutex::new(Found::default());
         let bar = Progress::new(self.collection.name(), self.items.estimate().await?);
@@ -281,8 +274,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Returns how a document differs from the expected document. An expected tombstone may be missing,
-/// because tombstones are purged.
+/// An expected tombstone may be missing, because tombstones are purged.
 fn difference(expected: &Expected, stored: Option<&StoredSource>) -> Result<Option<Difference>, OpsError> {
     let Some(stored) = stored else { return Ok(expected.is_live().then_some(Difference::Missing)) };
     let mut fields = stored.differences(&expected.operation)?;

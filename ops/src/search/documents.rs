@@ -1,5 +1,3 @@
-//! The expected documents of items, by the same rule as in the stream's consumer.
-
 use key_schema::entity::AnyEntity;
 use key_schema::item::{DecodeError, Entity as _, FromItem as _, Item, key_of};
 use key_schema::key::Key;
@@ -24,7 +22,6 @@ impl Expected {
     }
 }
 
-/// Returns the name of the entity whose items a collection holds.
 pub(crate) const fn entity(collection: Collection) -> &'static str {
     match collection {
         Collection::Products => Product::NAME,
@@ -33,9 +30,6 @@ pub(crate) const fn entity(collection: Collection) -> &'static str {
 }
 
 /// Returns the expected document of an item, or `None` if items of its kind have no document.
-///
-/// # Errors
-/// [`OpsError`] when the item cannot be decoded as its entity.
 pub(crate) fn expected(item: Item) -> Result<Option<Expected>, OpsError> {
     let Some(key) = key_of(&item) else { return Ok(None) };
     let entity = match AnyEntity::from_item(item) {

@@ -1,5 +1,3 @@
-//! Counts of the differences between an index and the table.
-
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -19,9 +17,7 @@ pub struct Drift {
     /// Documents with a higher version than their item, for example after the table was restored
     /// from a backup. The engine refuses lower versions, so only a rebuild with `--restored` helps.
     pub ahead: u64,
-    /// Items that cannot be read.
     pub unreadable: u64,
-    /// Documents that the engine refuses.
     pub refused: u64,
     /// Differences that remain after a repair, because the engine rejected the repair as stale. For
     /// a minute the engine remembers the version of a document that was deleted by hand.
@@ -44,14 +40,12 @@ impl Drift {
         self.ahead + self.unreadable + self.refused + self.unrepaired
     }
 
-    /// Returns whether there is no difference.
     #[must_use]
     pub const fn is_none(&self) -> bool {
         self.repairable() == 0 && self.beyond_repair() == 0
     }
 }
 
-/// The difference between a document and the expected document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Difference {
     Missing,
@@ -80,7 +74,6 @@ impl Drift {
         true
     }
 
-    /// Adds the counts of another part of the comparison.
     pub(crate) fn add(&mut self, other: Self) {
         let Self { missing, stale, different, orphaned, ahead, unreadable, refused, unrepaired, fields } = other;
         self.missing += missing;

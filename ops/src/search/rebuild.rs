@@ -51,29 +51,23 @@ use crate::progress::Progress;
 const PASSES: u32 = 5;
 /// The maximum number of attempts to copy a page of tombstones completely.
 const COPIES: u32 = 10;
-/// The number of tombstones in a page.
 const TOMBSTONES: u32 = 1_000;
 /// The maximum number of times that the documents are counted, one second apart. OpenSearch
 /// Serverless shows a write after up to half a minute.
 const COUNTS: u32 = 60;
 
-/// The index with which a rebuild starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// A new index.
     New,
     /// The index of a rebuild that was stopped.
     Resume,
 }
 
-/// The options of a rebuild.
 #[derive(Debug, Clone)]
 pub struct RebuildOptions {
-    /// The collections to rebuild.
     pub collections: Vec<Collection>,
     /// The maximum number of table items to read per second, or `None` for no limit.
     pub rate: Option<u32>,
-    /// The index to start with.
     pub start: Start,
     /// Whether the table was restored from a backup. Then the tombstones are not copied.
     pub restored: bool,
@@ -81,17 +75,13 @@ pub struct RebuildOptions {
     pub longest_call: Duration,
 }
 
-/// The result of a rebuild.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Rebuilt {
-    /// The results by collection.
     pub collections: Vec<RebuiltCollection>,
 }
 
-/// The result of the rebuild of one collection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RebuiltCollection {
-    /// The name of the collection.
     pub collection: &'static str,
     /// The index that searches read before the rebuild.
     pub old: String,
@@ -99,13 +89,9 @@ pub struct RebuiltCollection {
     pub new: String,
     /// Whether searches read the new index now.
     pub swapped: bool,
-    /// The number of items that the backfill sent to the new index.
     pub written: u64,
-    /// The number of tombstones that were copied.
     pub tombstones: u64,
-    /// The number of documents that searches find in the new index.
     pub documents: u64,
-    /// The number of comparisons of the new index with the table.
     pub passes: u32,
     /// The differences that the comparisons found, and repaired if possible.
     pub drift: Drift,
@@ -179,10 +165,6 @@ pub async fn rebuild(client: &SearchClient, items: &Items, options: &RebuildOpti
     Ok(Rebuilt { collections })
 }
 
-/// Abandons the open rebuilds of some collections and deletes their new indices.
-///
-/// # Errors
-/// [`OpsError`].
 pub async fn abandon(client: &SearchClient, collections: &[Collection]) -> Result<Outcome, OpsError> {
     let mut abandoned = Abandoned { indices: Vec::new() };
     for collection in collections {
@@ -295,7 +277,6 @@ impl EarlierCalls {
         Self { ended: Instant::now() + longest }
     }
 
-    /// Waits until all of these calls have ended.
     async fn end(&self) {
         sleep_until(self.ended).await;
     }

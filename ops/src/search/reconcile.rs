@@ -1,5 +1,3 @@
-//! Compares the index with the table, and repairs the differences.
-
 use std::fmt;
 use std::time::Duration;
 
@@ -12,36 +10,26 @@ use crate::error::OpsError;
 use crate::items::Items;
 use crate::pace::Pace;
 
-/// The options of a reconciliation.
 #[derive(Debug, Clone)]
 pub struct ReconcileOptions {
-    /// The collections to compare.
     pub collections: Vec<Collection>,
     /// The maximum number of table items to read per second, or `None` for no limit.
     pub rate: Option<u32>,
-    /// Whether to report only, and repair nothing.
     pub dry_run: bool,
     /// How long a change may take to reach the index before it counts as a difference.
     pub settle: Duration,
 }
 
-/// The result of a reconciliation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reconciled {
-    /// Whether this was a dry run, which repairs nothing.
     pub dry_run: bool,
-    /// The results by collection.
     pub collections: Vec<ReconciledCollection>,
 }
 
-/// The result of the reconciliation of one collection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReconciledCollection {
-    /// The name of the collection.
     pub collection: &'static str,
-    /// The number of the collection's items.
     pub items: u64,
-    /// The number of documents that searches find.
     pub documents: u64,
     /// The number of changes that had not reached the index yet.
     pub in_flight: u64,
@@ -50,7 +38,6 @@ pub struct ReconciledCollection {
 }
 
 impl Reconciled {
-    /// Returns whether no difference remains.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         let left = |drift: &Drift| if self.dry_run { !drift.is_none() } else { drift.beyond_repair() > 0 };
@@ -85,9 +72,6 @@ impl fmt::Display for Reconciled {
 
 /// Compares the table in both directions with the index that searches read. Writes repairs to every
 /// index that receives changes.
-///
-/// # Errors
-/// [`OpsError`].
 pub async fn reconcile(
     client: &SearchClient,
     items: &Items,

@@ -1,5 +1,3 @@
-//! The small commands: status, prune, purge and probe.
-
 use std::fmt;
 
 use key_schema::instant::Instant;
@@ -38,9 +36,6 @@ impl fmt::Display for Status {
 
 /// Lists the indices and the numbers of their documents. The outcome is clean if every collection
 /// has an index that is both read and written.
-///
-/// # Errors
-/// [`OpsError`].
 pub async fn status(client: &SearchClient) -> Result<Outcome, OpsError> {
     let mut status = Status { indices: Vec::new() };
     let mut whole = true;
@@ -71,7 +66,6 @@ fn role(index: &IndexState) -> &'static str {
 #[derive(Serialize)]
 struct Pruned {
     deleted: Vec<String>,
-    /// Whether any index existed.
     any: bool,
 }
 
@@ -89,9 +83,6 @@ impl fmt::Display for Pruned {
 
 /// Deletes the indices without an alias. As with [`status`], the outcome is not clean if there is
 /// no index at all.
-///
-/// # Errors
-/// [`OpsError`].
 pub async fn prune(client: &SearchClient) -> Result<Outcome, OpsError> {
     let mut pruned = Pruned { deleted: Vec::new(), any: false };
     for collection in Collection::ALL {

@@ -5,18 +5,15 @@ use table::Backoff;
 
 use crate::error::OpsError;
 
-/// The maximum number of attempts to write documents that the engine cannot accept now. Each
-/// attempt includes the client's own retries.
+/// Each attempt includes the client's own retries.
 const ROUNDS: usize = 10;
 /// The status when the index or the write alias does not exist.
 const NO_INDEX: u16 = 404;
 
-/// The destination of documents.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Target<'a> {
     /// Every index that receives changes.
     All,
-    /// Only this index.
     Index(&'a str),
 }
 
@@ -30,14 +27,12 @@ pub(crate) struct Refused {
 /// The result of writing documents. A document that is in neither list is in the index.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
-    /// The documents that the engine will never accept.
     pub(crate) refused: Vec<Refused>,
     /// The operations that the engine rejected because it knows a newer version. The engine also
     /// remembers the version of a deleted document for a minute.
     pub(crate) stale: Vec<BulkOperation>,
 }
 
-/// Writes documents, and retries those that the engine cannot accept now.
 pub(crate) async fn write(
     client: &SearchClient,
     target: Target<'_>,

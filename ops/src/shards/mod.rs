@@ -54,12 +54,10 @@ pub(crate) use moving::moved;
 
 /// The longest timeout of a function in template.yaml.
 const LONGEST_RUN: Duration = Duration::from_secs(60);
-/// The wait between a change of the layout and the next step. Functions may use outdated settings
-/// for [`SETTINGS_MAX_AGE`], and then run until their timeout.
+/// Functions may use outdated settings for [`SETTINGS_MAX_AGE`], and then run until their timeout.
 pub const WAIT: Duration = SETTINGS_MAX_AGE.saturating_add(LONGEST_RUN);
 /// The numbers of shards that a list can have.
 const NUMBERS: RangeInclusive<i64> = 1..=MAX_SHARDS as i64;
-/// The maximum number of scans of a run.
 const MAX_PASSES: usize = 10;
 /// The maximum number of attempts to change settings that staff are changing, too.
 const ATTEMPTS: usize = 10;
@@ -97,12 +95,9 @@ fn list(name: &str) -> Result<&'static Pattern, String> {
     found.ok_or_else(|| format!("must be one of {}", GROWING.map(|list| list.id).join(", ")))
 }
 
-/// The options of a change.
 #[derive(Debug, Clone, Copy)]
 pub struct ShardsOptions {
-    /// The list.
     pub list: &'static Pattern,
-    /// The new number of shards.
     pub to: Shards,
     /// The wait between a change of the layout and the next step.
     pub wait: Duration,
@@ -127,7 +122,6 @@ pub(crate) async fn known(table: &Table) -> Result<Known, OpsError> {
     Ok(table.get(&settings::read(0)?).await?.map(Known::from).unwrap_or_default())
 }
 
-/// The numbers of shards of all lists.
 #[derive(Debug, Serialize)]
 struct Numbers {
     lists: Vec<Number>,
@@ -156,7 +150,6 @@ impl fmt::Display for Numbers {
     }
 }
 
-/// A step of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
@@ -196,7 +189,6 @@ impl Step {
         Ok((layout.to != to).then_some(Self::Readers))
     }
 
-    /// Returns the layout of the list after the step.
     const fn after(self, layout: Layout, to: Shards) -> Layout {
         match self {
             Self::Readers => Layout { to, ..layout },
@@ -206,27 +198,21 @@ impl Step {
     }
 }
 
-/// The result of a change.
 #[derive(Debug, Clone, Serialize)]
 pub struct Changed {
-    /// The list.
     pub list: &'static str,
-    /// The number of shards before the change.
     pub from: Shards,
-    /// The new number of shards.
     pub to: Shards,
     /// The steps that this run took. After a dry run, the steps that a run would take.
     pub steps: Vec<Step>,
     /// The last scan, or the counts of a dry run.
     pub scan: Option<Migrated>,
-    /// The number of items that moved in all scans.
     pub moved: u64,
     /// Whether the list has the new number.
     pub done: bool,
 }
 
 impl Changed {
-    /// Returns whether the list has the new number, and no step is left.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.done

@@ -1,5 +1,3 @@
-//! Gives the items of a list their new number of shards.
-
 use key_schema::entity::AnyEntity;
 use key_schema::item::{EncodeError, FromItem as _, Item, Stored};
 use key_schema::key::Key;
@@ -18,12 +16,9 @@ const PLACING: &str = "the order is being placed";
 /// The reason why an item keeps its old number of shards after another run has changed the list.
 const CHANGED: &str = "another run has changed the list";
 
-/// The work that moves the items of a list to their new shards.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Move {
-    /// The list.
     pub(crate) list: &'static Pattern,
-    /// The new number of shards.
     pub(crate) to: Shards,
     /// Whether the run only counts the items to move. Such a run may begin before the list changes.
     pub(crate) is_dry: bool,

@@ -11,7 +11,6 @@ use table::Table;
 use crate::error::OpsError;
 use crate::items::Repaired;
 
-/// Brings the sales of an order to the state of its head.
 pub(super) async fn sales_of(table: &Table, id: &OrderId) -> Result<Repaired, OpsError> {
     let Some(head) = table.get(&order::head(id)?).await? else { return Ok(Repaired::Refused) };
     let lines = table.query(&order::lines(id)?).await?.items;

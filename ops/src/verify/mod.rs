@@ -57,7 +57,6 @@ use crate::outcome::Outcome;
 
 /// The maximum number of totals that the command holds at the same time.
 pub const MAX_TOTALS: usize = 200_000;
-/// The maximum number of passes over the table.
 pub const MAX_PASSES: usize = 4;
 
 const EXAMPLES: &str = "Examples:
@@ -101,7 +100,6 @@ pub struct VerifyArgs {
     speed: Speed,
 }
 
-/// Returns the name if an entity has this name.
 pub(crate) fn entity(name: &str) -> Result<String, String> {
     if AnyEntity::NAMES.contains(&name) {
         return Ok(name.to_owned());
@@ -117,18 +115,13 @@ pub(crate) fn readable(item: &Item) -> Result<(), String> {
     }
 }
 
-/// The options of a run.
 #[derive(Debug, Clone)]
 pub struct VerifyOptions {
-    /// Whether to repair.
     pub fix: bool,
     /// The entities to check. Empty for all.
     pub entities: Vec<String>,
-    /// The number of segments that are read in parallel.
     pub segments: i32,
-    /// The limit of read units per second.
     pub max_read_units: Option<u32>,
-    /// The maximum number of findings to keep.
     pub limit: usize,
     /// The wait between two reads of a copy that the stream's consumer refreshes.
     pub settle: Duration,
@@ -151,7 +144,6 @@ pub(crate) async fn run(args: VerifyArgs) -> Result<Outcome, OpsError> {
     Ok(Outcome::new(&verified, verified.is_clean()))
 }
 
-/// A difference, as one comparison sees it.
 #[derive(Debug, Clone, PartialEq)]
 struct Problem {
     kind: Kind,
@@ -163,7 +155,6 @@ struct Problem {
     fix: Option<Fix>,
 }
 
-/// The repair of a difference.
 #[derive(Debug, Clone, PartialEq)]
 enum Fix {
     /// Conditional writes, in this order.

@@ -1,5 +1,3 @@
-//! The findings of a run.
-
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -11,7 +9,6 @@ const HASH: usize = 16;
 /// The partitions whose keys hold a text that a customer wrote.
 const PERSONAL: [&str; 4] = ["EMAIL", "IDEMPOTENCY", "REFERENCE", "USERNAME"];
 
-/// A kind of damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -36,7 +33,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the name, as in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -53,16 +49,13 @@ impl Kind {
     }
 }
 
-/// A reported difference.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Finding {
-    /// The kind of damage.
     pub kind: Kind,
     /// The key of the item, as [`shown`] returns it.
     pub key: String,
     /// The difference, without values that a customer wrote.
     pub what: String,
-    /// Whether the run repaired the difference.
     pub repaired: bool,
 }
 
@@ -80,45 +73,36 @@ pub fn shown(key: &Key) -> String {
     }
 }
 
-/// The numbers of differences of one kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// The number of repaired differences.
     pub repaired: u64,
-    /// The number of differences that are left.
     pub left: u64,
 }
 
-/// The result of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Verified {
     /// The number of items that the last pass read. Each item counts once.
     pub items: u64,
-    /// The numbers of differences by kind.
     pub found: BTreeMap<Kind, Counts>,
     /// Whether the totals of the whole table were not checked, because an unreadable item may be a
     /// part of a total.
     pub totals_unchecked: bool,
     /// The number of totals that kept changing, so that no two reads agreed on a difference.
     pub unsettled: u64,
-    /// The first differences.
     pub findings: Vec<Finding>,
 }
 
 impl Verified {
-    /// Returns whether no difference is left.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.left() == 0
     }
 
-    /// Returns the number of repaired differences.
     #[must_use]
     pub fn repaired(&self) -> u64 {
         self.found.values().map(|counts| counts.repaired).sum()
     }
 
-    /// Returns the number of differences that are left.
     #[must_use]
     pub fn left(&self) -> u64 {
         self.found.values().map(|counts| counts.left).sum()

@@ -1,5 +1,3 @@
-//! Runs the checks over the table.
-
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -26,10 +24,6 @@ const READS: usize = 3;
 
 type Wrong = HashMap<(Key, String), Sum>;
 
-/// Checks the table, and repairs it if the options say so.
-///
-/// # Errors
-/// [`OpsError`], for example when the table cannot be reached.
 pub async fn verify(items: &Items, options: &VerifyOptions) -> Result<Verified, OpsError> {
     let units = Pace::new(options.max_read_units);
     let mut result: Option<Verified> = None;

@@ -26,7 +26,6 @@ use crate::error::OpsError;
 pub(super) use parts::fresh;
 use parts::{fingerprint, place_total, since, stats};
 
-/// Where the parts of a total are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
     /// In the partition of the total.
@@ -83,21 +82,18 @@ pub(super) struct Fact {
     pub says: Says,
 }
 
-/// The value of a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Says {
     /// The stored value of a total, or one item's share of that value.
     Is(i128),
     /// The `rev` of the item that holds the total.
     Held(u64),
-    /// A part.
     Part(i128),
     /// The total is not complete at this time, so it is not checked.
     Open,
 }
 
-/// The name of the check of a promotion's uses. A use stays after its order has expired, so there
-/// may be fewer orders than uses.
+/// A use stays after its order has expired, so there may be fewer orders than uses.
 const USES: &str = "uses";
 
 /// The name of the check for orphans: the item to which another item belongs must exist.
@@ -158,8 +154,8 @@ impl Tally {
         }
     }
 
-    /// Returns the totals that differ from the sums of their parts. If an item that holds totals is
-    /// missing, the result has one entry for the missing item and none for its totals.
+    /// If an item that holds totals is missing, the result has one entry for the missing item and
+    /// none for its totals.
     pub(super) fn wrong(&self) -> HashMap<(Key, String), Sum> {
         let is_missing = |key: &Key| self.0.get(&(key.clone(), HEAD.to_owned())).is_some_and(Sum::is_orphan);
         let wrong =
@@ -168,14 +164,12 @@ impl Tally {
     }
 }
 
-/// Returns whether a total belongs to this part of all totals.
 pub(super) fn in_part(key: &Key, part: u64, parts: u64) -> bool {
     let mut hasher = DefaultHasher::new();
     key.hash(&mut hasher);
     hasher.finish() % parts.max(1) == part
 }
 
-/// Collects the facts of one item.
 struct Facts(Vec<Fact>);
 
 impl Facts {
@@ -200,7 +194,6 @@ impl Facts {
     }
 }
 
-/// Returns the facts of an item about totals, at `now`.
 #[allow(clippy::too_many_lines, reason = "one arm for each entity")]
 pub(super) fn facts(entity: &AnyEntity, now: Instant) -> Result<Vec<Fact>, OpsError> {
     use Scope::{Partition, Table};

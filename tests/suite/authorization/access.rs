@@ -13,7 +13,6 @@ use crate::support::template;
 /// all rights of the previous person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Person {
-    /// A caller without a token.
     Anonymous,
     /// A caller with a valid token and without a customer record.
     Unregistered,
@@ -26,7 +25,6 @@ pub enum Person {
     /// The record's owner. An organization has no owner, so for its records `Owner` is a second
     /// admin.
     Owner,
-    /// A member of staff.
     Staff,
 }
 
@@ -57,11 +55,9 @@ pub enum Bearer {
     Nameless,
     /// The gateway accepts the token, and its `sub` is not a valid id.
     NoId,
-    /// The token belongs to this person.
     Person(Person),
 }
 
-/// The outcome of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Done,
@@ -92,7 +88,6 @@ impl Access {
         self.public.contains(&operation.key())
     }
 
-    /// Returns the expected outcome of this person's valid request.
     pub fn of(&self, operation: Operation<'static>, person: Person) -> Outcome {
         if self.is_public(operation) {
             return Outcome::Done;

@@ -1,5 +1,3 @@
-//! The callers of the authorization tests, and their requests.
-
 use local::System;
 use serde_json::json;
 

@@ -13,16 +13,11 @@ use super::access::{Bearer, Person};
 use super::people::{ANN, STRANGER};
 
 const HOUR: u64 = 60 * 60;
-/// The lifetime of a token.
 const DAY: u64 = 24 * HOUR;
 
-/// An `Authorization` header for a request.
 pub struct Token {
-    /// A description of the token.
     pub what: &'static str,
-    /// The caller that the token identifies.
     pub bearer: Bearer,
-    /// The value of `Authorization`.
     pub header: String,
 }
 
@@ -206,12 +201,10 @@ impl Forger {
         json!({ "iss": ISSUER, "aud": AUDIENCE, "iat": self.now - 60, "exp": self.now + DAY })
     }
 
-    /// Returns the claims of a member of staff.
     fn staff(&self) -> Json {
         merged(self.plain(), &json!({ "sub": "staff", "cognito:groups": ["staff"] }))
     }
 
-    /// Returns the claims of a member of staff with these changes.
     fn claims(&self, changes: &Json) -> Json {
         merged(self.staff(), changes)
     }

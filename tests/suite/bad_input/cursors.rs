@@ -12,7 +12,6 @@ use crate::support::shop::segment;
 use crate::support::world::{Good, World};
 use crate::support::{drain, put_item, with_own_system};
 
-/// A list and the cursor of its second page.
 struct List {
     operation: Operation<'static>,
     good: Good,

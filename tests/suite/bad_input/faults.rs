@@ -1,5 +1,3 @@
-//! Makes requests with exactly one fault each.
-
 use serde_json::{Value as Json, json};
 
 use super::{Trial, place};
@@ -12,7 +10,6 @@ use crate::support::world::Good;
 const BODY_LIMIT: usize = 256 * 1024;
 /// Largest body of an import, in bytes.
 const IMPORT_LIMIT: usize = 2 * 1024 * 1024;
-/// Maximum number of lines of an import.
 const IMPORT_LINES: usize = 1000;
 /// A field that no body has.
 const UNKNOWN: &str = "no_such_field";
@@ -320,7 +317,6 @@ fn is_of_an_element(schema: &Json, pointer: &str) -> bool {
     lists.any(|(name, _)| pointer.starts_with(&format!("/{name}/")))
 }
 
-/// Collects the pointers of a value and of all values in it.
 fn collect(value: &Json, pointer: String, all: &mut Vec<String>) {
     match value {
         Json::Object(members) => {

@@ -62,7 +62,6 @@ fn every_route_refuses_every_fault_and_writes_nothing() {
     });
 }
 
-/// Returns the value at a JSON pointer.
 fn place<'v>(value: &'v mut Json, pointer: &str) -> &'v mut Json {
     value.pointer_mut(pointer).unwrap_or_else(|| panic!("there is no {pointer}"))
 }

@@ -1,12 +1,9 @@
-//! Tests the template that `.ci/canary` makes for gradual deployments.
-
 use std::collections::BTreeSet;
 use std::process::Command;
 
 use crate::support::{read, root, template};
 use crate::template::resources;
 
-/// Returns the template of a canary deployment.
 fn canary(arguments: &[&str]) -> String {
     let output = Command::new(root().join(".ci/canary")).args(arguments).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -29,9 +29,7 @@ const SOON: Duration = Duration::from_secs(20);
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Route {
     route: String,
-    /// The function's logical id in the template.
     function: String,
-    /// The patterns that the route declares.
     patterns: Vec<String>,
     /// The number of uses of each pattern by the typical request. Absent if no sample exists.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -39,13 +37,11 @@ struct Route {
     /// For each function that the request causes to run, the number of uses of each pattern.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     later: BTreeMap<String, BTreeMap<String, u64>>,
-    /// The published events of each type.
     #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
     events: BTreeMap<String, u64>,
     /// For each function that runs, the largest number of CloudWatch metrics in a log line.
     #[serde(default)]
     metrics: BTreeMap<String, u64>,
-    /// The size in bytes of the log lines of each function that runs.
     #[serde(default)]
     log_bytes: BTreeMap<String, u64>,
 }
@@ -134,7 +130,6 @@ fn accepts(pinned: &Route, measured: &Route) -> bool {
     pinned.fixed() == measured.fixed() && measured.consequences().is_subset(&pinned.consequences())
 }
 
-/// Returns every route, by key.
 async fn measure(system: &System) -> Vec<Route> {
     let samples = typical();
     let users = users();
@@ -186,8 +181,7 @@ async fn use_once(system: &System, sample: &Case, route: &mut Route) {
     }
 }
 
-/// Returns the number of requests that one use of a pattern takes. For a sharded list, it is the
-/// measured number in `docs/cost.json`.
+/// For a sharded list, the result is the measured number in `docs/cost.json`.
 fn requests_of_one_use(pattern: &str) -> u64 {
     let sharded = registry::all().find(|known| known.id == pattern).unwrap().operation == Operation::ShardedQuery;
     let costs: Json = serde_json::from_str(&read(&root().join("docs/cost.json"))).unwrap();
@@ -223,8 +217,7 @@ fn metrics_in(line: &Json) -> u64 {
     directives.map(|directive| count(&directive["Dimensions"]) * count(&directive["Metrics"])).sum()
 }
 
-/// Returns the log lines with this text and their functions, as soon as the awaited line is among
-/// them. Lines arrive after the response, because the local system reads them from a pipe.
+/// Lines arrive after the response, because the local system reads them from a pipe.
 async fn lines(system: &System, containing: &str, awaited: impl Fn(&(String, Json)) -> bool) -> Vec<(String, Json)> {
     let path = format!("/_local/logs?containing={}", segment(containing));
     let until = Instant::now() + SOON;

@@ -1,5 +1,3 @@
-//! Tests that the samples cover each route and each kind of event.
-
 use std::collections::BTreeSet;
 
 use serde_json::Value as Json;

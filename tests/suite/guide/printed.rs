@@ -18,18 +18,15 @@ static VOLATILE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!(r"(?<id>{id})|(?<instant>{instant})|(?<host>http://127\.0\.0\.1:\d+)")).unwrap()
 });
 
-/// A response, printed or received.
 #[derive(Debug, Default)]
 pub struct Response {
     pub status: u16,
     /// The headers by name, in lower case.
     pub headers: BTreeMap<String, String>,
-    /// The body, if it is JSON.
     pub body: Option<Json>,
 }
 
 impl Response {
-    /// Reads a printed response.
     pub fn parse(text: &str) -> Self {
         let (head, body) = text.split_once("\n\n").unwrap_or((text, ""));
         let mut lines = head.lines();
@@ -43,7 +40,6 @@ impl Response {
         }
     }
 
-    /// Returns how a received response differs from this printed one.
     pub fn differences(&self, received: &Self) -> Vec<String> {
         let mut found = Vec::new();
         if self.status != received.status {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use regex::{Captures, Regex};
 
-/// Values of the shell's variables.
 pub type Variables = BTreeMap<String, String>;
 
 /// One command: its words, without quotes and with the values of variables, and its comment.
@@ -14,7 +13,6 @@ pub struct Command {
     pub comment: String,
 }
 
-/// A request as curl sends it.
 #[derive(Debug, Default)]
 pub struct Request {
     pub method: String,
@@ -24,8 +22,7 @@ pub struct Request {
     pub body: Option<String>,
 }
 
-/// Removes the first command from a text and returns it. A backslash at the end of a line continues
-/// a command.
+/// A backslash at the end of a line continues a command.
 pub fn take_command(text: &mut &str, variables: &Variables) -> Command {
     let mut command = Command::default();
     let mut word: Option<String> = None;

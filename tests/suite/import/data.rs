@@ -9,7 +9,6 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value as Json, json};
 
-/// Initial stock of every product.
 pub const STOCK: u64 = 20_000;
 /// The first of the products that fill the large baskets.
 const SHELF: u64 = 2001;
@@ -43,7 +42,6 @@ impl Order {
     }
 }
 
-/// The expected content of the system after the import.
 #[derive(Debug)]
 pub struct Expected {
     pub products: Vec<Product>,
@@ -128,12 +126,10 @@ pub fn households() -> String {
     format!("{header}\n{}", rows.concat())
 }
 
-/// Returns the basket file.
 pub fn baskets() -> String {
     let shelf = |count: u64| -> Vec<(u64, i64, &str)> { (0..count).map(|n| (SHELF + n, 1, "0.5")).collect() };
     let mut lines = vec![
         basket(5001, 1, 1, &[(1001, 2, "2.58"), (1002, 1, "0.99")]),
-        // A product with the price zero is imported too.
         basket(5002, 1, 2, &[(1001, 0, "0.0"), (1003, 1, "0.0")]),
         basket(5003, 2, 3, &[(4444, 1, "1.0"), (1001, 1, "1.5"), (1008, 2, "2.0")]),
         basket(5004, 2, 4, &[(1001, 0, "1.0"), (1002, 0, "0.0")]),
@@ -171,7 +167,6 @@ fn basket(id: u64, household: u64, minute: u64, lines: &[(u64, i64, &str)]) -> S
     format!(r#"{{{ids}, "placed_at": "2017-01-01T10:{minute:02}:26Z", "lines": [{}]}}"#, lines.join(", "))
 }
 
-/// Returns the expected content of the system.
 pub fn expected() -> Expected {
     let product = |id, name: &str, brand, size, category_path: &[&'static str], cents| Product {
         id,
@@ -230,7 +225,6 @@ pub fn expected() -> Expected {
     Expected { products, orders, placed: [1, 2, 9].into(), bare: [77].into() }
 }
 
-/// Returns an amount as the API shows it.
 pub fn money(cents: i64) -> Json {
     json!({ "amount": cents, "currency": "USD" })
 }

@@ -19,7 +19,6 @@ use crate::support::shop::order_call;
 use crate::support::{drain, table, with_own_system, with_system};
 use data::Folder;
 
-/// The result of a run of the program.
 #[derive(Debug)]
 pub struct Run {
     code: Option<i32>,
@@ -41,7 +40,6 @@ pub async fn bodega<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Run {
     Run { code: run.status.code(), out: text(run.stdout), err: text(run.stderr) }
 }
 
-/// Returns the arguments that import files into a system. Each file comes with its option.
 fn import_args(system: &System, files: &[(&str, &Path)], more: &[&str]) -> Vec<OsString> {
     let url = system.url();
     let port = url.rsplit(':').next().unwrap();
@@ -204,7 +202,6 @@ fn an_order_under_a_baskets_number_counts_as_imported_only_if_it_equals_the_bask
         place("1", "6000", &[(1005, 2, 350), (1001, 1, 129)]).await;
         place("1", "6001", &[(1005, 1, 351), (1001, 1, 129)]).await;
         place("9", "5002", &[(1003, 1, 0)]).await;
-        // This order equals its basket.
         place("2", "5003", &[(1001, 1, 150)]).await;
         // A customer's own order with a basket's number as its reference does not conflict with the
         // import.

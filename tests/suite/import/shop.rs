@@ -1,5 +1,3 @@
-//! Compares the content of the system with the expected data after an import.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use local::System;
@@ -91,8 +89,7 @@ async fn orders(system: &System, expected: &Expected) -> BTreeMap<u64, Json> {
     found
 }
 
-/// Sorts orders newest first. Orders with the same time are sorted by basket, because the API may
-/// return them in any order.
+/// Orders with the same time are sorted by basket, because the API may return them in any order.
 fn newest(orders: &[&Order]) -> Vec<(String, u64)> {
     let mut sorted: Vec<(String, u64)> = orders.iter().map(|order| (order.placed_at.clone(), order.basket)).collect();
     sorted.sort_by(|one, other| other.cmp(one));

@@ -16,8 +16,7 @@ const UNSIGNED: &str = "eyJhbGciOiJub25lIn0";
 /// Faults that make every request to the table fail.
 const FAULTS: [&str; 3] = ["error", "throttle", "conflict"];
 
-/// Checks that no log line contains the subject's data, a token or a secret. At least `least` lines
-/// must exist.
+/// At least `least` lines must exist.
 pub async fn tell_nothing(system: &System, least: usize) {
     let environment = Call::new("GET", "/_local/environment").send(system).await.expect(200).body;
     let keys = environment["CURSOR_KEYS"].as_str().unwrap().to_owned();
@@ -99,8 +98,7 @@ async fn faultless(system: &System) {
     Call::new("DELETE", "/_local/faults").send(system).await;
 }
 
-/// Reorders the calls so that concurrent calls go to different functions. A function has few
-/// environments, and a call with a fault blocks an environment for seconds.
+/// A function has few environments, and a call with a fault blocks an environment for seconds.
 fn apart(calls: Vec<Call>) -> Vec<Call> {
     let distance = calls.len().div_ceil(16);
     let mut rows: Vec<Vec<Call>> = (0..distance).map(|_| Vec::new()).collect();

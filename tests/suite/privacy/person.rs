@@ -66,7 +66,6 @@ fn stays(field: &str) -> String {
     format!("{STAYS}-{field}")
 }
 
-/// Returns a request by the subject.
 fn asks(method: &str, path: &str, body: &Json) -> Call {
     Call::new(method, path).customer(SUBJECT).json(body)
 }
@@ -91,7 +90,6 @@ fn id(answer: &Answer) -> String {
     answer.body["id"].as_str().unwrap().to_owned()
 }
 
-/// Creates the subject's data.
 pub async fn live(system: &System) {
     customer(system, FRIEND).await;
     customer(system, GUEST).await;

@@ -35,12 +35,10 @@ impl StoredTexts {
         Self(texts)
     }
 
-    /// Returns the kinds of places that contain this mark.
     pub fn places_of(&self, mark: &str) -> BTreeSet<&str> {
         self.0.iter().filter(|(_, text)| text.contains(mark)).map(|(place, _)| place.as_str()).collect()
     }
 
-    /// Returns the number of texts in a kind of place.
     pub fn count(&self, place: &str) -> usize {
         self.0.iter().filter(|(kind, _)| kind == place).count()
     }

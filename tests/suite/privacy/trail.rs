@@ -12,8 +12,8 @@ use crate::support::openapi::{Operation, api};
 use crate::support::with_own_system;
 use crate::support::world::World;
 
-/// The maximum wait for a log line. The line may arrive after the function's response, because the
-/// local system reads it from a pipe.
+/// The line may arrive after the function's response, because the local system reads it from a
+/// pipe.
 const SOON: Duration = Duration::from_secs(20);
 /// A customer without rights to any record.
 const STRANGER: &str = "trail-stranger";
@@ -23,7 +23,6 @@ pub fn written_by_staff() -> impl Iterator<Item = Operation<'static>> {
     api().operations().filter(|operation| operation.method != "GET" && operation.is_secured())
 }
 
-/// Returns the log line of a request.
 async fn line(system: &System, answer: &Answer) -> Json {
     let id = &answer.headers["x-request-id"];
     let until = Instant::now() + SOON;

@@ -1,5 +1,3 @@
-//! The bodies of valid requests.
-
 use key_schema::instant::Instant;
 use serde_json::{Value as Json, json};
 
@@ -37,7 +35,6 @@ pub fn promotion(id: &str, code: &str) -> Json {
     })
 }
 
-/// Returns a tax rule of this country.
 pub fn tax_rule(country: &str) -> Json {
     json!({
         "country": country, "region": "Ulm", "category": "standard", "rate_basis_points": 1900,
@@ -45,7 +42,6 @@ pub fn tax_rule(country: &str) -> Json {
     })
 }
 
-/// Returns an address in the zone of this country.
 fn destination(country: &str) -> Json {
     json!({
         "name": "Ann", "line1": "1 Minster Square", "city": "Ulm", "region": "ulm", "postal_code": "89073",

@@ -1,5 +1,3 @@
-//! A client of the system's HTTP API.
-
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -19,7 +17,6 @@ pub fn http() -> &'static reqwest::Client {
     &HTTP
 }
 
-/// A request under construction.
 #[derive(Debug, Clone)]
 pub struct Call {
     method: String,
@@ -29,7 +26,6 @@ pub struct Call {
     body: Option<Vec<u8>>,
 }
 
-/// The caller in the request's token.
 #[derive(Debug, Clone)]
 enum Caller {
     Anonymous,
@@ -38,16 +34,13 @@ enum Caller {
     Staff,
 }
 
-/// A response.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The HTTP status.
     pub status: u16,
     /// The headers by name, in lower case. A header that comes more than once has its last value.
     pub headers: BTreeMap<String, String>,
     /// The body as JSON. Null if there is no body or if it is not JSON.
     pub body: Json,
-    /// The body's bytes.
     pub raw: Vec<u8>,
 }
 
@@ -57,7 +50,6 @@ impl Call {
         Self { method: method.into(), path: path.into(), caller: Caller::Anonymous, headers: Vec::new(), body: None }
     }
 
-    /// Adds a customer's token.
     pub fn customer(mut self, id: &str) -> Self {
         self.caller = Caller::Customer(id.to_owned());
         self
@@ -75,18 +67,15 @@ impl Call {
         self
     }
 
-    /// Adds a header.
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Adds a JSON body.
     pub fn json(self, body: &Json) -> Self {
         self.header("content-type", "application/json").body(body.to_string())
     }
 
-    /// Adds these bytes as the body.
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
         self
@@ -106,7 +95,6 @@ impl Call {
         self.send(system).await
     }
 
-    /// Sends the request.
     pub async fn send(self, system: &System) -> Answer {
         let url = format!("{}{}", system.url(), self.path);
         let mut request = http().request(self.method.parse().unwrap(), url);
@@ -140,7 +128,6 @@ impl Answer {
         self
     }
 
-    /// Returns whether the status is 2xx.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
@@ -150,7 +137,6 @@ impl Answer {
         self.body["code"].as_str().unwrap_or_default()
     }
 
-    /// Returns the pointers of a problem's errors.
     pub fn pointers(&self) -> Vec<&str> {
         let errors = self.body.get("errors").and_then(Json::as_array);
         errors.into_iter().flatten().filter_map(|error| error["pointer"].as_str()).collect()

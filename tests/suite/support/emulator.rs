@@ -18,8 +18,7 @@ use tokio::time::{Instant, interval, timeout, timeout_at};
 
 /// The maximum wait until an emulator listens.
 const START: Duration = Duration::from_secs(20);
-/// The maximum number of attempts to start an emulator. An attempt fails if another process takes
-/// the port.
+/// An attempt fails if another process takes the port.
 const ATTEMPTS: usize = 3;
 /// The path for invocations. For every function, it contains the literal name `function`.
 const INVOCATIONS: &str = "2015-03-31/functions/function/invocations";
@@ -130,18 +129,15 @@ fn spawn(program: &Path, spec: &FunctionSpec, address: SocketAddr, runtime_api: 
     command.spawn().unwrap_or_else(|error| panic!("{}: {error}", program.display()))
 }
 
-/// Returns the path of the log file of the emulator and its function.
 fn log(function: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("emulator-{function}.log"))
 }
 
-/// Returns an address with a free port.
 fn free_address() -> SocketAddr {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap()
 }
 
-/// Waits until the address accepts connections. Returns `false` if the process ends first or if the
-/// wait exceeds [`START`].
+/// Returns `false` if the process ends first or if the wait exceeds [`START`].
 async fn listens(process: &mut Child, address: SocketAddr) -> bool {
     let mut tries = interval(Duration::from_millis(20));
     let connected = async {

@@ -110,7 +110,6 @@ async fn started(options: Options) -> System {
     System::start(options).await.unwrap_or_else(|error| panic!("the system does not start: {error}"))
 }
 
-/// Returns the repository's top folder.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
@@ -122,17 +121,14 @@ pub fn template() -> Template {
     READ.clone()
 }
 
-/// Returns the template's path.
 pub fn template_path() -> PathBuf {
     root().join("template.yaml")
 }
 
-/// Reads a file of the repository.
 pub fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Reads a JSON file of the repository.
 pub fn read_json(path: &Path) -> Json {
     serde_json::from_str(&read(path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }

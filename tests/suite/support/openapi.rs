@@ -1,5 +1,3 @@
-//! Reads `openapi.yaml`.
-
 use std::cmp::Reverse;
 use std::sync::LazyLock;
 
@@ -14,10 +12,8 @@ static API: LazyLock<Api> = LazyLock::new(|| {
 
 const METHODS: [&str; 7] = ["get", "post", "put", "patch", "delete", "head", "options"];
 
-/// The API's description.
 pub struct Api(pub Json);
 
-/// One operation of the API.
 #[derive(Clone, Copy)]
 pub struct Operation<'a> {
     api: &'a Api,
@@ -69,7 +65,6 @@ impl Api {
         operations
     }
 
-    /// Returns the operation with this route key.
     pub fn operation(&self, key: &str) -> Option<Operation<'_>> {
         self.operations().find(|operation| operation.key() == key)
     }
@@ -82,12 +77,10 @@ impl Api {
         }
     }
 
-    /// Returns the node that a reference names.
     pub fn find(&self, reference: &str) -> Option<&Json> {
         self.0.pointer(reference.strip_prefix('#')?)
     }
 
-    /// Returns the schema with this name.
     pub fn schema(&self, name: &str) -> &Json {
         self.find(&format!("#/components/schemas/{name}")).unwrap_or_else(|| panic!("there is no schema {name}"))
     }
@@ -109,8 +102,7 @@ impl<'a> Operation<'a> {
         self.own["x-who"].as_str().unwrap()
     }
 
-    /// Returns whether the operation requires a token. The operation's own `security` overrides
-    /// the API's `security`.
+    /// The operation's own `security` overrides the API's `security`.
     pub fn is_secured(self) -> bool {
         !self.security().is_empty() && !self.takes_a_token()
     }

@@ -1,5 +1,3 @@
-//! Creates test data through the API, and reads lists.
-
 use futures::StreamExt as _;
 use local::System;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -9,11 +7,8 @@ use super::client::{Answer, Call};
 
 /// Maximum number of concurrent requests while a test sets up its data.
 const CONCURRENCY: usize = 16;
-/// Maximum number of lines of one import request.
 const IMPORT_LINES: usize = 1000;
-/// Maximum number of requests for one batch of products.
 const MAX_IMPORTS: usize = 10;
-/// Maximum number of pages of any list in the tests.
 const MAX_PAGES: usize = 10_000;
 /// The characters to escape: all except the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -38,8 +33,7 @@ pub async fn customer(system: &System, id: &str) -> Answer {
     customer_call(id).send(system).await.expect(201)
 }
 
-/// Returns the call that creates a customer. The email address and the user name derive from the
-/// id.
+/// The email address and the user name derive from the id.
 pub fn customer_call(id: &str) -> Call {
     let email = format!("{}@example.com", segment(id).replace('%', "_"));
     let body = json!({ "id": id, "email": email, "username": id, "name": "Somebody" });
@@ -64,8 +58,8 @@ pub async fn products(system: &System, ids: &[&str], stock: u64) {
     import(system, &bodies).await;
 }
 
-/// Imports products in batches of a thousand. On a busy machine, the API may throttle some lines of
-/// a batch. Then the function sends the batch again.
+/// On a busy machine, the API may throttle some lines of a batch. Then the function sends the batch
+/// again.
 pub async fn import(system: &System, products: &[Json]) {
     for batch in products.chunks(IMPORT_LINES) {
         let lines: String = batch.iter().map(|line| format!("{line}\n")).collect();
@@ -84,14 +78,12 @@ pub async fn import(system: &System, products: &[Json]) {
     }
 }
 
-/// Returns the request body for an order of these products and quantities.
 pub fn order_body(customer: &str, lines: &[(&str, u64)]) -> Json {
     let lines: Vec<Json> =
         lines.iter().map(|(product, quantity)| json!({ "product_id": product, "quantity": quantity })).collect();
     json!({ "customer_id": customer, "lines": lines })
 }
 
-/// Returns the call that places an order with this idempotency key.
 pub fn order_call(body: &Json, key: &str) -> Call {
     Call::new("POST", "/v1/orders").json(body).header("idempotency-key", key)
 }
@@ -122,14 +114,12 @@ pub async fn moved(system: &System, mut order: Json, through: &[&str]) -> Json {
     order
 }
 
-/// Returns how many pieces of a product are in stock.
 pub async fn stock(system: &System, product: &str) -> u64 {
     let found = Call::new("GET", &path(&["products", product])).staff().send(system).await.expect(200);
     found.body["stock"].as_u64().unwrap()
 }
 
-/// Reads a list page by page, at most `limit` entries on each page, and returns every entry. `call`
-/// makes the request from a path and query.
+/// `call` makes the request from a path and query.
 pub async fn listed(system: &System, path: &str, limit: usize, call: impl Fn(&str) -> Call) -> Vec<Json> {
     let mut pages = Pages::new(path, limit);
     let mut all = Vec::new();
@@ -147,7 +137,6 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// Starts at the list's beginning.
     pub fn new(path: &str, limit: usize) -> Self {
         let joint = if path.contains('?') { '&' } else { '?' };
         Self { next: Some(format!("{path}{joint}limit={limit}")), limit, left: MAX_PAGES }

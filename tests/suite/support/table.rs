@@ -1,5 +1,3 @@
-//! Direct access to the table, without the functions, for test data and for checks.
-
 use std::collections::BTreeMap;
 
 use local::System;

@@ -1,5 +1,3 @@
-//! Sends invalid requests concurrently, and checks their refusals.
-
 use futures::StreamExt as _;
 use local::System;
 
@@ -7,7 +5,6 @@ use super::client::{Answer, Call};
 use super::openapi::{Operation, api};
 use super::schema;
 
-/// The number of concurrent requests.
 pub const CONCURRENCY: usize = 8;
 
 /// A request with one fault, and its expected refusal.

@@ -1,5 +1,3 @@
-//! Test data for every route, and a valid request for each route.
-
 use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::id::{Born, LogId};
 use key_schema::instant::Instant;
@@ -36,7 +34,6 @@ pub struct World {
 #[derive(Debug, Clone)]
 pub struct Good {
     pub method: &'static str,
-    /// Name and value of each path parameter.
     pub parameters: Vec<(String, String)>,
     pub template: String,
     pub query: Vec<(String, String)>,
@@ -46,8 +43,7 @@ pub struct Good {
 }
 
 impl Good {
-    /// Returns the path with its parameters and query. The values of `self` must already be
-    /// percent-encoded.
+    /// The values of `self` must already be percent-encoded.
     pub fn url(&self) -> String {
         let path = self
             .parameters
@@ -62,7 +58,6 @@ impl Good {
         self.headers.iter().fold(Call::new(self.method, &self.url()), |call, (name, value)| call.header(name, value))
     }
 
-    /// Returns the request without a token.
     pub fn anonymous(&self) -> Call {
         match &self.body {
             Some(body) => self.bare().header("content-type", self.content_type).body(body.to_string()),
@@ -70,7 +65,6 @@ impl Good {
         }
     }
 
-    /// Returns the request with a staff token.
     pub fn call(&self) -> Call {
         self.anonymous().staff()
     }

@@ -1,5 +1,3 @@
-//! Tests of alarms, dashboard and limits in the template.
-
 use std::collections::BTreeSet;
 
 use serde_json::Value as Json;

@@ -1,5 +1,3 @@
-//! Converts an item to JSON.
-
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;

@@ -21,31 +21,23 @@ use crate::loaded::LoadedTable;
 
 /// Makes a function with the table as a part of its state.
 pub(crate) type Open = fn(Services) -> Result<Box<dyn Function>, BenchError>;
-/// The result of making an item.
 pub(crate) type Made = Result<Item, BenchError>;
 
-/// A list of the API, and its entries.
 pub(crate) struct List {
     /// The request for its first page.
     pub call: Call,
-    /// Makes the function that serves the list.
     pub function: Open,
     /// The items that the list needs in addition to its entries.
     pub around: Vec<Item>,
-    /// Makes the item of the n-th entry.
     pub item: Box<dyn Fn(u64) -> Made>,
 }
 
-/// A function without Lambda around it.
 pub(crate) trait Function {
-    /// Sends a request and returns the response.
     fn send(&self, call: Call) -> BoxFuture<'_, Answered>;
 
-    /// Returns the function's state, which has the table.
     fn services(&self) -> &Services;
 }
 
-/// Routes with their state.
 struct Served<S> {
     routes: Routes<S>,
     app: S,
@@ -78,7 +70,6 @@ macro_rules! with_only_the_table {
 
 with_only_the_table!(customers documents insights organizations settings support wallet);
 
-/// Returns the function of the orders.
 #[expect(clippy::unnecessary_wraps, reason = "other functions of type `Open` may fail")]
 pub(crate) fn orders(services: Services) -> Result<Box<dyn Function>, BenchError> {
     Ok(Box::new(Served { routes: orders::routes(), app: orders::App::new(services), services: |app| &app.services }))
@@ -99,16 +90,11 @@ pub(crate) fn catalog(services: Services) -> Result<Box<dyn Function>, BenchErro
     Ok(Box::new(Served { routes: catalog::routes(), app, services: |app| &app.services }))
 }
 
-/// Returns the function of the community.
 pub(crate) fn community(services: Services) -> Result<Box<dyn Function>, BenchError> {
     let app = community::App { services, issuer: unused_issuer()? };
     Ok(Box::new(Served { routes: community::routes(), app, services: |app| &app.services }))
 }
 
-/// Returns all lists of the API that read the table.
-///
-/// # Errors
-/// When an example violates the key schema's rules.
 pub(crate) fn all() -> Result<Vec<List>, BenchError> {
     let mut lists = shop::lists()?;
     lists.extend(people::lists()?);
@@ -116,7 +102,6 @@ pub(crate) fn all() -> Result<Vec<List>, BenchError> {
 }
 
 impl List {
-    /// Returns a list that needs only its entries.
     fn new(call: Call, function: Open, item: impl Fn(u64) -> Made + 'static) -> Self {
         Self { call, function, around: Vec::new(), item: Box::new(item) }
     }
@@ -126,13 +111,11 @@ impl List {
         Self::new(Call::new(route).path("id", OWNER).staff(STAFF), function, item)
     }
 
-    /// Returns the route, with its query.
     #[must_use]
     pub fn name(&self) -> String {
         self.call.name()
     }
 
-    /// Returns a table with this many entries.
     pub async fn load(&self, entries: u64) -> Result<LoadedTable, BenchError> {
         let table = LoadedTable::create().await?;
         table.load(self.around.iter().cloned().map(Ok)).await?;
@@ -140,7 +123,6 @@ impl List {
         Ok(table)
     }
 
-    /// Returns the request for a page with this many entries.
     pub fn page(&self, entries: usize, cursor: Option<&str>) -> Call {
         let call = self.call.clone().query("limit", &entries.to_string());
         cursor.into_iter().fold(call, |call, cursor| call.query("cursor", cursor))
@@ -163,7 +145,6 @@ mod tests {
     /// The size of a page with fewer than 100 entries of any list.
     const FEW_BYTES: usize = 5_000;
 
-    /// Returns all entries of a list, and the number of its pages.
     async fn pages(list: &List, function: &dyn Function, bytes: usize) -> (Vec<String>, usize) {
         let (mut entries, mut number, mut cursor) = (Vec::new(), 0, None::<String>);
         loop {

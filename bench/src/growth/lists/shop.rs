@@ -1,5 +1,3 @@
-//! The lists of catalogue, orders and insights.
-
 use http_api::sample::Call;
 use key_schema::category::CategoryNode;
 use key_schema::expiration::{Expiration, RemovedBy};

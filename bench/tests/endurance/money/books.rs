@@ -1,5 +1,3 @@
-//! Reads the table at the end of a run, and compares it with the acknowledged requests.
-
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
@@ -17,7 +15,6 @@ use key_schema::wallet::{Wallet, WalletEntry};
 use super::world::{Outcome, Request, World};
 use crate::support::Answer;
 
-/// The content of the table.
 #[derive(Clone, Default)]
 pub struct Books {
     pub orders: BTreeMap<String, Stored<Order>>,
@@ -25,11 +22,9 @@ pub struct Books {
     pub lines: BTreeMap<String, Vec<OrderLine>>,
     /// Status events by order, sorted by time.
     pub history: BTreeMap<String, Vec<OrderStatusEvent>>,
-    /// The customers' copies, by order.
     pub copies: BTreeMap<String, CustomerOrder>,
     pub references: Vec<ReferenceClaim>,
     pub records: Vec<IdempotencyRecord>,
-    /// Carts by customer.
     pub carts: BTreeMap<String, Cart>,
     pub stocks: BTreeMap<String, u64>,
     pub wallets: BTreeMap<String, Wallet>,
@@ -40,7 +35,6 @@ pub struct Books {
     pub customer_uses: BTreeMap<String, u64>,
 }
 
-/// The result of a comparison.
 #[derive(Debug, Default)]
 pub struct Report {
     pub orders: usize,

@@ -1,5 +1,3 @@
-//! Checks the prices of orders, and the counted uses of the coupon.
-
 use std::collections::BTreeMap;
 
 use key_schema::order::{Order, OrderLine, OrderStatus};
@@ -14,8 +12,8 @@ fn part(amount: i64, basis_points: i64) -> i64 {
 }
 
 impl Books {
-    /// Checks that the total of an order is the sum of its parts. An order without a quote costs
-    /// the catalogue's prices. An order with a quote has shipping and tax, and may have the coupon.
+    /// An order without a quote costs the catalogue's prices. An order with a quote has shipping
+    /// and tax, and may have the coupon.
     pub fn priced(&self, order: &Order, lines: &[OrderLine], report: &mut Report) {
         let id = &order.id;
         let price = |line: &OrderLine| i64::try_from(line.quantity).unwrap() * PRICE;

@@ -1,5 +1,3 @@
-//! Checks orders, their claims and the stock that they hold.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use key_schema::idempotency;
@@ -15,8 +13,7 @@ struct Wanted<'a> {
     customer: &'a str,
     by: &'a str,
     reference: Option<&'a str>,
-    /// Products and quantities. The lines of a cart are sorted, because a cart does not keep the
-    /// order of its lines.
+    /// The lines of a cart are sorted, because a cart does not keep the order of its lines.
     lines: Vec<(&'a str, u64)>,
     sorted: bool,
 }

@@ -40,7 +40,6 @@ const STEPS: usize = 800;
 const CALLS: u64 = 1_800;
 /// The schedule with the random seed is shorter by this factor.
 const RANDOM_SEED_DIVISOR: usize = 10;
-/// Concurrent calls.
 const CLIENTS: usize = 16;
 
 #[test]

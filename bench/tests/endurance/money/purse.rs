@@ -1,5 +1,3 @@
-//! Checks wallets, refunds and invoices.
-
 use std::collections::BTreeMap;
 
 use key_schema::money::Currency;
@@ -64,9 +62,8 @@ impl Books {
         report.wrong.extend(paid.keys().map(|id| format!("a payment for the missing order {id}")));
     }
 
-    /// Checks the refunds of each order. Each acknowledged refund has one entry. If an order was
-    /// paid from the wallet and then cancelled or returned, one more entry refunds the rest, unless
-    /// the rest is zero.
+    /// Each acknowledged refund has one entry. If an order was paid from the wallet and then
+    /// cancelled or returned, one more entry refunds the rest, unless the rest is zero.
     pub fn refunds(&self, done: &[(&Request, &Answer)], report: &mut Report) {
         let mut asked: BTreeMap<&str, Vec<(&str, &str, i64)>> = BTreeMap::new();
         for (request, answer) in done.iter().filter(|(request, _)| request.path.ends_with("/refunds")) {

@@ -1,5 +1,3 @@
-//! The random steps of clients, and the faults between them.
-
 use std::ops::Range;
 use std::time::Duration;
 

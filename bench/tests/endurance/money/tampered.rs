@@ -8,7 +8,6 @@ use key_schema::wallet::{EntryKind, Wallet, WalletEntry};
 use super::books::Books;
 use super::world::World;
 
-/// Adds an amount to the balance of the wallet in the entry's currency.
 fn add(wallet: &mut Wallet, entry: &WalletEntry, amount: i64) {
     *wallet.balances.entry(entry.currency).or_default() += amount;
 }

@@ -29,8 +29,7 @@ const CALLS: u8 = 92;
 /// Maximum repetitions of the work until the trouble has struck, and maximum attempts of a client's
 /// request.
 const ROUNDS: u64 = 10;
-/// The number of lines of a large order. Several transactions place it, and several transactions
-/// undo it.
+/// Several transactions place such an order, and several transactions undo it.
 const LARGE: usize = 100;
 /// Lines of an order so large that work remains after a crash of the function that undoes it.
 const GIANT: usize = 300;
@@ -38,7 +37,6 @@ const GIANT: usize = 300;
 /// leases and the stream. With several systems, each table is smaller, so a comparison, which reads
 /// a whole table, takes less time.
 const LANES: usize = 3;
-/// An hour in seconds.
 const HOUR: i64 = 60 * 60;
 /// The crash points that no trouble reaches. The tests of `documents` and of the janitor stop the
 /// removals of documents and drafts at every point. The janitor reaches `orders.lapsed` when an
@@ -66,7 +64,6 @@ enum Trouble {
     Backend(&'static str, &'static str, f64, u32),
     /// A function, and a fault of its process before the process begins its work.
     Process(&'static str, &'static str),
-    /// A function and its crash point.
     Point(&'static str, &'static str),
     /// A function, and the error of its clock in seconds.
     Clock(&'static str, i64),

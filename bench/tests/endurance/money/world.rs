@@ -1,5 +1,3 @@
-//! The requests of the clients, and their outcomes.
-
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -56,21 +54,18 @@ impl Request {
     }
 }
 
-/// The outcome of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// The request succeeded with this response.
     Done(Answer),
     /// The request was refused and had no effect.
     Refused,
-    /// The outcome is unknown.
     Unknown,
 }
 
 /// A filled cart and its attempts to check out.
 #[derive(Debug, Default)]
 pub struct Cart {
-    /// Quantities by product.
     pub lines: BTreeMap<String, u64>,
     /// Orders of acknowledged checkouts without a key.
     pub orders: Vec<Value>,
@@ -93,11 +88,9 @@ pub struct World {
     pub clients: Clients,
     /// The requests and their outcomes, by key.
     pub requests: Mutex<BTreeMap<String, (Request, Outcome)>>,
-    /// The number of attempts with an unknown outcome, by key.
     doubts: Mutex<BTreeMap<String, usize>>,
     /// Acknowledged orders with their customers and numbers of lines.
     placed: Mutex<Vec<(String, String, usize)>>,
-    /// The carts by customer.
     pub carts: Mutex<BTreeMap<String, Cart>>,
     /// Customers with an unused cart.
     empty: Mutex<Vec<String>>,
@@ -181,8 +174,7 @@ impl World {
         }
     }
 
-    /// Sends a request and stores its outcome. An acknowledged request must receive the same
-    /// response again.
+    /// An acknowledged request must receive the same response again.
     pub async fn send(&self, request: &Request) -> Outcome {
         let key = [("idempotency-key", request.key.clone())];
         let before = {
@@ -198,8 +190,7 @@ impl World {
         outcome
     }
 
-    /// Returns the outcome of an attempt. `before` is the request's outcome when the attempt was
-    /// sent.
+    /// `before` is the request's outcome when the attempt was sent.
     fn learn(&self, request: &Request, before: &Outcome, answer: Answer) -> Outcome {
         let acknowledged = matches!(before, Outcome::Done(_));
         assert!(
@@ -246,8 +237,7 @@ impl World {
         self.placed.lock().unwrap().push((text("id"), text("customer_id"), lines));
     }
 
-    /// Returns an order and its customer. Giant orders are rare, so some calls choose only among
-    /// them.
+    /// Giant orders are rare, so some calls choose only among them.
     pub fn an_order(&self, rng: &mut Rng) -> Option<(String, String)> {
         let placed = self.placed.lock().unwrap();
         let giant = rng.u8(0..12) == 0;

@@ -1,5 +1,3 @@
-//! Tests of the sharded list of books.
-
 use std::collections::BTreeSet;
 
 use library::LibraryError;

@@ -1,5 +1,3 @@
-//! Tests of loans, returns, and the sparse index of overdue loans.
-
 use futures::future::join_all;
 use item_model::instant::Instant;
 use library::LibraryError;

@@ -23,7 +23,6 @@ use library::Library;
 use library::book::Book;
 use library::member::{Email, Member};
 
-/// A library on an empty table.
 struct TestLibrary {
     library: Library,
     client: Client,

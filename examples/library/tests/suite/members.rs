@@ -1,5 +1,3 @@
-//! Tests of members and their unique email addresses.
-
 use futures::future::join_all;
 use library::LibraryError;
 use library::member::{Email, EmailClaim};

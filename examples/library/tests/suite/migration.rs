@@ -1,5 +1,3 @@
-//! Tests of the migration of loans of the first schema.
-
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::try_join_all;
 use item_model::item::{Entity as _, Stored};

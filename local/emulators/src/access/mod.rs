@@ -22,11 +22,9 @@ pub use policy::{Need, Rule};
 
 /// The header with the name of the calling function.
 pub(crate) const TOKEN: &str = "x-amz-security-token";
-/// Maximum number of distinct denials that are kept for one function.
 const KEPT: usize = 100;
 
-/// The statements of every function, and the numbers of their uses. The endpoints share this value
-/// in an [`Arc`].
+/// The endpoints share this value in an [`Arc`].
 #[derive(Debug)]
 pub struct Access {
     region: String,
@@ -37,28 +35,21 @@ pub struct Access {
 #[derive(Debug)]
 struct Caller {
     rules: Vec<Rule>,
-    /// Number of calls that each rule has allowed.
     used: Vec<AtomicU64>,
     denied: Mutex<BTreeMap<Need, u64>>,
 }
 
-/// The permissions of one function, and the results of its calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Name of the function.
     pub function: String,
-    /// The function's grants, in the order of the template.
     pub grants: Vec<Grant>,
-    /// The function's denied calls.
     pub denied: Vec<Refused>,
 }
 
 /// One action that a statement allows on one resource.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Grant {
-    /// Name of the statement.
     pub sid: Option<String>,
-    /// The action.
     pub action: String,
     /// The resource: an ARN, which may contain wildcards.
     pub resource: String,
@@ -66,10 +57,8 @@ pub struct Grant {
     pub used: u64,
 }
 
-/// A denied call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Refused {
-    /// The action and the resource.
     #[serde(flatten)]
     pub need: Need,
     /// Number of calls that were denied because this permission was missing.
@@ -103,7 +92,6 @@ impl Access {
         Self { region: region.to_owned(), account: account.to_owned(), callers }
     }
 
-    /// Returns each function's permissions and calls, by name.
     #[must_use]
     pub fn report(&self) -> Vec<Report> {
         let reports = self.callers.iter().map(|(function, caller)| {
@@ -122,9 +110,6 @@ impl Access {
     }
 
     /// Checks whether a function may make this call. The call is not counted.
-    ///
-    /// # Errors
-    /// [`Denied`] if the function lacks the permission.
     pub fn may(&self, function: &str, action: &'static str, resource: &str) -> Result<(), Denied> {
         let Some(caller) = self.callers.get(function) else { return Ok(()) };
         let need = Need::new(action, resource.to_owned());
@@ -135,9 +120,6 @@ impl Access {
     }
 
     /// Checks and counts a call that this process makes on a function's behalf without an endpoint.
-    ///
-    /// # Errors
-    /// [`Denied`] if the function lacks the permission.
     pub fn check_call(&self, function: &str, action: &'static str, resource: &str) -> Result<(), Denied> {
         self.check(function, &[Need::new(action, resource.to_owned())])
     }
@@ -146,8 +128,7 @@ impl Access {
         format!("arn:aws:{service}:{}:{}:{resource}", self.region, self.account)
     }
 
-    /// Checks all permissions that a call needs. The error names the first permission that the
-    /// function lacks.
+    /// The error names the first permission that the function lacks.
     fn check(&self, name: &str, needs: &[Need]) -> Result<(), Denied> {
         let Some(caller) = self.callers.get(name) else { return Ok(()) };
         let mut needed = Vec::with_capacity(needs.len());

@@ -8,7 +8,6 @@ use serde::Serialize;
 /// becomes several rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// Name of the statement, if it has one.
     pub sid: Option<String>,
     /// Whether the rule allows the action. Otherwise it denies the action.
     pub allow: bool,
@@ -18,12 +17,9 @@ pub struct Rule {
     pub resource: String,
 }
 
-/// A permission that a call needs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Need {
-    /// The action, e.g. `dynamodb:Query`.
     pub action: Cow<'static, str>,
-    /// ARN of the resource.
     pub resource: String,
 }
 
@@ -37,9 +33,7 @@ impl Need {
 pub(super) enum Decision {
     /// The rule at this index is the first that allows the call, and no rule denies it.
     Allowed(usize),
-    /// A rule denies the call.
     Denied,
-    /// No rule allows or denies the call.
     NotAllowed,
 }
 
@@ -65,8 +59,8 @@ fn is_action(pattern: &str, action: &str) -> bool {
     pattern == action || matches(&lower(pattern), &lower(action), |_| true)
 }
 
-/// Returns whether a resource matches. A wildcard matches within one segment of the ARN. `*` at the
-/// end of a segment also matches the following segments.
+/// A wildcard matches within one segment of the ARN. `*` at the end of a segment also matches the
+/// following segments.
 fn is_resource(pattern: &str, resource: &str) -> bool {
     let ends_segment = |rest: &[u8]| matches!(rest.first(), None | Some(b':'));
     pattern == resource || matches(pattern.as_bytes(), resource.as_bytes(), ends_segment)

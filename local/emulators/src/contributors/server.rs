@@ -1,5 +1,3 @@
-//! Serves `GetInsightRuleReport` in CloudWatch's JSON protocol.
-
 use std::io;
 use std::sync::Arc;
 
@@ -29,9 +27,6 @@ pub struct InsightServer {
 
 impl InsightServer {
     /// Opens a loopback port and serves the reports there. Needs a Tokio runtime.
-    ///
-    /// # Errors
-    /// If no port can be opened.
     pub async fn start(throttles: Throttles) -> io::Result<Self> {
         let faults = Faults::default();
         Ok(Self { endpoint: Endpoint::start(Arc::new(Insights(throttles)), faults.clone()).await?, faults })
@@ -43,13 +38,11 @@ impl InsightServer {
         self.endpoint.url()
     }
 
-    /// Returns the fault rules, which the caller may change.
     #[must_use]
     pub const fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// Makes the endpoint refuse calls for which a function lacks the permission.
     pub fn enforce(&self, access: Arc<Access>) {
         self.endpoint.enforce(access);
     }

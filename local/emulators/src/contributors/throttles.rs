@@ -1,5 +1,3 @@
-//! Counts throttled requests per partition key and minute.
-
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,8 +9,7 @@ const KEPT_MINUTES: i64 = 180;
 const KEPT_KEYS: usize = 500;
 const MINUTE: i64 = 60;
 
-/// Counts of throttled requests. Clones share the counts: the table's proxy writes them, and the
-/// report reads them.
+/// Clones share the counts: the table's proxy writes them, and the report reads them.
 #[derive(Debug, Clone)]
 pub struct Throttles {
     minutes: Arc<Mutex<BTreeMap<i64, BTreeMap<String, u64>>>>,
@@ -48,7 +45,6 @@ impl Throttles {
         format!("DynamoDBContributorInsights-PKT-{table}-{}", self.began)
     }
 
-    /// Counts a request that was throttled now.
     pub(crate) fn record(&self, key: &str) {
         self.record_at(key, OffsetDateTime::now_utc().unix_timestamp());
     }

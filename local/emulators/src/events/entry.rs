@@ -1,5 +1,3 @@
-//! Validates entries of `PutEvents` and converts them into events.
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use time::OffsetDateTime;
@@ -10,7 +8,6 @@ const TIME_BYTES: usize = 14;
 /// Name of the bus that every account has.
 const DEFAULT_BUS: &str = "default";
 
-/// An event that the bus has accepted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Published {
     /// Id that the bus assigns. An event that is sent again gets a new id.
@@ -18,15 +15,12 @@ pub struct Published {
     /// The publisher's time, or the time of the call if the publisher sent none. RFC 3339, in whole
     /// seconds.
     pub time: String,
-    /// Name of the publisher.
     pub source: String,
-    /// Type of the event.
     pub detail_type: String,
     /// The event itself, a JSON object.
     pub detail: Value,
     /// ARNs of the affected resources.
     pub resources: Vec<String>,
-    /// Name of the bus.
     pub bus: String,
     /// The trace that the publisher sent. The targets do not receive it.
     #[serde(default)]

@@ -1,5 +1,3 @@
-//! Serves `PutEvents` and passes the events to the subscribers.
-
 use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
@@ -19,7 +17,6 @@ use crate::endpoint::{Answer, Endpoint, Service, plain};
 use crate::faults::{FaultKind, Faults};
 use crate::log::{Log, Page};
 
-/// Maximum number of events kept for inspection.
 const KEPT: usize = 200_000;
 /// EventBridge's limits for a request.
 const MAX_ENTRIES: usize = 10;
@@ -37,18 +34,12 @@ pub struct EventBusServer {
 
 impl EventBusServer {
     /// Opens a loopback port and serves the buses with these names. Needs a Tokio runtime.
-    ///
-    /// # Errors
-    /// If no port can be opened.
     pub async fn start(buses: &[String]) -> io::Result<Self> {
         Self::serve(buses, Log::new(KEPT), None).await
     }
 
     /// Works like [`EventBusServer::start`], and keeps events in a file. At the start it reads
     /// earlier events from the file. It passes each new event to `accept`.
-    ///
-    /// # Errors
-    /// If no port can be opened, or the file cannot be used.
     pub async fn open(buses: &[String], history: &Path, accept: Accept) -> io::Result<Self> {
         Self::serve(buses, Log::open(history, KEPT)?, Some(accept)).await
     }
@@ -66,18 +57,15 @@ impl EventBusServer {
         self.endpoint.url()
     }
 
-    /// Returns the fault rules, which the caller may change.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.bus.faults
     }
 
-    /// Makes the endpoint refuse calls for which a function lacks the permission.
     pub fn enforce(&self, access: Arc<Access>) {
         self.endpoint.enforce(access);
     }
 
-    /// Returns the sender for events of AWS services.
     #[must_use]
     pub fn service_events(&self) -> ServiceEvents {
         ServiceEvents(Arc::clone(&self.bus))

@@ -1,5 +1,3 @@
-//! Validates messages.
-
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -10,26 +8,18 @@ const MAX_RECIPIENTS: usize = 50;
 const MAX_TAG: usize = 256;
 const MAX_SET: usize = 64;
 
-/// An accepted message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mail {
-    /// The id that the response contains.
     pub message_id: String,
-    /// Address of the sender.
     pub from: String,
-    /// Addresses of the recipients.
     pub to: Vec<String>,
-    /// The subject.
     pub subject: String,
     /// The body as text. Empty if the message has only HTML.
     pub text: String,
-    /// The body as HTML.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub html: Option<String>,
-    /// The configuration set that the sender named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub configuration_set: Option<String>,
-    /// The tags that the sender set.
     pub tags: BTreeMap<String, String>,
     /// Time of acceptance: RFC 3339, whole seconds.
     pub at: String,
@@ -88,7 +78,6 @@ struct Tag {
 }
 
 impl SendEmail {
-    /// Returns the message, or the reason why it is rejected.
     pub(super) fn message(self, message_id: String, at: String) -> Result<Mail, String> {
         let from = self.from_email_address.ok_or("Missing required field FromEmailAddress.")?;
         address(&from)?;

@@ -1,5 +1,3 @@
-//! The events with which SES reports bounces and complaints.
-
 use serde_json::{Value, json};
 
 use super::message::Mail;

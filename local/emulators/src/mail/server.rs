@@ -1,5 +1,3 @@
-//! Serves `SendEmail` and keeps the messages.
-
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -20,7 +18,6 @@ use crate::events::ServiceEvents;
 use crate::faults::{FaultKind, Faults};
 use crate::log::{Log, Page};
 
-/// Maximum number of messages kept for inspection.
 const KEPT: usize = 50_000;
 
 /// An in-process mail service that responds as SES does and sends nothing. Dropping the value ends
@@ -33,18 +30,12 @@ pub struct MailServer {
 
 impl MailServer {
     /// Opens a loopback port and serves there. Needs a Tokio runtime.
-    ///
-    /// # Errors
-    /// If no port can be opened.
     pub async fn start() -> io::Result<Self> {
         Self::serve(Log::new(KEPT)).await
     }
 
     /// Works like [`MailServer::start`], and keeps messages in a file. At the start it reads
     /// earlier messages from the file.
-    ///
-    /// # Errors
-    /// If no port can be opened, or the file cannot be used.
     pub async fn open(history: &Path) -> io::Result<Self> {
         Self::serve(Log::open(history, KEPT)?).await
     }
@@ -60,7 +51,6 @@ impl MailServer {
         self.endpoint.url()
     }
 
-    /// Returns the fault rules, which the caller may change.
     #[must_use]
     pub const fn faults(&self) -> &Faults {
         &self.faults
@@ -71,7 +61,6 @@ impl MailServer {
         let _ = self.outbox.bus.set(bus);
     }
 
-    /// Makes the endpoint refuse calls for which a function lacks the permission.
     pub fn enforce(&self, access: Arc<Access>) {
         self.endpoint.enforce(access);
     }

@@ -15,7 +15,6 @@ use crate::endpoint::{Answer, plain};
 /// A CORS rule of a bucket. An origin or a header may contain one `*`, which matches any text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CorsRule {
-    /// Allowed origins.
     pub origins: Vec<String>,
     /// Allowed methods, in upper case.
     pub methods: Vec<String>,

@@ -1,5 +1,3 @@
-//! Stores a bucket in a folder, with one file per object.
-
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -11,8 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::store::Properties;
 
-/// Maximum length in bytes of a file's first line. The line has a name of up to 1,024 bytes,
-/// escaped, and the properties.
+/// The line has a name of up to 1,024 bytes, escaped, and the properties.
 const MAX_HEADER: u64 = 64 * 1024;
 const OBJECT: &str = "object";
 const UNFINISHED: &str = "unfinished";
@@ -42,7 +39,6 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Reads the name and the properties of every object.
     pub(super) fn each(&self, mut take: impl FnMut(String, Properties)) -> Result<(), Error> {
         for path in self.files(OBJECT)? {
             let mut file = BufReader::new(File::open(&path).map_err(failed(&path))?);

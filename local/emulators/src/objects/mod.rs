@@ -49,7 +49,6 @@ pub use cors::CorsRule;
 pub use server::ObjectServer;
 pub use store::{ObjectInfo, ObjectPage};
 
-/// A reason why the object store cannot run, or cannot store an object.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The data folder, or a file in it, cannot be read or written.
@@ -67,7 +66,6 @@ pub enum Error {
     /// letter or digit.
     #[error("{0} is not a valid bucket name")]
     BucketName(String),
-    /// The bucket does not exist.
     #[error("there is no bucket {0}")]
     NoBucket(String),
     /// S3 would reject the name of the object.

@@ -1,5 +1,3 @@
-//! Error responses with S3's codes and messages.
-
 use hyper::StatusCode;
 
 use super::Error;

@@ -1,5 +1,3 @@
-//! Parses path-style requests: `/bucket/name?parameters`.
-
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
@@ -18,7 +16,6 @@ use crate::access::Need;
 /// The storage classes that the emulator accepts. S3 has further classes.
 const CLASSES: [&str; 7] =
     ["STANDARD", "STANDARD_IA", "ONEZONE_IA", "INTELLIGENT_TIERING", "GLACIER_IR", "GLACIER", "DEEP_ARCHIVE"];
-/// Maximum number of entries in a list.
 const MAX_KEYS: usize = 1000;
 
 pub(super) struct Asked {
@@ -107,8 +104,7 @@ pub(super) fn signer(request: &Request<Bytes>) -> Option<String> {
     presigned.token().map(str::to_owned)
 }
 
-/// Returns the permissions that a request needs. A request with an unsupported method needs
-/// `s3:Unknown`, a permission that no function has.
+/// A request with an unsupported method needs `s3:Unknown`, a permission that no function has.
 pub(super) fn needs(request: &Request<Bytes>) -> Vec<Need> {
     let mut needs = vec![need(request)];
     if let Ok(Some(source)) = source(request.headers()) {
@@ -117,7 +113,6 @@ pub(super) fn needs(request: &Request<Bytes>) -> Vec<Need> {
     needs
 }
 
-/// Returns the object that a request reads, if it reads one.
 pub(super) fn read(request: &Request<Bytes>) -> Option<Source> {
     if let Ok(Some(source)) = source(request.headers()) {
         return Some(source);
@@ -173,7 +168,6 @@ fn list(mut parameters: BTreeMap<String, String>) -> Result<List, Problem> {
     Ok(List { prefix, start_after, token, after, is_encoded, limit: limit.min(MAX_KEYS) })
 }
 
-/// Returns the token of a list that continues after this name.
 pub(super) fn token(after: &str) -> String {
     STANDARD.encode(after)
 }

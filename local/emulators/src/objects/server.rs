@@ -1,5 +1,3 @@
-//! Serves the calls over HTTP and in process.
-
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -42,10 +40,6 @@ impl ObjectServer {
     /// in a subfolder of `data`. Without a folder the objects are in memory.
     ///
     /// Needs a Tokio runtime. Blocks while it reads the folder.
-    ///
-    /// # Errors
-    /// [`Error::File`] or [`Error::Damaged`] if the folder cannot be used, [`Error::BucketName`]
-    /// for an invalid name, [`Error::Serve`] if no port can be opened.
     pub async fn start(data: Option<&Path>, buckets: &[String]) -> Result<Self, Error> {
         let (faults, store) = (Faults::default(), Arc::new(Store::open(data, buckets)?));
         let cors = Arc::default();
@@ -67,7 +61,6 @@ impl ObjectServer {
         &self.faults
     }
 
-    /// Makes the endpoint refuse calls for which a function lacks the permission.
     pub fn enforce(&self, access: Arc<Access>) {
         self.endpoint.enforce(access);
     }
@@ -78,27 +71,17 @@ impl ObjectServer {
     }
 
     /// Returns at most `limit` of the bucket's objects whose names come after `after`.
-    ///
-    /// # Errors
-    /// [`Error::NoBucket`] if the bucket does not exist.
     pub fn list(&self, bucket: &str, after: Option<&str>, limit: usize) -> Result<ObjectPage, Error> {
         self.store.list(bucket, "", after.unwrap_or_default(), limit).map(Into::into)
     }
 
     /// Returns the body of an object, or `None` if it does not exist. Reads a file if there is a
     /// folder.
-    ///
-    /// # Errors
-    /// [`Error::NoBucket`], [`Error::File`].
     pub fn get(&self, bucket: &str, name: &str) -> Result<Option<Bytes>, Error> {
         Ok(self.store.get(bucket, name)?.map(|(_, body)| body))
     }
 
-    /// Writes a JSON text as an object, and replaces an existing object of this name. Writes a file
-    /// if there is a folder.
-    ///
-    /// # Errors
-    /// [`Error::NoBucket`], [`Error::Name`], [`Error::File`].
+    /// Writes a file if there is a folder.
     pub fn put(&self, bucket: &str, name: &str, body: Bytes) -> Result<(), Error> {
         let kind = Kind { class: "STANDARD".to_owned(), content_type: "application/json".to_owned(), sha256: None };
         self.store.put(bucket, name, &body, kind, false).map(|_| ())

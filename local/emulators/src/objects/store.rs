@@ -1,5 +1,3 @@
-//! Stores the buckets and their objects.
-
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::path::Path;
@@ -14,10 +12,8 @@ use super::files::Folder;
 
 pub(super) const MAX_NAME_BYTES: usize = 1024;
 
-/// An object in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectInfo {
-    /// Name of the object.
     pub name: String,
     /// Size in bytes.
     pub size: u64,
@@ -30,7 +26,6 @@ pub struct ObjectInfo {
 /// A page of a list, in the byte order of the names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectPage {
-    /// The objects of the page.
     pub items: Vec<ObjectInfo>,
     /// The name after which the next page starts, if there is one.
     pub next: Option<String>,

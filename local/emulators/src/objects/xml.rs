@@ -1,5 +1,3 @@
-//! Builds the XML of responses.
-
 use std::fmt::Write;
 
 use bytes::Bytes;

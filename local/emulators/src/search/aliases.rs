@@ -1,5 +1,3 @@
-//! Aliases of indices.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};

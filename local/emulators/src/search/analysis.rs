@@ -1,5 +1,3 @@
-//! Builds analyzers and normalizers from the settings of an index.
-
 use std::collections::BTreeMap;
 
 use serde_json::Value;

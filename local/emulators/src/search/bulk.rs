@@ -21,8 +21,8 @@ pub(super) struct Operation<'a> {
     source: Option<&'a RawValue>,
 }
 
-/// Parses a bulk request. An invalid line makes the whole request fail, because the meaning of
-/// later lines is then uncertain.
+/// An invalid line makes the whole request fail, because the meaning of later lines is then
+/// uncertain.
 pub(super) fn parse(body: &str) -> Result<Vec<Operation<'_>>, Problem> {
     let lines = body
         .strip_suffix('\n')
@@ -43,8 +43,7 @@ pub(super) fn parse(body: &str) -> Result<Vec<Operation<'_>>, Problem> {
     Ok(operations)
 }
 
-/// Executes the operations and returns their outcomes. For each operation, `refuse` decides whether
-/// it is throttled.
+/// For each operation, `refuse` decides whether it is throttled.
 pub(super) fn run(
     cluster: &Cluster,
     operations: &[Operation<'_>],

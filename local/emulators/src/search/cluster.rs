@@ -1,5 +1,3 @@
-//! All indices, with their templates and aliases.
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,7 +30,6 @@ struct State {
 #[derive(Default, Clone, Serialize, Deserialize)]
 struct Definitions {
     templates: BTreeMap<String, Template>,
-    /// Settings and mappings by index.
     indices: BTreeMap<String, Value>,
     aliases: Aliases,
 }

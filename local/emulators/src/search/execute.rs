@@ -120,7 +120,6 @@ struct Ranked<'a> {
     sort: Vec<SortValue<'a>>,
 }
 
-/// Returns the documents of the page, in order.
 fn page<'a>(index: &'a Index, found: &[Found], request: &SearchRequest<'_>) -> Vec<Ranked<'a>> {
     let mut ranked = match request.collapse {
         Some(field) => collapsed(index, found, request, field),
@@ -131,8 +130,7 @@ fn page<'a>(index: &'a Index, found: &[Found], request: &SearchRequest<'_>) -> V
     ranked
 }
 
-/// Returns the first document of each group, in order. Documents without a value are one group, as
-/// in OpenSearch.
+/// Documents without a value are one group, as in OpenSearch.
 fn collapsed<'a>(index: &'a Index, found: &[Found], request: &SearchRequest<'_>, field: usize) -> Vec<Ranked<'a>> {
     let mut groups: HashMap<Option<&str>, Ranked<'a>> = HashMap::new();
     for Found { slot, score } in found {
@@ -241,8 +239,7 @@ fn parse_source(document: &Document) -> Result<Map<String, Value>, Problem> {
     serde_json::from_str(document.source.get()).map_err(Problem::internal)
 }
 
-/// Returns a field's most frequent values, or the number of its distinct values. Values of equal
-/// frequency are in ascending order.
+/// Values of equal frequency are in ascending order.
 fn aggregate(index: &Index, found: &[Found], aggregation: &Aggregation) -> Value {
     let mut counts: HashMap<&str, u64> = HashMap::new();
     for document in found.iter().filter_map(|found| index.document(found.slot)) {
@@ -261,7 +258,6 @@ fn aggregate(index: &Index, found: &[Found], aggregation: &Aggregation) -> Value
     json!({"doc_count_error_upper_bound": 0, "sum_other_doc_count": others, "buckets": buckets})
 }
 
-/// Collects the slots of the matching documents.
 struct Slots {
     scored: bool,
 }

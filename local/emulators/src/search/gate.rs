@@ -30,9 +30,6 @@ pub struct SearchGate(Endpoint);
 impl SearchGate {
     /// Opens a loopback port in front of the engine at `upstream`, in the form `http://host:port`.
     /// `arn` is the ARN by which permissions name the engine.
-    ///
-    /// # Errors
-    /// If `upstream` is not a plain HTTP address, or no port can be opened.
     pub async fn start(upstream: &str, arn: &str, function: &str, access: Arc<Access>) -> io::Result<Self> {
         let uri: Uri = upstream.parse().map_err(io::Error::other)?;
         let (Some("http"), Some(authority)) = (uri.scheme_str(), uri.authority()) else {

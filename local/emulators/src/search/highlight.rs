@@ -1,5 +1,3 @@
-//! Highlights the words that matched.
-
 use tantivy::tokenizer::TextAnalyzer;
 
 use super::analysis::tokens;

@@ -61,7 +61,6 @@ pub(super) struct Written {
     pub version: u64,
     pub seq_no: u64,
     pub primary_term: u64,
-    /// Whether the document existed before.
     pub existed: bool,
 }
 

@@ -1,5 +1,3 @@
-//! The fields of an index, and the values of a document in them.
-
 use serde_json::{Map, Value};
 use tantivy::TantivyDocument;
 use tantivy::schema::{
@@ -24,7 +22,6 @@ pub(super) struct Mapping {
     pub tokenizers: TokenizerManager,
 }
 
-/// A field for search, filters or sorting.
 pub(super) struct Field {
     /// Full name of the field, such as `brand.words`.
     pub name: String,
@@ -44,7 +41,6 @@ pub(super) enum Kind {
     Text {
         analyzer: TextAnalyzer,
     },
-    /// A 64-bit integer.
     Long,
     /// An instant in milliseconds since 1970.
     Date,
@@ -148,8 +144,7 @@ impl Field {
         value.as_str().ok_or_else(|| self.unreadable())
     }
 
-    /// Returns the number with which a numeric field is indexed. Dates become milliseconds, and
-    /// booleans 0 and 1.
+    /// Dates become milliseconds, and booleans 0 and 1.
     pub(super) fn long(&self, value: &Value) -> Option<i64> {
         match self.kind {
             Kind::Long => value.as_i64(),

@@ -55,7 +55,6 @@ pub use crate::table::{Fault, FaultCount, FaultKind, Faults};
 pub use gate::SearchGate;
 pub use server::SearchServer;
 
-/// A reason why the search engine cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The data folder, or a file in it, cannot be read or written.

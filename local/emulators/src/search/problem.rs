@@ -1,5 +1,3 @@
-//! Error responses in OpenSearch's form.
-
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};

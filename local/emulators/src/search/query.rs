@@ -1,5 +1,3 @@
-//! Translates the query language into tantivy's queries.
-
 use std::ops::Bound;
 
 use serde_json::Value;
@@ -145,8 +143,8 @@ impl Compiler<'_> {
         Ok(Box::new(RangeQuery::new(lower, upper)))
     }
 
-    /// Returns an indexed field. If the field is unknown, OpenSearch finds nothing. This
-    /// emulator returns an error, because an unknown field is always a mistake.
+    /// If the field is unknown, OpenSearch finds nothing. This emulator returns an error, because
+    /// an unknown field is always a mistake.
     fn indexed(&self, name: &str) -> Result<(&Field, Handle), Problem> {
         let field = self.mapping.field(name).and_then(|(_, field)| Some((field, field.handle?)));
         field.ok_or_else(|| Problem::illegal(format!("Cannot search on field [{name}] since it is not indexed.")))

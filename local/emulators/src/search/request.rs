@@ -1,5 +1,3 @@
-//! The body of `_search`, except for the query.
-
 use std::cmp::Ordering;
 
 use serde_json::Value;
@@ -62,7 +60,6 @@ pub(super) struct Aggregation {
 pub(super) enum AggregationKind {
     /// The most frequent values, at most this many.
     Terms(usize),
-    /// The number of different values.
     Cardinality,
 }
 
@@ -116,8 +113,7 @@ impl<'a> SearchRequest<'a> {
 }
 
 impl SortKey {
-    /// Returns the sort value of a document. If a field has several values, the first value in sort
-    /// direction counts.
+    /// If a field has several values, the first value in sort direction counts.
     pub(super) fn value<'a>(&self, score: f32, row: &'a [Values]) -> SortValue<'a> {
         let SortBy::Field(field) = self.by else {
             return SortValue::Score(score);
@@ -268,8 +264,7 @@ fn keyword(name: &str, mapping: &Mapping) -> Result<usize, Problem> {
     }
 }
 
-/// Parses the request for highlights. The emulator supports only whole fields, in HTML, with the
-/// default tags.
+/// The emulator supports only whole fields, in HTML, with the default tags.
 fn parse_highlight(highlight: &Value, mapping: &Mapping) -> Result<Vec<usize>, Problem> {
     let mut object = Strict::new("highlight", highlight)?;
     if object.text("encoder")? != Some("html") || object.number("number_of_fragments")? != Some(0) {

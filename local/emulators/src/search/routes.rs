@@ -1,5 +1,3 @@
-//! The routes and their handlers.
-
 use std::sync::Arc;
 
 use axum::Router;

@@ -1,5 +1,3 @@
-//! The HTTP server: connections and faults.
-
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -46,10 +44,6 @@ impl SearchServer {
     ///
     /// Needs a Tokio runtime. Blocks while it reads the folder: 100,000 documents take some
     /// seconds.
-    ///
-    /// # Errors
-    /// [`Error::File`] or [`Error::Damaged`] if the folder cannot be used, [`Error::Serve`] if no
-    /// port can be opened.
     pub async fn start(data_dir: Option<&Path>) -> Result<Self, Error> {
         let cluster = Arc::new(Cluster::open(data_dir)?);
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
@@ -66,7 +60,6 @@ impl SearchServer {
         &self.url
     }
 
-    /// Returns the fault rules, which the caller may change.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.faults

@@ -1,5 +1,3 @@
-//! Reads JSON objects and rejects unknown keys.
-
 use serde_json::{Map, Value};
 
 use super::problem::Problem;

@@ -30,8 +30,7 @@ pub(super) struct Current {
 }
 
 impl WriteVersion {
-    /// Returns the document's version after this write or deletion. `current` is the document's
-    /// state, and `deleted` the version of a recent deletion.
+    /// `current` is the document's state, and `deleted` the version of a recent deletion.
     pub(super) fn after(self, id: &str, current: Option<Current>, deleted: Option<u64>) -> Result<u64, Problem> {
         let known = current.map(|current| current.version).or(deleted);
         let conflict = |provided| Err(Problem::version_conflict(id, known.unwrap_or_default(), provided));

@@ -35,12 +35,6 @@ impl EmbeddedTable {
     /// Opens the database in `data_dir` and serves it. Without a folder it uses a temporary
     /// database, in memory if the machine has a large memory file system. The server is ready when
     /// this function returns. Blocks for some milliseconds.
-    ///
-    /// # Errors
-    /// [`Error::Folder`] or [`Error::InUse`] if the data folder cannot be used. [`Error::Engine`]
-    /// or [`Error::Database`] if the database cannot be opened. [`Error::UnknownSchema`] if this
-    /// crate does not know the schema of the engine's version. [`Error::Serve`] if no port can be
-    /// opened, or no thread can be started.
     pub fn start(data_dir: Option<&Path>) -> Result<Self, Error> {
         let files = match data_dir {
             Some(folder) => Files::kept(folder)?,
@@ -85,9 +79,6 @@ impl EmbeddedTable {
     /// Writes items, in DynamoDB's JSON, directly into the engine: all or none, and without stream
     /// records. It is much faster than requests to the server. Use it to fill a table before its
     /// first use. Blocks for about a second per 10,000 items.
-    ///
-    /// # Errors
-    /// [`Error::Item`] if a value is not an item, [`Error::Engine`] if the engine rejects an item.
     pub fn import(&self, table: &str, items: Vec<Value>) -> Result<(), Error> {
         let items =
             items.into_iter().map(serde_json::from_value).collect::<Result<Vec<Item>, _>>().map_err(Error::Item)?;
@@ -101,10 +92,6 @@ impl EmbeddedTable {
     /// The call blocks until the sweep is done. The sweep reads whole tables, in steps that let
     /// other requests run in between. When the call returns, all items that had expired at its
     /// beginning are deleted.
-    ///
-    /// # Errors
-    /// [`Error::Engine`] or [`Error::Database`] if the engine or SQLite fails. [`Error::Unswept`]
-    /// if the server has ended, or if writes outside the server kept adding items during the sweep.
     pub fn sweep_ttl(&self) -> Result<usize, Error> {
         let began = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let beside_requests = self.engine.sweep_ttl()?;

@@ -1,7 +1,6 @@
 use std::io;
 use std::path::PathBuf;
 
-/// A reason why the embedded table or the proxy failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The folder of the database cannot be created or read.

@@ -1,5 +1,3 @@
-//! Manages the folder of the embedded table's database.
-
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,12 +5,10 @@ use std::path::{Path, PathBuf};
 use super::Error;
 
 const MEMORY_FOLDER: &str = "/dev/shm";
-/// Minimum size of a usable memory file system. A container often has only 64 MB, less than a
-/// retail import needs.
+/// A container often has only 64 MB, less than a retail import needs.
 const ROOMY: u64 = 2 << 30;
 const DATABASE: &str = "table.sqlite3";
 
-/// The folder of a database that one process uses.
 #[derive(Debug)]
 pub(super) struct Files {
     folder: PathBuf,

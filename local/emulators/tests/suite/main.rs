@@ -1,4 +1,3 @@
-//! Tests the emulated services with requests of their protocols or with Bodega's clients.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod events;

@@ -220,7 +220,6 @@ async fn a_given_up_delivery_survives_restarts_until_it_is_redriven_and_finished
     let before = first.dead.given_up();
     end(first).await;
 
-    // The redrive fails, and each message is given up once more.
     let second = Bus::start(&folder, &failing(), &failing()).await;
     assert_eq!((second.dead.given_up(), second.pending.count()), (before, 0));
     assert_eq!(second.redrive().await, 2);
@@ -229,7 +228,6 @@ async fn a_given_up_delivery_survives_restarts_until_it_is_redriven_and_finished
     assert_eq!(second.given_up().len(), 2);
     end(second).await;
 
-    // The system ends before the targets have finished the redriven messages.
     let third = Bus::start(&folder, &hanging(), &hanging()).await;
     assert_eq!(third.redrive().await, 2);
     timeout(Duration::from_secs(5), third.pending.settled()).await.unwrap_err();

@@ -1,4 +1,3 @@
-//! An in-memory stream and a scripted function for tests.
 #![allow(dead_code, clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, missing_docs)]
 
 use std::collections::VecDeque;
@@ -170,7 +169,6 @@ impl Function {
         Self::new(|_, _| Ok(Value::Null))
     }
 
-    /// Returns a function that fails whenever a batch contains `bad`.
     pub fn failing_on(bad: u64) -> Self {
         Self::new(move |_, batch| match batch.contains(&bad) {
             true => Err(failed()),

@@ -1,5 +1,3 @@
-//! Tests the poller on the stream of the real embedded table.
-
 use std::sync::Arc;
 
 use crate::common::{Function, drain, mapping, settings};

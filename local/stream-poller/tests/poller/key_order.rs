@@ -21,7 +21,6 @@ struct Witness {
 #[derive(Default)]
 struct Seen {
     calls: usize,
-    /// Number of settled records of each key.
     settled: HashMap<u8, usize>,
     under_way: HashSet<u8>,
     most_at_once: usize,

@@ -1,4 +1,3 @@
-//! Tests the rules of the event source mapping, with scripted sources and with the embedded table.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod common;

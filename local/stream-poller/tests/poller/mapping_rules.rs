@@ -1,5 +1,3 @@
-//! Tests the rules of an event source mapping, with an in-memory stream and simulated time.
-
 use std::time::Duration;
 
 use crate::common::{

@@ -1,5 +1,3 @@
-//! Tests that a mapping reads the stream with its function's role.
-
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

@@ -1,5 +1,3 @@
-//! Tests a stream that is unreadable for a while.
-
 use std::time::Duration;
 
 use crate::common::{Function, MemoryStream, drain, mapping, only, settings, start};

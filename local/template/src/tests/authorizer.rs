@@ -1,5 +1,3 @@
-//! Tests the authorizers of the API, and the functions that verify tokens themselves.
-
 use super::*;
 
 #[test]

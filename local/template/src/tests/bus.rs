@@ -1,5 +1,3 @@
-//! Tests buses, rules, queues and their mappings.
-
 use super::*;
 
 /// Resources that the tests insert into the small template before its function.

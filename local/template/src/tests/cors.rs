@@ -1,5 +1,3 @@
-//! Tests the CORS configuration of the API.
-
 use super::*;
 
 fn with_cors(settings: &str) -> Result<Template, TemplateError> {

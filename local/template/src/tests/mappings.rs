@@ -1,5 +1,3 @@
-//! Tests event source mappings.
-
 use super::*;
 
 #[test]

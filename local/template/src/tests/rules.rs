@@ -1,5 +1,3 @@
-//! Tests parameters that are invalid in combination.
-
 use super::*;
 
 fn read(parameters: &[(&str, &str)]) -> Result<Template, TemplateError> {

@@ -1,5 +1,3 @@
-//! Tests schedules.
-
 use super::*;
 
 fn with_schedule(settings: &str) -> Result<Schedule, TemplateError> {

@@ -1,5 +1,3 @@
-//! Products, their copies, their further categories, and the list of the newest reviews.
-
 use key_schema::category::CategoryNode;
 use key_schema::entity::AnyEntity;
 use key_schema::item::{Entity as _, Stored};
@@ -163,7 +161,6 @@ fn copies(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip>
     Ok(vec![Problem::new(Kind::Behind, what).lagging().repaired_by(Repair { checks, change })])
 }
 
-/// Checks that a product names its first picture.
 fn thumbnail(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Option<Problem>, Skip> {
     let key = pictures_key(item)?;
     let pictures = seen.find::<ProductPictures>(&key)?;

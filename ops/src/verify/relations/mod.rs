@@ -25,7 +25,6 @@ use super::{Problem, Skip};
 use crate::error::OpsError;
 use crate::items::{Change, Check, Repair, sets};
 
-/// An item with the other items of its relations.
 #[derive(Debug)]
 pub(super) struct Seen<'a> {
     pub key: &'a Key,
@@ -100,7 +99,6 @@ fn find<T: Entity>(others: &HashMap<Key, Item>, key: &Key, now: Instant) -> Resu
     Ok((!stored.is_expired(now)).then_some(stored))
 }
 
-/// Returns the keys of the items to which an item has a relation.
 pub(super) fn needs(entity: &AnyEntity) -> Result<Vec<Key>, OpsError> {
     let mut keys = Vec::new();
     people::needs(entity, &mut keys)?;

@@ -119,7 +119,6 @@ fn place_of(order: &Order) -> SalePlace {
     SalePlace::of(order, None, store_of(order))
 }
 
-/// Checks that the customer's copy equals the order.
 fn copy(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     let right = CustomerOrder::of(item);
     let key = right.key()?;

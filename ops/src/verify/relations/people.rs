@@ -1,5 +1,3 @@
-//! Customers and their claims, documents and their owners, questions and their copies.
-
 use key_schema::customer::{self, Customer, EmailClaim, UsernameClaim};
 use key_schema::document::{self, CustomerDocument, Document, Tie};
 use key_schema::entity::AnyEntity;

@@ -1,5 +1,3 @@
-//! Promotions with the claims on their codes and the counts of their uses.
-
 use key_schema::entity::AnyEntity;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::key::Key;

@@ -1,5 +1,3 @@
-//! Variants with their parents, and with their entries in the lists of the parents.
-
 use key_schema::entity::AnyEntity;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::key::Key;

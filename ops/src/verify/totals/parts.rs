@@ -1,5 +1,3 @@
-//! The fingerprints of texts, empty totals, and the facts of products and variants.
-
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use key_schema::document;
@@ -55,7 +53,6 @@ pub(super) fn of_product(facts: &mut Facts, item: &Stored<Product>) -> Result<()
     Ok(())
 }
 
-/// Adds the facts of an entry in the list of a parent.
 pub(super) fn of_variant(facts: &mut Facts, item: &Stored<Variant>) -> Result<(), KeyError> {
     let parent = product_of(&item.parent)?;
     facts.under(&parent);

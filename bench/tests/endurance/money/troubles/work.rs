@@ -1,5 +1,3 @@
-//! Client requests during a trouble.
-
 use fastrand::Rng;
 use serde_json::{Value, json};
 
@@ -39,8 +37,7 @@ impl World {
         assert!(answer.status >= 500, "{}: the function has not crashed", answer.status);
     }
 
-    /// Makes the orders function crash once at this point. Call it only while no other client is
-    /// active.
+    /// Call it only while no other client is active.
     async fn crash_orders_once(&self, point: &str) {
         self.clients.fault(json!({"target": "function:Orders", "kind": "crash", "point": point, "count": 1})).await;
     }
@@ -65,7 +62,6 @@ impl World {
         }
     }
 
-    /// Creates and erases a customer.
     pub(super) async fn erase_somebody(&self, id: &str) {
         let body = json!({"id": id, "email": format!("{id}@example.com"), "username": id, "name": "C"});
         let (path, version) = (format!("/v1/customers/{id}"), [("if-match", "\"1\"".to_owned())]);

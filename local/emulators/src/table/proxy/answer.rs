@@ -1,5 +1,3 @@
-//! The proxy's own error responses, in DynamoDB's form.
-
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Response, StatusCode, header};

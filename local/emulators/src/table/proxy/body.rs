@@ -1,5 +1,3 @@
-//! Reads and changes request and response bodies for the proxy.
-
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
@@ -8,15 +6,13 @@ use super::operation::Operation;
 /// A batch that is split in two. Only the first half is processed.
 #[derive(Debug, PartialEq)]
 pub(super) struct Halves {
-    /// The request with the first half of its entries.
     pub(super) request: Bytes,
     /// The other half, in the form of `UnprocessedItems` or `UnprocessedKeys`.
     left: Map<String, Value>,
 }
 
 impl Halves {
-    /// Splits a batch, across all of its tables. Returns `None` if it is not a batch of at least
-    /// two entries.
+    /// Returns `None` if it is not a batch of at least two entries.
     pub(super) fn of(operation: Operation, body: &[u8]) -> Option<Self> {
         let mut request: Value = serde_json::from_slice(body).ok()?;
         let tables = request.get_mut("RequestItems")?.as_object_mut()?;

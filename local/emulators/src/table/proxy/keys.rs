@@ -1,11 +1,8 @@
-//! Extracts the partition keys that a request names.
-
 use serde_json::Value;
 
 use super::operation::Operation;
 
-/// Returns the distinct partition keys that a request names. The list is empty for a query of an
-/// index, and for an invalid request.
+/// The list is empty for a query of an index, and for an invalid request.
 pub(super) fn partitions(operation: Operation, body: &[u8], attribute: &str) -> Vec<String> {
     let Ok(request) = serde_json::from_slice::<Value>(body) else { return Vec::new() };
     let tables =
@@ -33,7 +30,6 @@ pub(super) fn partitions(operation: Operation, body: &[u8], attribute: &str) -> 
     found
 }
 
-/// Returns the key of a request that has an item's key or a whole item.
 fn of_item(request: &Value, attribute: &str) -> Option<String> {
     text(request.get("Key").or_else(|| request.get("Item"))?, attribute)
 }

@@ -1,5 +1,3 @@
-//! The fault proxy in front of a table.
-
 mod answer;
 mod body;
 mod keys;
@@ -44,7 +42,6 @@ pub use underway::TransactionTime;
 const MAX_BODY: usize = 16 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The delays that faults cause.
 #[derive(Debug, Clone, Copy)]
 struct Delays {
     slow: Duration,
@@ -75,10 +72,6 @@ pub struct FaultProxy {
 
 impl FaultProxy {
     /// Opens a loopback port in front of the table at `upstream`, `http://host:port`.
-    ///
-    /// # Errors
-    /// [`Error::Upstream`] if `upstream` is not a plain HTTP address, [`Error::Serve`] if no port
-    /// can be opened.
     pub async fn start(upstream: &str) -> Result<Self, Error> {
         Self::with_delays(upstream, DELAYS).await
     }
@@ -115,7 +108,6 @@ impl FaultProxy {
         &self.url
     }
 
-    /// Returns the fault rules, which the caller may change.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.faults
@@ -141,12 +133,10 @@ impl FaultProxy {
             .clone()
     }
 
-    /// Makes the proxy refuse calls for which a function lacks the permission.
     pub fn enforce(&self, access: Arc<Access>) {
         self.guard.set(access);
     }
 
-    /// Returns the number of requests that conflicted with a transaction in progress.
     #[must_use]
     pub fn conflicts(&self) -> u64 {
         self.underway.conflicts()
@@ -269,8 +259,7 @@ impl Gate {
         }
     }
 
-    /// Returns the partition keys that a request names. The list is empty unless the proxy
-    /// counts throttled requests.
+    /// The list is empty unless the proxy counts throttled requests.
     fn keys(&self, operation: Operation, body: &[u8]) -> Vec<String> {
         self.counting.get().map(|counting| keys::partitions(operation, body, &counting.partition)).unwrap_or_default()
     }

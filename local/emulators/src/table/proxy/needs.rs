@@ -1,5 +1,3 @@
-//! Returns the permissions that a call needs.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use hyper::HeaderMap;
@@ -25,10 +23,9 @@ struct Action {
     table_name: String,
 }
 
-/// Returns the permission for the call's operation on every table and index that it names. A
-/// transaction needs the permissions of its actions, and a new table with tags also `TagResource`.
-/// A call that cannot be parsed needs the permission for its operation on `*`, which no function
-/// has.
+/// A transaction needs the permissions of its actions, and a new table with tags also
+/// `TagResource`. A call that cannot be parsed needs the permission for its operation on `*`, which
+/// no function has.
 pub(super) fn needs(headers: &HeaderMap, body: &[u8], access: &Access) -> Vec<Need> {
     let target = headers.get("x-amz-target").and_then(|value| value.to_str().ok());
     let operation = target.and_then(|target| target.split_once('.')).map_or("Unknown", |(_, operation)| operation);

@@ -2,12 +2,10 @@ use hyper::HeaderMap;
 
 use crate::faults::FaultKind;
 
-/// The operation of a request, with the distinctions that the proxy needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
     /// Reads one item or a range, or executes a statement.
     Read,
-    /// Writes one item.
     Write,
     BatchGet,
     BatchWrite,
@@ -15,9 +13,7 @@ pub(super) enum Operation {
     Transact {
         actions: &'static str,
     },
-    /// Reads records of the stream.
     GetRecords,
-    /// Reads the Contributor Insights rules of a table.
     DescribeInsights,
     /// An operation on tables, streams or tags. No fault hits it.
     Other,
@@ -46,8 +42,7 @@ impl Operation {
         }
     }
 
-    /// Returns whether a fault of this kind can hit the operation. `divisible` says whether the
-    /// request is a batch that the proxy can split.
+    /// `divisible` says whether the request is a batch that the proxy can split.
     pub(super) fn can_suffer(self, kind: FaultKind, divisible: bool) -> bool {
         match kind {
             FaultKind::Partial => divisible,

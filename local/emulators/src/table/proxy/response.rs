@@ -1,5 +1,3 @@
-//! Changes responses of the table, and builds responses of the proxy itself.
-
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Either, Full, Limited};
 use hyper::http::HeaderMap;
@@ -59,8 +57,7 @@ pub(super) fn own(response: Response<Full<Bytes>>) -> Response<Body> {
     response.map(|body| Either::Right(Either::Left(body)))
 }
 
-/// Returns half of a response. If the response cannot be halved, the error closes the
-/// connection.
+/// If the response cannot be halved, the error closes the connection.
 pub(super) async fn truncated(response: Response<Body>) -> Result<Response<Body>, HangUp> {
     let (head, body) = response.into_parts();
     let body = Limited::new(body, MAX_BODY).collect().await.map_err(|_| HangUp)?.to_bytes();

@@ -122,7 +122,6 @@ async fn requests_that_use_items_of_a_transaction_in_progress_are_refused() {
     shop.proxy.let_transactions_take(TransactionTime { key, time });
     let first = shop.ask("TransactWriteItems", transaction(&["a", "b"]));
     let meanwhile = async {
-        // Until the first transaction is in progress, writes succeed. Then they are refused.
         while shop.put("b").await.0 == 200 {
             assert!(shop.keys().await.contains(&"b".to_owned()));
         }
@@ -145,7 +144,6 @@ async fn requests_that_use_items_of_a_transaction_in_progress_are_refused() {
     assert_eq!(code(&single), (400, "TransactionConflictException"));
     assert_eq!(code(&read), (400, "TransactionCanceledException"));
     assert_eq!(shop.proxy.conflicts(), 4);
-    // The transaction has ended and released its items.
     assert_eq!(shop.put("b").await.0, 200);
     assert_eq!(shop.ask("TransactWriteItems", transaction(&["c", "b"])).await.0, 200);
     assert_eq!(shop.keys().await, ["a", "b", "c", "e"]);
@@ -246,7 +244,6 @@ async fn a_sweep_deletes_every_expired_item_although_the_table_grows_meanwhile()
     for n in 0..100 {
         shop.put(&format!("m{n:03}")).await;
     }
-    // The expired item comes last in the order of keys, after items that have not expired.
     let put = async |key: &str, ttl: Value| {
         let item = json!({"TableName": "shop", "Item": {"PK": {"S": key}, "ttl": ttl}});
         assert_eq!(shop.ask("PutItem", item).await.0, 200);
@@ -331,7 +328,6 @@ async fn a_data_folder_survives_a_restart_and_is_refused_while_it_is_in_use() {
         let proxy = FaultProxy::start(table.url()).await.unwrap();
         let http = reqwest::Client::new();
         let shop = Shop { table, proxy, http };
-        // After the restart, the table already exists.
         assert_eq!(shop.ask("CreateTable", write.clone()).await.0, expected);
         shop.table.shutdown();
     }

@@ -12,12 +12,9 @@ use serde_json::Value;
 
 use super::operation::Operation;
 
-/// The duration of transactions.
 #[derive(Debug, Clone)]
 pub struct TransactionTime {
-    /// The names of the table's key attributes.
     pub key: Vec<String>,
-    /// Minimum duration.
     pub time: Duration,
 }
 
@@ -28,7 +25,6 @@ pub(super) struct Transactions {
     met: AtomicU64,
 }
 
-/// The result of the check whether a request conflicts.
 #[derive(Debug)]
 pub(super) enum ConflictCheck<'u> {
     /// The request conflicts with no transaction, and begins none.
@@ -67,7 +63,6 @@ impl Transactions {
         let _ = self.setting.set(setting);
     }
 
-    /// Returns the number of requests that conflicted with a transaction.
     pub(super) fn conflicts(&self) -> u64 {
         self.met.load(Ordering::Relaxed)
     }

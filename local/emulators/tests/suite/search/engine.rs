@@ -66,7 +66,6 @@ impl Engine {
         (answer.status().as_u16(), answer.json().await.unwrap_or_default())
     }
 
-    /// Sends a bulk request without [`SearchClient`].
     pub async fn send_lines(&self, lines: String) -> Value {
         let request = reqwest::Client::new().post(format!("{}/_bulk", self.endpoint));
         let answer = request.header("content-type", "application/x-ndjson").body(lines).send().await.unwrap();

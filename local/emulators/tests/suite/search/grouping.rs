@@ -1,5 +1,3 @@
-//! Tests searches that group variants by their parent.
-
 use search_index::{PageStart, ProductDocument, ProductQuery, ProductSort};
 use serde_json::json;
 

@@ -1,5 +1,3 @@
-//! Tests writes and searches on any engine.
-
 use std::collections::BTreeSet;
 
 use search_index::{
@@ -63,7 +61,6 @@ async fn a_tombstone_hides_the_document_and_blocks_older_writes() {
     let stored = engine.client.get::<ProductDocument>(&key("milk")).await.unwrap().unwrap();
     assert_eq!((stored.rev, stored.document), (2, None));
     assert_eq!(engine.client.get::<ProductDocument>(&key("unknown")).await.unwrap(), None);
-    // A new product may have the key of a removed product.
     engine.write(&[write(&shop()[2], 3)]).await;
     assert_eq!(engine.ids("milk").await, ["milk"]);
 }
@@ -209,7 +206,6 @@ async fn paging_returns_every_product_once_in_every_sort_order() {
             let Some(end) = page.end().cloned() else {
                 break;
             };
-            // The end of a page can be serialized and read again.
             let end = serde_json::from_str(&serde_json::to_string(&end).unwrap()).unwrap();
             query.start = PageStart::After(Some(end));
             seen.extend(page.hits.into_iter().map(|hit| hit.document));

@@ -11,7 +11,6 @@ use super::engine::{Engine, key, product, remove, shop, write};
 
 const PRODUCTS: Collection = Collection::Products;
 
-/// Writes all items of the table into the new index.
 async fn backfill(client: &SearchClient, rebuild: &Rebuild, items: &[(ProductDocument, u64)]) {
     let operations: Vec<_> = items.iter().map(|(product, rev)| write(product, *rev)).collect();
     let outcomes = client.bulk_into(rebuild.new_index(), &operations).await.unwrap();
@@ -85,7 +84,6 @@ async fn writes_during_a_rebuild_are_in_both_indices_and_older_backfill_does_not
     assert_eq!(client.count(PRODUCTS).await.unwrap(), 4);
     let stored = client.get::<ProductDocument>(&key("ice")).await.unwrap().unwrap();
     assert_eq!((stored.rev, stored.document), (5, Some(named("ice", "new"))));
-    // New writes no longer go to the old index.
     client.bulk(&[write(&named("ice", "newer"), 6)]).await.unwrap();
     assert_eq!(rev_in(client, rebuild.old(), "ice").await, Some(5));
 }
@@ -280,7 +278,6 @@ async fn tombstones_are_copied_to_the_new_index_unless_it_has_a_newer_document()
     client.finish_rebuild(&rebuild).await.unwrap();
     assert_eq!(client.count_in(rebuild.new_index(), Kind::Live).await.unwrap(), 2);
     assert_eq!(client.count_in(rebuild.new_index(), Kind::Tombstones).await.unwrap(), 3);
-    // A late replay of a change from before the removal has no effect.
     assert_eq!(client.bulk(&[write(&shop()[0], 3)]).await.unwrap(), [BulkOutcome::Stale]);
 }
 

@@ -1,5 +1,3 @@
-//! Tests stored documents, comparisons and purges, on any engine.
-
 use search_index::{
     BulkOperation, BulkOutcome, Collection, Kind, ProductDocument, PurgePage, SearchError, document_id,
 };
