@@ -107,16 +107,3 @@ async fn fifty_concurrent_adjustments_all_take_effect_and_each_response_is_exact
         assert!(before == 1000 || after.contains(&before), "{before} was never the stock");
     }
 }
-
-#[tokio::test]
-async fn an_adjustment_sent_many_times_at_once_has_one_effect_and_one_response() {
-    let shop = Shop::open().await;
-    shop.stock_up("p1", 5).await;
-    let answers = join_all((0..20).map(|_| shop.staff(adjust(-5, "k")))).await;
-    for answer in &answers {
-        assert_eq!((answer.status, &answer.body), (200, &json!({"stock": 0})));
-    }
-    let first = answers.iter().filter(|answer| answer.header("idempotency-replayed").is_none());
-    assert_eq!(first.count(), 1);
-    assert_eq!(stock(&shop).await, 0);
-}

@@ -90,24 +90,14 @@ async fn each_point_is_stored_or_refused_independently() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_batch_is_refused_as_a_whole() {
+async fn too_many_points_and_an_infinite_value_are_refused_as_a_whole() {
     let desk = Desk::open().await;
     let good = point("m", 1, in_seconds(0), "1");
     let call = |body: &str| Call::new("POST /v1/metrics").header("content-type", "application/json").body(body);
     let many = json!({ "points": vec![good.clone(); 501] }).to_string();
     let huge = good.to_string().replace("\"value\":1", "\"value\":1e400");
-    for (body, status, code) in [
-        ("{", 400, "malformed_json"),
-        (r#"{"points":[{"a":1,"a":2}]}"#, 400, "malformed_json"),
-        ("{}", 422, "invalid_body"),
-        (r#"{"points":[]}"#, 422, "invalid_body"),
-        (r#"{"points":{}}"#, 422, "invalid_body"),
-        (&many, 422, "invalid_body"),
-        (&format!(r#"{{"points":[{good}],"more":1}}"#), 422, "invalid_body"),
-        (&format!(r#"{{"points":[{good},{huge}]}}"#), 422, "invalid_body"),
-    ] {
-        let answer = desk.send(call(body).staff("s1")).await;
-        assert_eq!((answer.status, answer.code()), (status, Some(code)), "{body:.60}");
+    for body in [many, format!(r#"{{"points":[{good},{huge}]}}"#)] {
+        assert_eq!(desk.refusal(call(&body).staff("s1")).await, (422, "invalid_body".to_owned()), "{body:.60}");
     }
     assert!(desk.ids(&list("m")).await.is_empty());
 }
