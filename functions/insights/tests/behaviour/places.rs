@@ -158,18 +158,6 @@ async fn sales_are_listed_by_any_part_of_a_country_in_one_query() {
     assert!(shop.sales("C", &[january]).await.is_empty());
 }
 
-#[tokio::test]
-async fn the_pages_of_a_month_list_each_total_once() {
-    let shop = Shop::open().await;
-    for number in 0..7 {
-        shop.sell(number, (&format!("s{number}"), "2017-01-05", "USD", 1)).await;
-    }
-    let (found, _) = shop.all(&list("US", &[("month", "2017-01")]).staff("s1"), 3).await;
-    let found: Vec<String> = found.iter().map(line).collect();
-    let expected: Vec<String> = (0..7).map(|number| format!("unknown/s{number}/2017-01-05: 1 for 1 USD")).collect();
-    assert_eq!(found, expected);
-}
-
 /// The total of each day of the online store is a sum over shards. A page never ends between the
 /// shards of a day.
 #[tokio::test]
