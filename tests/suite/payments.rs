@@ -87,6 +87,8 @@ fn staff_can_refund_an_order_in_parts_but_never_more_than_its_total() {
         assert_eq!((&first.body["amount"], &first.body["refunded"]), (&usd(100), &usd(100)));
         let again = refund(&paid, 100, "part-2").staff().send(system).await.expect(201);
         assert_eq!((&again.raw, again.headers["idempotency-replayed"].as_str()), (&first.raw, "true"));
+        let reused = refund(&paid, 10, "part-2").staff().send(system).await.expect(422);
+        assert_eq!(reused.code(), "idempotency_key_reused");
         let more = refund(&paid, 30, "part-3").staff().send(system).await.expect(422);
         assert_eq!(more.body["errors"][0]["pointer"], "/amount/amount");
         // Concurrent refunds never exceed the amount that is not yet refunded.

@@ -35,12 +35,11 @@ async fn content_is_created_once_and_replaced_at_its_version() {
 }
 
 #[tokio::test]
-async fn a_write_is_refused_without_a_precondition_a_product_or_the_content_that_it_replaces() {
+async fn a_write_needs_a_product_and_the_content_that_it_replaces() {
     let shop = Shop::open().await;
     assert_eq!(shop.staff(put("x").header("if-none-match", "*")).await.status, 404);
     assert_eq!(shop.staff(put("x").header("if-match", "\"1\"")).await.status, 404);
     shop.stock_up("p1", 1).await;
-    assert_eq!(shop.staff(put("x")).await.status, 428);
     assert_eq!(shop.staff(put("x").header("if-match", "\"1\"")).await.status, 404);
     assert_eq!(shop.send(get()).await.status, 404);
 }
@@ -52,8 +51,6 @@ async fn content_has_up_to_100_kilobytes() {
     let most = "é".repeat(51_200);
     let answer = shop.staff(put(&format!("{most}x")).header("if-none-match", "*")).await;
     assert_eq!((answer.status, answer.pointers()), (422, vec!["/text"]));
-    let bell = shop.staff(put("\u{7}").header("if-none-match", "*")).await;
-    assert_eq!((bell.status, bell.pointers()), (422, vec!["/text"]));
     assert_eq!(shop.staff(put(&most).header("if-none-match", "*")).await.status, 201);
     assert_eq!(shop.send(get()).await.body["text"], json!(most));
 }

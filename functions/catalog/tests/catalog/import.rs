@@ -149,16 +149,10 @@ async fn price_if_new_keeps_the_price_of_an_existing_product() {
 }
 
 #[tokio::test]
-async fn an_import_has_limits_and_accepts_every_spelling_of_its_media_type() {
+async fn an_import_may_be_empty_and_has_every_spelling_of_its_media_type() {
     let shop = Shop::open().await;
-    let line = product("p1", 1).to_string() + "\n";
-    let many = shop.staff(import(line.repeat(1001))).await;
-    assert_eq!((many.status, many.code()), (422, Some("too_many_lines")));
-    let large = shop.staff(import(" ".repeat(2 * 1024 * 1024 + 1))).await;
-    assert_eq!((large.status, large.code()), (413, Some("body_too_large")));
-    assert_eq!(shop.staff(import(line.clone()).header("content-type", "application/json")).await.status, 415);
-    assert_eq!(shop.product("p1").await.status, 404, "nothing was written");
     assert_eq!(shop.staff(import("")).await.body, json!({"results": []}));
+    let line = product("p1", 1).to_string() + "\n";
     for (kind, expected) in [("application/ndjson", "created"), ("application/jsonl", "unchanged")] {
         let answer = shop.staff(import(line.clone()).header("content-type", kind)).await;
         assert_eq!(results(&answer), [(expected, None)], "{kind}");

@@ -161,23 +161,6 @@ async fn a_product_has_up_to_20_pictures() {
 }
 
 #[tokio::test]
-async fn one_upload_added_by_fifty_callers_at_once_is_one_picture() {
-    let shop = Shop::open().await;
-    shop.stock_up("p1", 1).await;
-    let id = shop.uploaded("p1").await;
-    let answers = join_all((0..50).map(|_| shop.staff(add("p1", &id)))).await;
-    let with = |status| answers.iter().filter(|answer| answer.status == status).count();
-    assert_eq!(with(201), 1);
-    assert_eq!(with(200) + with(503), 49, "{:?}", answers.iter().map(|answer| answer.status).collect::<BTreeSet<_>>());
-    let listed = shop.send(pictures("p1")).await;
-    assert_eq!(each(&listed, "id"), [id.as_str()]);
-    assert_eq!(
-        reqwest::get(listed.body["items"][0]["url"].as_str().unwrap()).await.unwrap().bytes().await.unwrap(),
-        ICE
-    );
-}
-
-#[tokio::test]
 async fn fifty_callers_that_add_pictures_at_once_fill_the_free_places_exactly() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;

@@ -28,36 +28,19 @@ async fn raw(shop: &Shop, call: Call) -> ApiGatewayV2httpResponse {
 async fn a_stock_is_set_and_the_product_keeps_its_version() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 5).await;
-    let set = |body: &str| {
-        let call = Call::new("PUT /v1/products/{id}/stock").path("id", "p1");
-        shop.staff(call.header("content-type", "application/json").body(body))
-    };
-    let answer = set(r#"{"set":12}"#).await;
+    let set = |id| Call::new("PUT /v1/products/{id}/stock").path("id", id).json(&json!({"set": 12}));
+    let answer = shop.staff(set("p1")).await;
     assert_eq!((answer.status, &answer.body), (200, &json!({"stock": 12})));
-    for bad in [r#"{"set":-1}"#, r#"{"set":1.0}"#, r#"{"set":"1"}"#, r#"{"set":1000000000001}"#, r#"{"set":null}"#] {
-        let answer = set(bad).await;
-        assert_eq!((answer.status, answer.pointers()), (422, vec!["/set"]), "{bad}");
-    }
     let read = shop.product("p1").await;
     assert_eq!((read.version(), &read.body["stock"]), (Some(1), &json!(12)));
-    let nothing = Call::new("PUT /v1/products/{id}/stock").path("id", "p2").json(&json!({"set": 1}));
-    assert_eq!(shop.staff(nothing).await.status, 404);
+    assert_eq!(shop.staff(set("p2")).await.status, 404);
 }
 
 #[tokio::test]
-async fn an_adjustment_needs_a_key_a_reason_and_an_amount() {
+async fn a_missing_product_has_no_stock_to_adjust() {
     let shop = Shop::open().await;
-    shop.stock_up("p1", 5).await;
-    let route = "POST /v1/products/{id}/stock/adjustments";
-    let bare = Call::new(route).path("id", "p1").json(&json!({"adjust": 1, "reason": "x"}));
-    assert_eq!(shop.staff(bare).await.code(), Some("idempotency_key_missing"));
-    let bad = Call::new(route).path("id", "p1").header("idempotency-key", "k").json(&json!({"adjust": 0}));
-    let answer = shop.staff(bad).await;
-    assert_eq!((answer.status, answer.pointers()), (422, vec!["/adjust", "/reason"]));
-    let nothing =
-        Call::new(route).path("id", "p2").header("idempotency-key", "k").json(&json!({"adjust": 1, "reason": "x"}));
-    assert_eq!(shop.staff(nothing).await.status, 404);
-    assert_eq!(stock(&shop).await, 5);
+    let call = Call::new("POST /v1/products/{id}/stock/adjustments").path("id", "p2").header("idempotency-key", "k");
+    assert_eq!(shop.staff(call.json(&json!({"adjust": 1, "reason": "x"}))).await.status, 404);
 }
 
 #[tokio::test]
@@ -123,17 +106,4 @@ async fn fifty_concurrent_adjustments_all_take_effect_and_each_response_is_exact
         let before = answer.body["stock"].as_i64().unwrap() - by;
         assert!(before == 1000 || after.contains(&before), "{before} was never the stock");
     }
-}
-
-#[tokio::test]
-async fn an_adjustment_sent_many_times_at_once_has_one_effect_and_one_response() {
-    let shop = Shop::open().await;
-    shop.stock_up("p1", 5).await;
-    let answers = join_all((0..20).map(|_| shop.staff(adjust(-5, "k")))).await;
-    for answer in &answers {
-        assert_eq!((answer.status, &answer.body), (200, &json!({"stock": 0})));
-    }
-    let first = answers.iter().filter(|answer| answer.header("idempotency-replayed").is_none());
-    assert_eq!(first.count(), 1);
-    assert_eq!(stock(&shop).await, 0);
 }

@@ -92,27 +92,6 @@ async fn purchases_are_listed_newest_first_without_returned_orders() {
 }
 
 #[tokio::test]
-async fn a_kind_must_be_known_and_a_cursor_is_valid_only_for_its_kind_and_node() {
-    let town = Town::open(&["a", "b", "c"], &[]).await;
-    town.follow("a", "b").await;
-    town.follow("a", "c").await;
-    let without =
-        town.send(http_api::sample::Call::new("GET /v1/graph/{node}/edges").path("node", "a").staff("s")).await;
-    assert_eq!((without.status, without.code()), (400, Some("invalid_parameter")));
-    for kind in ["", "loves", "Follows", "lives_in"] {
-        let answer = town.send(edges("a", kind)).await;
-        assert_eq!((answer.status, answer.code()), (400, Some("invalid_parameter")), "{kind}");
-    }
-    let first = town.ok(edges("a", "follows").query("limit", "1")).await.body;
-    let cursor = first["next_cursor"].as_str().unwrap();
-    assert_eq!(town.ok(edges("a", "follows").query("cursor", cursor)).await.body["items"].as_array().unwrap().len(), 1);
-    for (node, kind) in [("a", "likes"), ("a", "bought"), ("a", "reviewed"), ("a", "lives-in"), ("b", "follows")] {
-        let answer = town.send(edges(node, kind).query("cursor", cursor)).await;
-        assert_eq!((answer.status, answer.code()), (400, Some("cursor_invalid")), "{kind} of {node}");
-    }
-}
-
-#[tokio::test]
 async fn a_customer_who_moves_is_listed_only_in_the_new_place() {
     let town = Town::open(&[], &[]).await;
     let mut ann = profile("ann", Some(("DE", "Ulm")));

@@ -164,29 +164,6 @@ async fn customer_and_product_are_read_in_one_request() {
 }
 
 #[tokio::test]
-async fn a_quantity_is_an_integer_from_one_to_a_million() {
-    let shop = shop_with_ann().await;
-    for (body, pointer) in [
-        (json!({ "quantity": 0 }), "/quantity"),
-        (json!({ "quantity": -1 }), "/quantity"),
-        (json!({ "quantity": 1_000_001 }), "/quantity"),
-        (json!({ "quantity": 1.0 }), "/quantity"),
-        (json!({ "quantity": "1" }), "/quantity"),
-        (json!({ "quantity": null }), "/quantity"),
-        (json!({}), "/quantity"),
-        (json!({ "quantity": 1, "price": 1 }), "/price"),
-    ] {
-        let answer = shop.send(line("PUT", "p0").json(&body)).await;
-        assert_eq!(
-            (answer.status, answer.code(), answer.pointers()),
-            (422, Some("invalid_body"), vec![pointer]),
-            "{body}"
-        );
-    }
-    assert_eq!(read(&shop).await.body, empty());
-}
-
-#[tokio::test]
 async fn a_full_cart_refuses_another_line_and_accepts_another_quantity() {
     let shop = shop_with_ann().await;
     shop.cart("ann", MAX_LINES, 60).await;

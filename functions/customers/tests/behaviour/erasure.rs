@@ -204,21 +204,6 @@ fn ask_of(customer: &str, at: Instant) -> Stored<Question> {
 }
 
 #[tokio::test]
-async fn an_erasure_without_the_current_version_changes_nothing() {
-    let shop = Shop::open().await;
-    let ann = shop.customer("ann").await;
-    shop.session("ann", "s", 60).await;
-    shop.cart("ann", 1, 60).await;
-    let without = shop.send(Call::new("DELETE /v1/customers/{id}").path("id", "ann").customer("ann")).await;
-    assert_eq!((without.status, without.code()), (428, Some("if_match_missing")));
-    let stale = erase(&shop, 2).await;
-    assert_eq!((stale.status, stale.code()), (412, Some("version_mismatch")));
-    assert_eq!(shop.read("ann").await.body, ann);
-    assert_eq!(sessions(&shop).await, 1);
-    assert_eq!(cart(&shop).await["items"].as_array().unwrap().len(), 1);
-}
-
-#[tokio::test]
 async fn exactly_one_of_a_concurrent_erasure_and_change_takes_effect() {
     let shop = Shop::open().await;
     shop.customer("ann").await;

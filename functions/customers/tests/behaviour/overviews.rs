@@ -117,16 +117,3 @@ async fn an_overview_with_orders_and_questions_costs_two_queries() {
     });
     assert_eq!(with_questions(&shop, "1").await.body["questions"], Value::from(vec![expected]));
 }
-
-#[tokio::test]
-async fn the_number_of_questions_is_from_1_to_20() {
-    let shop = Shop::open().await;
-    shop.customer("ann").await;
-    for bad in ["0", "21", "-1", "+5", "05", "", "x", "18446744073709551616"] {
-        let answer = with_questions(&shop, bad).await;
-        assert_eq!((answer.status, answer.code()), (400, Some("invalid_parameter")), "{bad:?}");
-    }
-    let stranger = Call::new("GET /v1/customers/{id}/overview").path("id", "ann").query("questions", "5");
-    assert_eq!(shop.send(stranger.clone().customer("bob")).await.status, 404);
-    assert_eq!(shop.send(stranger).await.status, 401);
-}

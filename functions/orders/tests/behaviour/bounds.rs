@@ -317,16 +317,6 @@ async fn a_customers_order_lapses_after_the_set_time_and_an_order_by_staff_lapse
     assert_eq!((refused.status, refused.pointers()), (422, vec!["/lapses"]), "{}", refused.body);
 }
 
-#[tokio::test]
-async fn a_changed_limit_takes_effect_within_30_seconds() {
-    let shop = Shop::open().await;
-    shop.product("tea", 100).await;
-    assert_eq!(shop.send(order(&[("tea", 1)], "first")).await.status, 201);
-    shop.limit(&json!({ "max_pending_orders": 1 })).await;
-    shop.wait(30);
-    assert_eq!(shop.send(order(&[("tea", 1)], "second")).await.code(), Some("too_many_pending_orders"));
-}
-
 /// If customers could confirm free orders, they could occupy stock and picking stations without a
 /// payment.
 #[tokio::test]

@@ -54,23 +54,6 @@ async fn a_repeated_checkout_returns_the_first_order_though_the_price_has_change
     assert_eq!((again.status, &again.body), (201, &first.body));
 }
 
-#[tokio::test]
-async fn an_expected_total_must_be_an_amount_of_money() {
-    let shop = Shop::open().await;
-    shop.product("tea", 10).await;
-    shop.fill_cart(&[("tea", 1)]).await;
-    for (wrong, pointer) in [
-        (json!(100), "/expected_total"),
-        (json!({ "amount": -1, "currency": "USD" }), "/expected_total/amount"),
-        (json!({ "amount": 100 }), "/expected_total/currency"),
-        (json!({ "amount": 10_000_000_000_001_i64, "currency": "USD" }), "/expected_total/amount"),
-    ] {
-        let refused = shop.check_out(&json!({ "expected_total": wrong })).await;
-        assert_eq!((refused.status, refused.pointers()), (422, vec![pointer]), "{}", refused.body);
-    }
-    assert!(shop.has_cart().await);
-}
-
 /// The order has its lines in the sequence in which the customer added them. The pointers refer to
 /// the cart that `GET customers/{id}/cart` returns, which is sorted by product.
 #[tokio::test]

@@ -125,7 +125,6 @@ async fn a_declined_or_withdrawn_invitation_gives_no_membership() {
         assert_eq!(club.refusal(uninvite(CLUB, "eve").customer(stranger)).await, hidden());
     }
     assert_eq!(club.refusal(uninvite("no such", "eve").staff("s1")).await, hidden());
-    assert_eq!(club.refusal(uninvite(CLUB, "eve")).await.0, 401);
 }
 
 #[tokio::test]
@@ -138,9 +137,6 @@ async fn lists_of_invitations_are_for_admins_the_customer_and_staff() {
     }
     for stranger in ["ann", "bob", "nobody"] {
         assert_eq!(club.refusal(invitations_of("eve").customer(stranger)).await, hidden());
-    }
-    for list in [invitations(CLUB), invitations_of("eve")] {
-        assert_eq!(club.refusal(list).await.0, 401);
     }
     assert_eq!(club.refusal(invitations("no such").staff("s1")).await, hidden());
 }

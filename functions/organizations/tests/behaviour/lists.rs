@@ -38,10 +38,6 @@ async fn each_of_a_thousand_members_is_listed_once_and_a_page_takes_two_requests
     let _ = club.app.table.meter().take();
     club.expect(200, read(CLUB).staff("s1")).await;
     assert_eq!(club.app.table.meter().take()[0].items, 1);
-    let first = club.expect(200, members(CLUB).customer("bob")).await;
-    let borrowed = members(CLUB).query("cursor", first["next_cursor"].as_str().unwrap());
-    assert_eq!(club.refusal(borrowed.clone().customer("ann")).await, (400, "cursor_invalid".into()));
-    assert_eq!(club.refusal(borrowed.customer("eve")).await.0, 400);
     assert_eq!(club.refusal(members("no such").staff("s1")).await, hidden());
 }
 
@@ -60,8 +56,4 @@ async fn a_thousand_memberships_of_a_customer_are_listed_oldest_first_with_one_r
     let mut all: Vec<String> = (0..COUNT).map(id).collect();
     all.sort();
     assert_eq!(ids, all);
-    for limit in ["0", "101", "x"] {
-        let call = organizations_of("ann").query("limit", limit).customer("ann");
-        assert_eq!(club.refusal(call).await, (400, "invalid_parameter".into()));
-    }
 }

@@ -2,7 +2,7 @@
 
 use emulators::search::{Fault, FaultKind};
 use http_api::sample::with_page_bytes;
-use search_index::{ProductDocument, SearchText};
+use search_index::ProductDocument;
 use serde_json::json;
 
 use crate::shop::{Shop, ids, product};
@@ -206,56 +206,6 @@ async fn the_longest_name_and_id_still_fit_a_cursor() {
     let cursor = first.body["next_cursor"].as_str().unwrap();
     let second = shop.products(&[("sort", "name"), ("limit", "1"), ("cursor", cursor)]).await;
     assert_ne!(ids(&first), ids(&second));
-}
-
-#[tokio::test]
-async fn a_cursor_is_valid_only_for_its_parameters() {
-    let shop = Shop::with(&shelf(), &[]).await;
-    let given = [("q", "ice"), ("sort", "price"), ("limit", "1")];
-    let cursor = shop.products(&given).await.body["next_cursor"].as_str().unwrap().to_owned();
-    assert_eq!(shop.ids(&[("q", "ice"), ("sort", "price_asc"), ("limit", "2"), ("cursor", &cursor)]).await, ["p1"]);
-    for other in [
-        &[("q", "ice"), ("cursor", cursor.as_str())][..],
-        &[("q", "hose"), ("sort", "price"), ("cursor", &cursor)],
-        &[("q", "ice"), ("sort", "price"), ("brand", "Private"), ("cursor", &cursor)],
-        &[("q", "ice"), ("sort", "price"), ("min_price", "1"), ("cursor", &cursor)],
-        &[("q", "ice"), ("sort", "price"), ("category", "GARDEN"), ("cursor", &cursor)],
-        &[("q", "ice"), ("sort", "price"), ("in_stock", "false"), ("cursor", &cursor)],
-        &[("q", "ice"), ("sort", "price"), ("cursor", "AAAA")],
-    ] {
-        let answer = shop.products(other).await;
-        assert_eq!((answer.status, answer.code()), (400, Some("cursor_invalid")), "{other:?}");
-    }
-}
-
-#[tokio::test]
-async fn a_bad_parameter_is_refused() {
-    let shop = Shop::with(&[], &[]).await;
-    let (long, wordy) = ("x".repeat(SearchText::MAX_BYTES + 1), "a ".repeat(SearchText::MAX_WORDS + 1));
-    for bad in [
-        &[("min_price", "-1")][..],
-        &[("min_price", "1.5")],
-        &[("max_price", "cheap")],
-        &[("max_price", "")],
-        &[("max_price", "9223372036854775808")],
-        &[("min_price", "2"), ("max_price", "1")],
-        &[("sort", "dearest")],
-        &[("sort", "")],
-        &[("limit", "0")],
-        &[("limit", "101")],
-        &[("category", "")],
-        &[("category", "A\u{1}B")],
-        &[("brand", "")],
-        &[("brand", "x"); 11],
-        &[("in_stock", "yes")],
-        &[("in_stock", "true"), ("in_stock", "true")],
-        &[("q", &long)],
-        &[("q", &wordy)],
-        &[("q", "a"), ("q", "b")],
-    ] {
-        let answer = shop.products(bad).await;
-        assert_eq!((answer.status, answer.code()), (400, Some("invalid_parameter")), "{bad:?}");
-    }
 }
 
 #[tokio::test]

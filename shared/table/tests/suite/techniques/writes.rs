@@ -95,7 +95,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["customers.update", "products.update", "orders.move"],
         tests: &[
             "one_of_two_concurrent_changes_wins_and_the_other_gets_412",
-            "a_change_without_the_current_version_changes_nothing",
+            "every_route_refuses_every_fault_and_writes_nothing",
         ],
     },
     Technique {
