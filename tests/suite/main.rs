@@ -10,7 +10,7 @@
 //! - `BODEGA_RIE` names the Lambda Runtime Interface Emulator. The sample events then pass through
 //!   it.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod audit;
 mod authorization;

@@ -3,7 +3,7 @@
 //! The library joserfc made the tokens in `tokens/rs256.json`. The private keys that signed them
 //! were never stored, and the tokens expire in 9999.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

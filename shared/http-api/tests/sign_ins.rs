@@ -1,6 +1,6 @@
 //! Tests of tokens whose session has ended.
 
-#![allow(clippy::unwrap_used, missing_docs)]
+#![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -1,7 +1,7 @@
 //! Tests of the catalogue through its routes, called with the events that API Gateway sends. The
 //! table is the embedded one, or the DynamoDB that `AWS_ENDPOINT_URL_DYNAMODB` names.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod availability;
 mod categories;

@@ -1,4 +1,4 @@
-#![allow(dead_code, clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, missing_docs)]
+#![allow(dead_code, clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

@@ -1,7 +1,7 @@
 //! Tests of requests in API Gateway's format. The requests pass through the routes. Their callers
 //! are anonymous, customers or staff.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod bodies;
 mod lists;

@@ -1,5 +1,5 @@
 //! Tests of the price of a basket.
-#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod promotions;
 mod properties;

@@ -1,7 +1,7 @@
 //! Tests of moving categories on a table: the embedded table, or a table of the DynamoDB at
 //! `AWS_ENDPOINT_URL_DYNAMODB`.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod interleaved;
 mod shop;
