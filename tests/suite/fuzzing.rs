@@ -10,6 +10,7 @@ use flate2::read::GzDecoder;
 
 use crate::support::{read, root};
 
+#[allow(clippy::type_complexity)]
 #[path = "../../fuzz/src/lib.rs"]
 mod fuzz;
 

@@ -131,7 +131,7 @@ impl List {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
     use std::collections::BTreeSet;
 
