@@ -1,5 +1,5 @@
-//! The fuzz targets: each module has a function `check` that reads an arbitrary input and asserts
-//! properties of the result.
+//! The fuzz targets: the module of a target has a function `check` that reads an arbitrary input and
+//! asserts properties of the result. The targets share `answer` and `file`.
 //!
 //! `tests/suite/fuzzing.rs` includes this file and runs the targets in the tests. The programs of
 //! `targets/` run them under libFuzzer (`README.md`).

@@ -1,5 +1,5 @@
-//! Runs the fuzz targets (`fuzz/`) over their stored inputs, and over inputs that are generated from
-//! these. libFuzzer runs the same targets for hours, by `.ci/fuzz` and every night.
+//! Runs the fuzz targets (`fuzz/`) over their stored inputs, and over inputs that are generated
+//! from these. libFuzzer runs the same targets for longer, by `.ci/fuzz` and every night.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;

@@ -25,8 +25,8 @@
 //! expires item by item. The head gets an audit entry. The order's lines, its
 //! history and the customer's copy of the head are archived without an entry.
 //!
-//! An item is decoded into its entity and encoded again. An attribute that the schema does not
-//! know, such as a token once stored with a session, is therefore not archived.
+//! An item is decoded into its entity and encoded again. So an attribute that the schema does not
+//! know is not archived.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! `ops migrate` and `ops verify` over 100,000 items: each run is killed half way, and resumed.
 //!
 //! `cargo test -p bodega-ops --test suite -- --ignored --nocapture large` takes some minutes and
-//! prints its measurements. docs/reliability.md has them.
+//! prints its measurements.
 
 use std::time::{Duration, Instant};
 

@@ -205,7 +205,7 @@ async fn dynamodb_is_recognised_in_either_spelling_of_its_identity() {
 async fn secrets_of_a_session_are_neither_archived_nor_recorded() {
     let shop = Shop::open().await;
     let mut record = expire("7", &session("s1"));
-    // The schema does not have these attributes, but an older program may have stored them.
+    // The schema does not have these attributes, but another program may have stored them.
     for secret in ["token", "refresh_token", "password", "ip"] {
         record["dynamodb"]["OldImage"][secret] = json!({"S": "hunter2"});
     }

@@ -71,8 +71,8 @@ entity! {
             variants: Option<u64>,
             /// The id of the product's first picture. The transactions of the pictures
             /// ([`crate::picture`]) write it, without a new `version`. Its stored name is
-            /// `reference`, because the index of the category lists projects that attribute, and
-            /// DynamoDB cannot change the projection of an existing index.
+            /// `reference`, because the index of the category lists projects that attribute for
+            /// orders, and already projects 20 attributes, the most that DynamoDB allows.
             #[serde(rename = "reference", skip_serializing_if = "Option::is_none", default)]
             thumbnail: Option<MediaId>,
             /// The copies of other items' attributes that the search document needs.

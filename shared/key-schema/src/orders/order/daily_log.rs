@@ -2,8 +2,8 @@
 //!
 //! A day has several partitions in the index. The shard is computed from the id of the order, so
 //! the writes of a busy day are spread over these partitions. The index projects the id of a line,
-//! but not its author, and DynamoDB cannot change the projection of an existing index. So a reader
-//! reads the lines of a page by key.
+//! but not its author, and already projects 20 attributes, the most that DynamoDB allows. So a
+//! reader reads the lines of a page by key.
 
 use item_model::prelude::*;
 use serde::Deserialize;
