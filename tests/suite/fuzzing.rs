@@ -23,19 +23,30 @@ const MAX_BYTES: usize = 4_096;
 /// The packages that are only in `fuzz/Cargo.lock`.
 const FUZZER: [&str; 4] = ["arbitrary", "fuzz", "jobserver", "libfuzzer-sys"];
 
-macro_rules! targets {
-    ($($name:ident)*) => {
-        const TARGETS: &[&str] = &[$(stringify!($name)),*];
-        $(
-            #[test]
-            fn $name() {
-                holds_for_every_input(stringify!($name), fuzz::$name::check);
-            }
-        )*
-    };
-}
+/// `BODEGA_FUZZ` selects one target.
+const TARGETS: [(&str, fn(&[u8])); 9] = [
+    ("body", fuzz::body::check),
+    ("cursor", fuzz::cursor::check),
+    ("event", fuzz::event::check),
+    ("import", fuzz::import::check),
+    ("items", fuzz::items::check),
+    ("keys", fuzz::keys::check),
+    ("records", fuzz::records::check),
+    ("search", fuzz::search::check),
+    ("template", fuzz::template::check),
+];
 
-targets! { body cursor event import items keys records search template }
+#[test]
+fn every_parser_withstands_its_stored_inputs_and_generated_ones() {
+    let only = std::env::var("BODEGA_FUZZ").ok();
+    let selected = TARGETS.iter().filter(|(name, _)| only.as_deref().is_none_or(|only| only == *name));
+    let threads: Vec<_> =
+        selected.map(|&(name, check)| std::thread::spawn(move || holds_for_every_input(name, check))).collect();
+    assert!(!threads.is_empty(), "{only:?} is no target");
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
 
 fn holds_for_every_input(target: &str, check: fn(&[u8])) {
     let stored = stored(target);
@@ -132,7 +143,7 @@ fn names(folder: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_target_has_a_program_and_stored_inputs() {
-    let targets: BTreeSet<String> = TARGETS.iter().map(|&name| name.to_owned()).collect();
+    let targets: BTreeSet<String> = TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(names("targets"), targets);
     assert_eq!(names("corpus"), targets);
     for folder in ["seeds", "dictionaries", "regressions"] {

@@ -44,14 +44,16 @@ fn retry_after(known: &Known) -> Option<u64> {
     struct Values {
         maintenance: Option<Maintenance>,
     }
+    /// A newer version of the functions may store other forms of the seconds.
     #[derive(Deserialize)]
     struct Maintenance {
         on: bool,
-        retry_after_seconds: Option<u64>,
+        #[serde(default)]
+        retry_after_seconds: serde_json::Value,
     }
     let Values { maintenance } = serde_json::from_str(&known.values).ok()?;
     let Maintenance { on, retry_after_seconds } = maintenance?;
-    on.then(|| retry_after_seconds.unwrap_or(DEFAULT_RETRY_AFTER_SECONDS))
+    on.then(|| retry_after_seconds.as_u64().unwrap_or(DEFAULT_RETRY_AFTER_SECONDS))
 }
 
 #[cfg(test)]

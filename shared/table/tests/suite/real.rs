@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use fixture::TestTable;
@@ -37,9 +38,37 @@ fn the_tests_run_on_dynamodb_local_before_a_change_lands() {
     }
 }
 
+/// A filter that matches no test would go unnoticed.
+#[test]
+fn every_module_that_runs_on_dynamodb_local_has_tests() {
+    let script = std::fs::read_to_string(root().join(".ci/run")).unwrap();
+    let modules = script.split_once("modules=(").unwrap().1.split_once(')').unwrap().0;
+    let folders = ["functions", "shared", "local", "ops", "tests"].map(|folder| root().join(folder));
+    let files: Vec<PathBuf> = folders.iter().flat_map(|folder| rust_files(folder)).collect();
+    for filter in modules.split_whitespace() {
+        let has_tests = |file: &PathBuf| {
+            let text = std::fs::read_to_string(file).unwrap();
+            match filter.strip_suffix("::") {
+                None => text.contains(&format!("fn {filter}")),
+                Some(module) => {
+                    let path = file.with_extension("");
+                    path.components().any(|part| part.as_os_str() == module) && text.contains("test]\n")
+                }
+            }
+        };
+        assert!(files.iter().any(has_tests), "{filter} selects no test");
+    }
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = entries.flat_map(|path| if path.is_dir() { rust_files(&path) } else { vec![path] });
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
+}
+
 /// Returns the names of the test targets that have a `main.rs`, in a folder's packages.
 fn targets(folder: &str) -> BTreeSet<String> {
-    let names = |path: &std::path::Path| -> Vec<std::path::PathBuf> {
+    let names = |path: &Path| -> Vec<PathBuf> {
         std::fs::read_dir(path).into_iter().flatten().map(|entry| entry.unwrap().path()).collect()
     };
     let mut packages = names(&root().join(folder));
