@@ -149,7 +149,7 @@ pub fn wallet(number: usize) -> Stored<Wallet> {
     let id = id(number);
     let item = json!({
         "PK": {"S": format!("WALLET#{id}")}, "SK": {"S": "WALLET"}, "entity": {"S": "Wallet"},
-        "customer_id": {"S": id}, "currency": {"S": "USD"}, "amount": {"N": "0"}, "EUR": {"N": BALANCE.to_string()},
+        "customer_id": {"S": id}, "EUR": {"N": BALANCE.to_string()},
         "born": {"S": seed::born()}, "version": {"N": "3"}, "rev": {"N": "8"},
         "created_at": {"S": "2017-01-01T00:00:00.000Z"}, "updated_at": {"S": "2017-01-01T00:00:00.000Z"},
     });
