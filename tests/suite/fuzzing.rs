@@ -23,8 +23,11 @@ const MAX_BYTES: usize = 4_096;
 /// The packages that are only in `fuzz/Cargo.lock`.
 const FUZZER: [&str; 4] = ["arbitrary", "fuzz", "jobserver", "libfuzzer-sys"];
 
+/// Asserts a target's properties for one input.
+type Check = fn(&[u8]);
+
 /// `BODEGA_FUZZ` selects one target.
-const TARGETS: [(&str, fn(&[u8])); 9] = [
+const TARGETS: [(&str, Check); 9] = [
     ("body", fuzz::body::check),
     ("cursor", fuzz::cursor::check),
     ("event", fuzz::event::check),
@@ -48,7 +51,7 @@ fn every_parser_withstands_its_stored_inputs_and_generated_ones() {
     }
 }
 
-fn holds_for_every_input(target: &str, check: fn(&[u8])) {
+fn holds_for_every_input(target: &str, check: Check) {
     let stored = stored(target);
     assert!(stored.len() >= 10, "{target} has {} stored inputs", stored.len());
     for input in &stored {
@@ -64,7 +67,7 @@ fn holds_for_every_input(target: &str, check: fn(&[u8])) {
 }
 
 /// Checks one input. If it breaks the target, the test prints it in the form of a Rust byte string.
-fn holds(target: &str, check: fn(&[u8]), input: &[u8]) {
+fn holds(target: &str, check: Check, input: &[u8]) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(|| check(input))) {
         eprintln!("this input breaks {target}: b\"{}\"", input.escape_ascii());
         resume_unwind(panic);
