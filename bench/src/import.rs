@@ -22,8 +22,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::BenchError;
-use crate::differences::Differences;
 use crate::replay::Shop;
+use crate::report::Differences;
 
 const STOCK: u64 = 1_000_000_000;
 /// An order with at least this many lines needs more than one transaction.

@@ -11,7 +11,6 @@ macro_rules! wrong {
 
 mod cold_start;
 mod contention;
-mod differences;
 mod examples;
 mod growth;
 pub mod import;

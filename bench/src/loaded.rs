@@ -7,7 +7,7 @@ use aws::Connector;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use emulators::table::EmbeddedTable;
-use http_api::{Services, SettingsCache};
+use http_api::{Keys, Services, SettingsCache};
 use key_schema::code::CodeKeys;
 use key_schema::cursor::Cursors;
 use key_schema::item::Item;
@@ -68,11 +68,11 @@ impl LoadedTable {
     }
 
     pub fn services(&self) -> Result<Services, BenchError> {
-        let cursors = Cursors::new(CURSOR_KEYS)?;
-        let codes = CodeKeys::new(CURSOR_KEYS)?;
+        let cursors = Keys::known(Cursors::new(CURSOR_KEYS)?);
+        let codes = Some(Keys::known(CodeKeys::new(CURSOR_KEYS)?));
         // The settings never expire, so that every write takes the same requests.
         let settings = SettingsCache::unchanging(Known::default());
-        Ok(Services { settings, ..Services::new(Table::new(self.client(), NAME.to_owned()), cursors, codes) })
+        Ok(Services { settings, codes, ..Services::new(Table::new(self.client(), NAME.to_owned()), cursors) })
     }
 
     /// Other tasks may run between two batches.

@@ -1,7 +1,7 @@
 //! The files of an import: each row is imported or counted as refused, and amounts are exact to the
 //! cent.
 
-use super::file::Scratch;
+use super::Scratch;
 
 // The target includes only this file, because the whole local system takes minutes to build.
 #[allow(dead_code)]

@@ -73,7 +73,7 @@ fn names(text: &str) {
     let id = CustomerId::new(text);
     let sound = (1..=MAX_ID_BYTES).contains(&text.len()) && !text.chars().any(char::is_control);
     let in_paths = !text.contains(['/', '?', '%', '\\']) && text != "." && text != "..";
-    assert_eq!(id.is_ok(), sound && in_paths, "{text:?}");
+    assert!(id.is_err() || sound && in_paths, "{text:?}");
     assert!(!text.is_empty() || id == Err(IdError::Empty));
     if let Ok(at) = text.parse::<Instant>() {
         let written = at.to_string();

@@ -1,7 +1,7 @@
 //! The template: the parser reads it completely, or returns a one-line error, which may have a line
 //! number. The parts of a parsed template are consistent.
 
-use super::file::Scratch;
+use super::Scratch;
 use template::{Deployment, Template, TemplateError, parse_yaml};
 
 /// The longest name in a single-line mapping (YAML 1.2, 7.4.2).

@@ -1,5 +1,5 @@
 //! Starts the services that the functions use: the table, the search engine, the bus, the buckets
-//! and the mail service. Also starts an emulated CloudWatch that reports throttled keys.
+//! the mail service and the secrets. Also starts an emulated CloudWatch that reports throttled keys.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,6 +13,7 @@ use emulators::events::{EventBusServer, Published};
 use emulators::mail::MailServer;
 use emulators::objects::{CorsRule, ObjectServer};
 use emulators::search::SearchServer;
+use emulators::secrets::SecretServer;
 use emulators::table::{EmbeddedTable, FaultProxy, TransactionTime};
 use event_bus::{Accepted, Journal};
 use stream_poller::{Endpoint, Swept};
@@ -28,6 +29,8 @@ const TABLE: &str = "bodega";
 /// Access key for all local services. For a fresh table, a random number is added to it.
 const ACCESS_KEY: &str = "local";
 const MAIL_FROM: &str = "shop@example.com";
+/// The secrets, each with the purpose for which its key is derived.
+const SECRETS: [(&str, &str); 2] = [("CursorKeys", "page cursors"), ("EmailCodeKeys", "email codes")];
 
 pub(crate) struct Backends {
     pub(crate) embedded: Option<Arc<EmbeddedTable>>,
@@ -47,13 +50,19 @@ pub(crate) struct Backends {
     pub(crate) objects: ObjectServer,
     pub(crate) mail: MailServer,
     pub(crate) insights: InsightServer,
+    pub(crate) secrets: SecretServer,
     /// Names of the buses, buckets and queues by logical id.
     names: BTreeMap<String, String>,
 }
 
 impl Backends {
-    /// `template` defines the buses and buckets.
-    pub(crate) async fn start(options: &Options, template: &Template) -> Result<Self, StartError> {
+    /// `template` defines the buses and buckets. The keys of cursors and codes are derived from
+    /// `signing_key`.
+    pub(crate) async fn start(
+        options: &Options,
+        template: &Template,
+        signing_key: &SigningKey,
+    ) -> Result<Self, StartError> {
         let data = options.data.as_deref();
         let embedded = match &options.table_endpoint {
             Some(_) => None,
@@ -111,6 +120,10 @@ impl Backends {
             }
         };
         mail.report_to(events.service_events());
+        let secret =
+            |(name, purpose)| (secret_arn(name), format!("local:{}", STANDARD.encode(signing_key.derive(purpose))));
+        let secrets = SecretServer::start(SECRETS.into_iter().map(secret).collect());
+        let secrets = secrets.await.map_err(StartError::Endpoint)?;
         Ok(Self {
             embedded,
             proxy,
@@ -127,6 +140,7 @@ impl Backends {
             objects,
             mail,
             insights,
+            secrets,
             names,
         })
     }
@@ -137,13 +151,13 @@ impl Backends {
         index_prefix(&self.table)
     }
 
-    pub(crate) fn deployment(&self, key: &SigningKey) -> Deployment {
-        let cursor_key = STANDARD.encode(key.derive("page cursors"));
+    pub(crate) fn deployment(&self) -> Deployment {
         let deployment = Deployment::new(REGION, ACCOUNT)
             .parameter("SearchEndpoint", &self.search_url)
             .parameter("SearchArn", Self::search_arn())
             .parameter("SearchIndexPrefix", self.index_prefix())
-            .parameter("CursorKeys", format!("local:{cursor_key}"))
+            .parameter("CursorKeysSecret", secret_arn("CursorKeys"))
+            .parameter("EmailCodeKeysSecret", secret_arn("EmailCodeKeys"))
             .parameter("JwtIssuer", ISSUER)
             .parameter("JwtAudience", AUDIENCE)
             .parameter("MailFrom", MAIL_FROM)
@@ -178,6 +192,7 @@ impl Backends {
         self.objects.enforce(Arc::clone(access));
         self.mail.enforce(Arc::clone(access));
         self.insights.enforce(Arc::clone(access));
+        self.secrets.enforce(Arc::clone(access));
     }
 
     /// Returns the variables that direct an AWS SDK to these backends.
@@ -188,6 +203,7 @@ impl Backends {
             ("AWS_ENDPOINT_URL_EVENTBRIDGE", self.events.url()),
             ("AWS_ENDPOINT_URL_SESV2", self.mail.url()),
             ("AWS_ENDPOINT_URL_CLOUDWATCH", self.insights.url()),
+            ("AWS_ENDPOINT_URL_SECRETS_MANAGER", self.secrets.url()),
             ("AWS_ACCESS_KEY_ID", &self.access_key),
             ("AWS_SECRET_ACCESS_KEY", &self.access_key),
             ("AWS_REGION", REGION),
@@ -204,6 +220,10 @@ impl Backends {
             swept: self.swept.clone(),
         }
     }
+}
+
+fn secret_arn(name: &str) -> String {
+    format!("arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:{name}")
 }
 
 /// Starts a bus and a mail service that store events and messages in `folder`.

@@ -57,7 +57,7 @@ struct RunArgs {
     /// Keep the data in this folder. Without a folder, all data is lost at the end.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Load the sample data that the program contains.
+    /// Load the sample data that the program contains. A data folder gets it only once.
     #[arg(long)]
     demo: bool,
     /// Use this DynamoDB instead of the embedded table [env: AWS_ENDPOINT_URL_DYNAMODB].
@@ -280,7 +280,8 @@ async fn serve(options: Options, args: &RunArgs) -> ExitCode {
 /// Loads the sample data if `--demo` is given, prints the introduction, and waits for ever. Returns
 /// only if the sample data cannot be loaded.
 async fn attend(system: &System, args: &RunArgs) -> ExitCode {
-    if args.demo {
+    let loaded = loaded_sample(args);
+    if args.demo && !loaded.as_ref().is_some_and(|file| file.exists()) {
         let sample = match Sample::write() {
             Ok(sample) => sample,
             Err(error) => {
@@ -288,9 +289,12 @@ async fn attend(system: &System, args: &RunArgs) -> ExitCode {
             }
         };
         let token = system.token("demo", &["staff".to_owned()]);
-        let loaded = import::run(demo(&sample), system.url(), token).await;
-        if loaded != ExitCode::SUCCESS {
-            return loaded;
+        let code = import::run(demo(&sample), system.url(), token).await;
+        if code != ExitCode::SUCCESS {
+            return code;
+        }
+        if let Some(Err(error)) = loaded.map(|file| std::fs::write(file, "")) {
+            return refuse(&format_args!("cannot write to the data folder: {error}"));
         }
     }
     if !args.quiet {
@@ -298,6 +302,13 @@ async fn attend(system: &System, args: &RunArgs) -> ExitCode {
     }
     say(&format!("ready: {}", system.url()));
     std::future::pending().await
+}
+
+/// Returns the file that says that the data folder has the sample data. A second load would overwrite
+/// products that were changed since. Another DynamoDB keeps its own data, so it has no such file.
+fn loaded_sample(args: &RunArgs) -> Option<PathBuf> {
+    let is_embedded = args.table_endpoint.is_none() && std::env::var_os("AWS_ENDPOINT_URL_DYNAMODB").is_none();
+    args.data.as_ref().filter(|_| is_embedded).map(|data| data.join("sample.loaded"))
 }
 
 fn demo(sample: &Sample) -> ImportArgs {

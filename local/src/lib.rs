@@ -36,7 +36,6 @@ pub mod functions;
 mod gateway;
 mod grants;
 pub mod import;
-mod issuer;
 mod mappings;
 mod options;
 mod schedules;

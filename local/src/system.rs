@@ -27,7 +27,7 @@ use crate::gateway::Gateway;
 use crate::grants::Grants;
 use crate::subscribers::Subscribers;
 use crate::token::{KeyError, MoreClaims, SigningKey};
-use crate::{Options, built_in, docs, issuer, schedules, streams};
+use crate::{Options, built_in, docs, schedules, streams};
 
 /// Interval at which expired items of the embedded table are deleted. AWS may take days.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
@@ -142,8 +142,8 @@ impl System {
         let key = SigningKey::open(data)?;
         let url = url_of(address);
 
-        let backends = Arc::new(Backends::start(&options, &template).await?);
-        let deployment = deployment(&options, &backends, &key)?;
+        let backends = Arc::new(Backends::start(&options, &template, &key).await?);
+        let deployment = deployment(&options, &backends)?;
         let template = match &template_file {
             Some(file) => Template::read_for(file, &deployment),
             None => Template::parse_for(built_in::TEMPLATE, &deployment).map_err(in_program),
@@ -192,6 +192,7 @@ impl System {
             backends,
             dynamodb,
             table: template.table.clone(),
+            cors: template.cors.clone(),
         });
         let audience = template.authorizers.into_iter().flat_map(|authorizer| authorizer.audience).collect();
         let authorizer = key.clone().for_audience(audience);
@@ -199,7 +200,7 @@ impl System {
             Arc::new(Gateway::new(template.routes, template.cors, Arc::clone(&functions), authorizer, address));
         let router = control::router(Arc::clone(&control))
             .merge(docs::router(template_file.as_deref()))
-            .merge(issuer::router(&key, &url))
+            .merge(control::issuer_router(&key, &url))
             .fallback(Gateway::handle)
             .with_state(gateway);
         let mut stopped = stop.subscribe();

@@ -170,6 +170,30 @@ async fn a_program_outside_of_its_source_folder_has_the_template_the_api_descrip
     std::fs::remove_dir(&folder).unwrap();
 }
 
+#[tokio::test]
+async fn a_restart_with_the_sample_keeps_a_changed_product() {
+    let folder = std::env::temp_dir().join(format!("bodega-sample-{:016x}", fastrand::u64(..)));
+    let data = folder.to_str().unwrap();
+    let start = || started(Command::new(BODEGA).args(["--port", "0", "--demo", "--data", data]));
+    let stop = |mut child: Child| {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    };
+    let (child, url) = start();
+    let token = String::from_utf8(bodega(&["token", "--sub", "s", "--group", "staff", "--data", data]).stdout).unwrap();
+    let client = reqwest::Client::new();
+    let change =
+        client.patch(format!("{url}/v1/products/819765")).bearer_auth(token.trim()).header("if-match", "\"1\"");
+    let change = change.header("content-type", "application/json").body(r#"{"name":"Our cheese"}"#);
+    assert_eq!(change.send().await.unwrap().status(), 200);
+    stop(child);
+    let (child, url) = start();
+    let product = client.get(format!("{url}/v1/products/819765")).send().await.unwrap().text().await.unwrap();
+    stop(child);
+    assert!(product.contains("Our cheese"), "{product}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn sigterm_ends_the_system_and_every_function() {

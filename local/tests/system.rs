@@ -77,6 +77,46 @@ async fn the_gateways_own_error_responses_equal_the_responses_of_aws() {
     system.shutdown().await;
 }
 
+#[tokio::test]
+async fn a_page_of_a_permitted_origin_gets_a_token() {
+    const PAGE: &str = "http://localhost:5173";
+    let system = with_parameter("CorsOrigins", PAGE).await.unwrap();
+    let url = format!("{}/_local/tokens", system.url());
+    for (origin, status, allowed) in
+        [(PAGE, 204, Some(PAGE)), ("http://localhost:5174", 204, None), ("https://elsewhere.example", 403, None)]
+    {
+        let question = Client::new().request(Method::OPTIONS, &url).header("origin", origin);
+        let question = question.header("access-control-request-method", "POST");
+        let answer = question.header("access-control-request-headers", "content-type").send().await.unwrap();
+        let told = answer.headers().get("access-control-allow-origin").map(|value| value.to_str().unwrap());
+        assert_eq!((answer.status().as_u16(), told), (status, allowed), "{origin}");
+    }
+    let token = Client::new().post(&url).header("origin", PAGE).json(&json!({"sub": "ann"})).send().await.unwrap();
+    assert_eq!(
+        (token.status().as_u16(), token.headers()["access-control-allow-origin"].as_bytes()),
+        (200, PAGE.as_bytes())
+    );
+    system.shutdown().await;
+}
+
+/// API Gateway accepts at most 10,240 bytes for the request line and the headers. A long token, a
+/// long cursor and a long search together can exceed them.
+#[tokio::test]
+async fn the_gateway_refuses_more_than_ten_kilobytes_of_request_line_and_headers() {
+    let system = start().await;
+    let with = |path: String, header: usize| {
+        let request = Client::new().get(format!("{}{path}", system.url()));
+        async move { json_of(request.header("x-long", "a".repeat(header)).send().await.unwrap()).await }
+    };
+    let refused = (StatusCode::from_u16(431).unwrap(), json!({"message": "Request Header Fields Too Large"}));
+    let search = |length: usize| format!("/v1/search/products?q={}", "a".repeat(length));
+    assert_eq!(with(search(1), 9_500).await.0, StatusCode::OK);
+    assert_eq!(with(search(1), 10_240).await, refused);
+    assert_eq!(with(search(10_240), 1).await, refused);
+    assert_eq!(with(search(5_200), 5_200).await, refused);
+    system.shutdown().await;
+}
+
 /// Sends a request or a preflight request of a web page. Returns the status and the CORS headers.
 async fn from_page(
     system: &System,
@@ -204,7 +244,7 @@ async fn faults_are_added_counted_and_cleared() {
     let cleared = call(&system, Method::DELETE, "/_local/faults").await;
     assert_eq!(cleared.status(), StatusCode::NO_CONTENT);
     let listed = json_of(call(&system, Method::GET, "/_local/faults").await).await;
-    let none = json!({"table": [], "search": [], "bus": [], "store": [], "mail": [], "cloudwatch": []});
+    let none = json!({"table": [], "search": [], "bus": [], "store": [], "mail": [], "cloudwatch": [], "secrets": []});
     assert_eq!(listed, (StatusCode::OK, none));
     system.shutdown().await;
 }

@@ -7,8 +7,8 @@ use tokio::runtime::Builder;
 use crate::error::OpsError;
 use crate::outcome::Outcome;
 use crate::{
-    analytics, archive, capacity, cost, explain, export, hot, import, local, migrate, orders, redrive, rotate, search,
-    shards, verify,
+    analytics, archive, capacity, cost, customer, doctor, explain, export, hot, import, item, local, migrate, orders,
+    redrive, rotate, search, shards, verify,
 };
 
 /// Operate a running shop: its table, its search index, the records that were set aside, and the
@@ -40,9 +40,15 @@ enum Command {
     /// List, show or restore items that DynamoDB removed because they expired.
     #[command(subcommand)]
     Archive(archive::Command),
-    /// Retire closed orders.
-    #[command(subcommand)]
+    /// Show an order in every state, or retire closed orders.
+    #[command(subcommand, visible_alias = "order")]
     Orders(orders::Command),
+    /// Write all data of a customer to a file.
+    #[command(subcommand)]
+    Customer(customer::Command),
+    /// Show, write or delete one item by its key.
+    #[command(subcommand)]
+    Item(item::Command),
     /// Check every invariant of the table, and repair differences.
     Verify(verify::VerifyArgs),
     /// Bring stored items to the present form of their entities.
@@ -56,6 +62,7 @@ enum Command {
     Analytics(analytics::AnalyticsArgs),
     Capacity(capacity::CapacityArgs),
     Cost(cost::CostArgs),
+    Doctor(doctor::DoctorArgs),
     Explain(explain::ExplainArgs),
     Hot(hot::HotArgs),
     Rotate(rotate::RotateArgs),
@@ -95,6 +102,8 @@ async fn run(command: Command) -> Result<Outcome, OpsError> {
         Command::Redrive(command) => redrive::run(command).await,
         Command::Archive(command) => archive::run(command).await,
         Command::Orders(command) => orders::run(command).await,
+        Command::Customer(command) => customer::run(command).await,
+        Command::Item(command) => item::run(command).await,
         Command::Verify(args) => verify::run(args).await,
         Command::Migrate(command) => migrate::run(command).await,
         Command::Export(args) => export::run(args).await,
@@ -102,6 +111,7 @@ async fn run(command: Command) -> Result<Outcome, OpsError> {
         Command::Analytics(args) => analytics::run(&args),
         Command::Capacity(args) => capacity::run(args).await,
         Command::Cost(args) => cost::run(&args),
+        Command::Doctor(args) => doctor::run(args).await,
         Command::Hot(args) => hot::run(args).await,
         Command::Rotate(args) => rotate::run(args).await,
         Command::Shards(args) => shards::run(args).await,

@@ -8,6 +8,10 @@
 //! running shop they would make a removed member a member again, or queue a cancelled order for
 //! picking.
 //!
+//! Some time after a product or an order is deleted, its search document is a tombstone with a higher
+//! `rev` than the export has. The tombstone would hide the imported item. So the command reads the
+//! search index, and writes such an item with a `rev` beyond its document ([`beyond`]).
+//!
 //! Every imported item gets the value [`IMPORTED`] in its attribute [`CAUSE`]. So the consumer of a
 //! running shop adds these items to the search index, but publishes no events for them. It derives
 //! no sales from them either, because the export contains the items of the sales.
@@ -20,8 +24,13 @@ use clap::Args;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use key_schema::entity::AnyEntity;
 use key_schema::heartbeat::Heartbeat;
-use key_schema::item::{CAUSE, Entity as _, IMPORTED, Item, MAX_ITEM_BYTES, entity_name, key_of, size};
+use key_schema::instant::Instant;
+use key_schema::item::{CAUSE, Entity as _, IMPORTED, Item, MAX_COUNT, MAX_ITEM_BYTES, entity_name, key_of, size};
+use key_schema::key::shown;
+use key_schema::order::Order;
+use key_schema::product::Product;
 use key_schema::request::MAX_BATCH_GET;
+use search_index::{Collection, SearchClient, SearchError, StoredSource};
 use serde::Serialize;
 use serde_dynamo::AttributeValue;
 
@@ -31,6 +40,7 @@ use crate::items::{Items, set};
 use crate::outcome::Outcome;
 use crate::pace::Pace;
 use crate::progress::Progress;
+use crate::search::expected;
 use crate::verify;
 
 const CONCURRENCY: usize = 32;
@@ -56,7 +66,8 @@ pub const RIGHTS: [&str; 12] = [
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  ops import shop-2026-11-25 --dry-run\n  ops import shop-2026-11-25 --with-rights\n  ops import \
-                        shop-2026-11-25 --entity Product --max-write-units 2000\n\nThe command may be stopped at any \
+                        shop-2026-11-25 --entity Product --max-write-units 2000\n  ops import shop-2026-11-25 \
+                        --partition PRODUCT#tea --partition CUSTOMER#ann --with-rights\n\nThe command may be stopped at any \
                         time and run again. Run `ops verify` afterwards."
 )]
 pub struct ImportArgs {
@@ -65,6 +76,10 @@ pub struct ImportArgs {
     /// Import only items of this entity. May be given more than once.
     #[arg(long, value_name = "NAME", value_parser = verify::entity)]
     entity: Vec<String>,
+    /// Import only items with this partition key, such as `PRODUCT#tea`. May be given more than
+    /// once.
+    #[arg(long, value_name = "PK")]
+    partition: Vec<String>,
     /// Also import items that grant rights or queue work, such as memberships and orders that wait
     /// for picking. Use it only if nobody has deleted items from the table since the export.
     #[arg(long)]
@@ -81,16 +96,20 @@ pub struct ImportArgs {
 }
 
 pub(crate) async fn run(args: ImportArgs) -> Result<Outcome, OpsError> {
-    let ImportArgs { folder, entity, with_rights, dry_run, max_write_units, max_read_units } = args;
+    let ImportArgs { folder, entity, partition, with_rights, dry_run, max_write_units, max_read_units } = args;
     let export = Export::open(folder)?;
     let options = ImportOptions {
         entities: entity,
+        partitions: partition,
         with_rights,
         dry_run,
         max_read_units: Some(max_read_units),
         max_write_units: Some(max_write_units),
     };
-    let imported = import(&Items::from_env().await?, &export, &options).await?;
+    // A deployment without a search engine has no endpoint.
+    let has_index = std::env::var("SEARCH_ENDPOINT").is_ok_and(|endpoint| !endpoint.is_empty());
+    let index = has_index.then(SearchClient::from_env).transpose()?;
+    let imported = import(&Items::from_env().await?, index.as_ref(), &export, &options).await?;
     Ok(Outcome::new(&imported, imported.is_complete()))
 }
 
@@ -98,6 +117,8 @@ pub(crate) async fn run(args: ImportArgs) -> Result<Outcome, OpsError> {
 pub struct ImportOptions {
     /// The entities to import. Empty for all.
     pub entities: Vec<String>,
+    /// The partition keys of the items to import. Empty for all.
+    pub partitions: Vec<String>,
     /// Whether to import the entities of [`RIGHTS`], too.
     pub with_rights: bool,
     pub dry_run: bool,
@@ -112,8 +133,15 @@ pub struct Imported {
     pub imported: BTreeMap<String, u64>,
     /// The number of items that the table has in the same state.
     pub present: u64,
-    /// The number of items that the table has in another state. They stay as they are.
+    /// The number of items by entity that the table has in a newer state. They stay as they are.
+    pub newer: BTreeMap<String, u64>,
+    /// The number of items that the table has in another state, which is not newer. They stay as
+    /// they are.
     pub different: u64,
+    /// The number of written items whose `rev` was raised beyond their search document.
+    pub raised: u64,
+    /// Whether the search index was read. Without it, tombstones may hide imported items.
+    pub index_was_read: bool,
     /// The number of items that the import left out because they grant rights or queue work.
     pub left_out: u64,
     pub invalid: u64,
@@ -122,8 +150,8 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// Returns whether every line is valid and no item of the table differs from its line. Items
-    /// that the options leave out do not count.
+    /// Returns whether every line is valid and no item of the table differs from its line, except
+    /// for newer items. Items that the options leave out do not count.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.different == 0 && self.invalid == 0
@@ -135,9 +163,9 @@ impl Imported {
         }
     }
 
-    fn differs(&mut self, place: &str) {
+    fn differs(&mut self, place: &str, item: &Item) {
         self.different += 1;
-        self.refuse(place, "the table has another item with this key");
+        self.refuse(place, &format!("{}: the table has another item with this key", named(item)));
     }
 }
 
@@ -149,6 +177,15 @@ impl fmt::Display for Imported {
         let what = if self.dry_run { "would be imported" } else { "imported" };
         let Self { imported, present, .. } = self;
         writeln!(f, "{} items {what}, {present} existed already", imported.values().sum::<u64>())?;
+        for (entity, count) in &self.newer {
+            writeln!(f, "{count:>10}  {entity} newer in the table, left unchanged")?;
+        }
+        if self.raised > 0 {
+            writeln!(f, "{} items got a rev beyond the tombstone in the search index", self.raised)?;
+        }
+        if !self.index_was_read && self.imported.keys().any(|entity| SEARCHED.contains(&entity.as_str())) {
+            writeln!(f, "the search index was not read (SEARCH_ENDPOINT is not set): run `ops search reconcile`")?;
+        }
         if self.left_out > 0 {
             writeln!(f, "{} items that grant rights or queue work were left out: see --with-rights", self.left_out)?;
         }
@@ -163,15 +200,21 @@ impl fmt::Display for Imported {
     }
 }
 
-/// Writes the items of an export to a table.
+/// Writes the items of an export to a table. `index` is the search index of the shop, if it has
+/// one.
 ///
 /// # Errors
 /// [`OpsError`], for example when the table cannot be reached. Items that were written before the
 /// error stay.
-pub async fn import(items: &Items, export: &Export, options: &ImportOptions) -> Result<Imported, OpsError> {
+pub async fn import(
+    items: &Items,
+    index: Option<&SearchClient>,
+    export: &Export,
+    options: &ImportOptions,
+) -> Result<Imported, OpsError> {
     let (reads, writes) = (Pace::new(options.max_read_units), Pace::new(options.max_write_units));
     let progress = Progress::new("import", Some(export.counts().values().sum()));
-    let mut result = Imported { dry_run: options.dry_run, ..Imported::default() };
+    let mut result = Imported { dry_run: options.dry_run, index_was_read: index.is_some(), ..Imported::default() };
     let mut lines = export.lines();
     loop {
         let page: Vec<Line> = lines.by_ref().take(MAX_BATCH_GET).collect::<Result<_, _>>()?;
@@ -188,6 +231,9 @@ pub async fn import(items: &Items, export: &Export, options: &ImportOptions) -> 
                 Some(other) => compare(&place, &item, other, &mut result),
                 None => missing.push((place, item)),
             }
+        }
+        if let Some(index) = index {
+            result.raised += beyond(index, &mut missing).await?;
         }
         let written = stream::iter(missing)
             .map(async |(place, item)| {
@@ -218,35 +264,116 @@ fn checked(Line { place, item }: Line, options: &ImportOptions, result: &mut Imp
     };
     let Some(item) = item else { return refuse("the line is not an item") };
     let Some(name) = entity_name(&item).ok().filter(|name| AnyEntity::NAMES.contains(name)) else {
-        return refuse("the item has an unknown entity");
+        return refuse(&format!("{}: the item has an unknown entity", named(&item)));
     };
     // A heartbeat is never imported, because each table has its own.
     let is_wanted = options.entities.is_empty() || options.entities.iter().any(|entity| entity == name);
-    if name == Heartbeat::NAME || !is_wanted {
+    if name == Heartbeat::NAME || !is_wanted || !is_in(&item, &options.partitions) {
         return None;
     }
     if RIGHTS.contains(&name) && !options.with_rights {
         result.left_out += 1;
         return None;
     }
+    let named = named(&item);
     if let Err(reason) = verify::readable(&item) {
-        return refuse(&reason);
+        return refuse(&format!("{named}: {reason}"));
     }
     let item = set(item, CAUSE, AttributeValue::S(IMPORTED.to_owned()));
     if size(&item) > MAX_ITEM_BYTES {
-        return refuse("the item is too large with the mark of an import");
+        return refuse(&format!("{named}: the item is too large with the mark of an import"));
     }
     Some((place, item))
 }
 
-/// Compares an item with the table's item, except for the id of the request that wrote it.
+/// The entities that have search documents.
+const SEARCHED: [&str; 2] = [Product::NAME, Order::NAME];
+
+fn is_in(item: &Item, partitions: &[String]) -> bool {
+    partitions.is_empty() || key_of(item).is_some_and(|key| partitions.iter().any(|pk| pk == key.pk.as_str()))
+}
+
+/// Gives each item whose search document would hide it a `rev` beyond that document. Returns the
+/// number of these items.
+///
+/// The document is the tombstone of the removal. Or it is still live, and the removal's record, which
+/// has not arrived yet, will replace it with a tombstone of the next `rev`.
+async fn beyond(index: &SearchClient, items: &mut [(String, Item)]) -> Result<u64, OpsError> {
+    let mut documents: BTreeMap<Collection, Vec<(usize, String)>> = BTreeMap::new();
+    for (position, (_, item)) in items.iter().enumerate() {
+        if let Some(expected) = expected(item.clone())? {
+            let id = expected.operation.document_id().to_owned();
+            documents.entry(expected.operation.collection()).or_default().push((position, id));
+        }
+    }
+    let mut raised = 0;
+    for (collection, documents) in documents {
+        let (positions, ids): (Vec<usize>, Vec<String>) = documents.into_iter().unzip();
+        for (position, stored) in positions.into_iter().zip(stored(index, collection, &ids).await?) {
+            let (Some(stored), Some((_, item))) = (stored, items.get_mut(position)) else { continue };
+            let last = if stored.is_tombstone() { stored.rev } else { stored.rev.saturating_add(1) };
+            if number(item, "rev").is_some_and(|rev| rev <= last) {
+                let rev = last.saturating_add(1).min(MAX_COUNT);
+                *item = set(std::mem::take(item), "rev", AttributeValue::N(rev.to_string()));
+                raised += 1;
+            }
+        }
+    }
+    Ok(raised)
+}
+
+/// Returns the stored documents. An index that does not exist yet has none.
+async fn stored(
+    index: &SearchClient,
+    collection: Collection,
+    ids: &[String],
+) -> Result<Vec<Option<StoredSource>>, OpsError> {
+    match index.stored(collection, ids).await {
+        Err(SearchError::Rejected { status: 404, .. }) => Ok(vec![None; ids.len()]),
+        other => Ok(other?),
+    }
+}
+
+fn number(item: &Item, name: &str) -> Option<u64> {
+    match item.get(name)? {
+        AttributeValue::N(number) => number.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Returns an item's entity and key, as a report shows them.
+fn named(item: &Item) -> String {
+    let entity = entity_name(item).unwrap_or("no entity");
+    format!("{entity} {}", key_of(item).map_or_else(|| "without a key".to_owned(), |key| shown(&key)))
+}
+
+/// Compares an item with the table's item, except for the id of the request that wrote it, and for
+/// the `rev` of an item that an earlier run wrote.
 fn compare(place: &str, item: &Item, other: &Item, result: &mut Imported) {
+    let is_imported = other.get(CAUSE) == item.get(CAUSE);
+    let is_compared = |name: &str| name != CAUSE && !(is_imported && name == "rev");
     let content = |item: &Item| -> HashMap<String, AttributeValue> {
-        item.iter().filter(|(name, _)| *name != CAUSE).map(|(name, value)| (name.clone(), value.clone())).collect()
+        let kept = item.iter().filter(|(name, _)| is_compared(name));
+        kept.map(|(name, value)| (name.clone(), value.clone())).collect()
     };
     if content(item) == content(other) {
         result.present += 1;
+    } else if is_newer(other, item) {
+        *result.newer.entry(entity_name(item).unwrap_or_default().to_owned()).or_default() += 1;
     } else {
-        result.differs(place);
+        result.differs(place, item);
     }
+}
+
+/// Returns whether an item is a later state than `than`. If the item was deleted and created again,
+/// its `rev` may have restarted, so the times decide.
+fn is_newer(item: &Item, than: &Item) -> bool {
+    let time = |item: &Item| match item.get("updated_at") {
+        Some(AttributeValue::S(text)) => text.parse::<Instant>().ok(),
+        _ => None,
+    };
+    if item.get("born") == than.get("born") {
+        return number(item, "rev") > number(than, "rev");
+    }
+    time(item) > time(than)
 }

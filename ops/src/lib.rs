@@ -7,7 +7,8 @@
 //! Only this tool scans the whole table ([`items`]). The functions have no permission to scan.
 //!
 //! Summaries are printed to standard output as text, or as JSON with `--json`. Progress bars are
-//! printed to standard error if it is a terminal.
+//! printed to standard error if it is a terminal. Otherwise long runs print a line every half
+//! minute.
 //!
 //! # Exit status
 //! - 0: done.
@@ -20,11 +21,14 @@ pub mod archive;
 pub mod capacity;
 pub mod cli;
 pub mod cost;
+pub mod customer;
+pub mod doctor;
 pub mod error;
 pub mod explain;
 pub mod export;
 pub mod hot;
 pub mod import;
+pub mod item;
 pub mod items;
 mod local;
 pub mod migrate;
@@ -38,8 +42,12 @@ pub mod search;
 pub mod shards;
 pub mod verify;
 
+use key_schema::organization::invitation;
 use key_schema::pattern::Pattern;
-use key_schema::{archive as archived, expiration, order, place, sales, settings};
+use key_schema::{
+    archive as archived, cart, document, expiration, follow, graph, invoice, order, organization, place, question,
+    review, sales, session, settings, wallet,
+};
 
 pub use error::OpsError;
 pub use items::Items;
@@ -52,7 +60,12 @@ pub const PATTERNS: &[&Pattern] = &[
     &order::BY_STATUS,
     &order::HEAD,
     &order::LINES,
+    &order::OF_CUSTOMER,
+    &order::REFERENCE,
+    &order::open::OPEN,
+    &order::staged::UNFINISHED,
     &order::addresses::READ,
+    &invoice::GET,
     &sales::DERIVED,
     &sales::APPLY,
     &place::EDIT,
@@ -60,4 +73,27 @@ pub const PATTERNS: &[&Pattern] = &[
     &archived::RESTORE,
     &settings::READ,
     &settings::ARRANGE,
+    &key_schema::customer::GET,
+    &order::GET,
+    &order::LOG,
+    &order::addresses::OF_CUSTOMER,
+    &cart::GET,
+    &session::OF_CUSTOMER,
+    &session::READ_ALL,
+    &question::OF_CUSTOMER,
+    &question::GET,
+    &review::BY_CUSTOMER,
+    &review::GET,
+    &graph::OWN,
+    &follow::FOLLOWERS,
+    &follow::GET,
+    &organization::OF_CUSTOMER,
+    &organization::MEMBER,
+    &invitation::ROSTER,
+    &document::OF_CUSTOMER,
+    &document::GET,
+    &document::HISTORY,
+    &document::TEXTS,
+    &wallet::EDIT,
+    &wallet::ENTRIES,
 ];

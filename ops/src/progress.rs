@@ -1,31 +1,57 @@
 use std::fmt::Write;
 use std::io::{IsTerminal as _, stderr};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// The template of a bar. A bar has at most 80 columns for up to ten million steps.
 const TEMPLATE: &str = "{prefix:>12} {bar:20} {human_pos}/{human_len} {speed} {eta}";
 /// The highest speed that is shown. Right after the start, the estimate can be arbitrarily high.
 const FASTEST: f64 = 9_999_999.0;
 
-/// A progress bar on standard error. It is hidden if standard error is not a terminal. It
-/// disappears at its end, so that only the summary remains.
+/// The time between two lines if standard error is not a terminal, such as the log of a scheduled
+/// run.
+const BETWEEN: Duration = Duration::from_secs(30);
+
+/// A progress bar on standard error, which disappears at its end, so that only the summary remains.
+/// If standard error is not a terminal, a long run prints a line from time to time instead.
 #[derive(Debug)]
-pub struct Progress(ProgressBar);
+pub struct Progress(ProgressBar, Option<Lines>);
+
+#[derive(Debug)]
+struct Lines {
+    what: &'static str,
+    last: Mutex<Instant>,
+}
+
+impl Lines {
+    /// Returns the line that is due, if the last one is old enough.
+    fn due(&self, now: Instant, position: u64, length: Option<u64>) -> Option<String> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if now.saturating_duration_since(*last) < BETWEEN {
+            return None;
+        }
+        *last = now;
+        let of = length.map(|length| format!(" of about {length}")).unwrap_or_default();
+        Some(format!("{}: {position}{of}", self.what))
+    }
+}
 
 impl Progress {
     /// Creates a bar named `what` with about `length` steps.
     #[must_use]
     pub fn new(what: &'static str, length: Option<u64>) -> Self {
         if !stderr().is_terminal() {
-            return Self::hidden();
+            let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden());
+            return Self(bar, Some(Lines { what, last: Mutex::new(Instant::now()) }));
         }
-        Self(styled(length.map_or_else(ProgressBar::no_length, ProgressBar::new), what))
+        Self(styled(length.map_or_else(ProgressBar::no_length, ProgressBar::new), what), None)
     }
 
     #[must_use]
     pub fn hidden() -> Self {
-        Self(ProgressBar::hidden())
+        Self(ProgressBar::hidden(), None)
     }
 
     /// Adds completed steps. The length is an estimate, so it grows when the steps exceed it.
@@ -33,6 +59,10 @@ impl Progress {
         self.0.inc(u64::try_from(steps).unwrap_or_default());
         if self.0.length().is_some_and(|length| length < self.0.position()) {
             self.0.set_length(self.0.position());
+        }
+        let Some(lines) = &self.1 else { return };
+        if let Some(line) = lines.due(Instant::now(), self.0.position(), self.0.length()) {
+            eprintln!("{line}");
         }
     }
 }
@@ -61,7 +91,7 @@ mod tests {
     use std::io;
     use std::sync::{Arc, Mutex};
 
-    use indicatif::{ProgressDrawTarget, TermLike};
+    use indicatif::TermLike;
 
     use super::*;
 
@@ -121,5 +151,20 @@ mod tests {
         // spaces.
         assert!(line.chars().count() + 4 <= 80, "{line}");
         assert!(line.contains("9,999,999/10,000,000 ") && line.contains("/s") && !line.contains('.'), "{line}");
+    }
+
+    #[test]
+    fn a_long_run_without_a_terminal_prints_a_line_every_half_minute() {
+        let began = Instant::now();
+        let lines = Lines { what: "backfill", last: Mutex::new(began) };
+        let mut printed = Vec::new();
+        for second in 1..=100 {
+            printed.extend(lines.due(began + Duration::from_secs(second), second * 10, Some(5_000)));
+        }
+        assert_eq!(
+            printed,
+            ["backfill: 300 of about 5000", "backfill: 600 of about 5000", "backfill: 900 of about 5000"]
+        );
+        assert_eq!(lines.due(began + Duration::from_secs(200), 7, None).as_deref(), Some("backfill: 7"));
     }
 }

@@ -125,7 +125,11 @@ fn sample(schema: &Json) -> Json {
     let schema = api().follow(schema);
     let required = || schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str);
     match (schema["examples"].get(0), schema.get("properties")) {
-        (Some(Json::Object(example)), _) => required().map(|name| (name.to_owned(), example[name].clone())).collect(),
+        (Some(Json::Object(example)), _) => {
+            // The country of the example requires a postal code.
+            let code = ["postal_code"].into_iter().filter(|name| example.contains_key(*name));
+            required().chain(code).map(|name| (name.to_owned(), example[name].clone())).collect()
+        }
         (Some(example), _) => example.clone(),
         (None, Some(properties)) => required().map(|name| (name.to_owned(), sample(&properties[name]))).collect(),
         (None, None) if schema["type"] == "array" => json!(vec![sample(&schema["items"]); fewest(schema)]),
@@ -167,7 +171,9 @@ fn objects(schema: &Json) -> Vec<Trial> {
         without.remove(name);
         trials.push(Trial { value: without.into(), wrong: vec![format!("/{name}")] });
     }
-    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+    // The format of a postal code depends on the country.
+    let fields = schema["properties"].as_object().into_iter().flatten().filter(|(name, _)| *name != "postal_code");
+    for (name, field) in fields {
         trials.extend(trials_of(field).into_iter().map(|trial| Trial {
             value: with(name, trial.value),
             wrong: trial.wrong.into_iter().map(|pointer| format!("/{name}{pointer}")).collect(),

@@ -238,7 +238,7 @@ fn an_unknown_fault_is_refused_with_a_list_of_the_known_faults() {
         let cases = [
             (
                 json!({"target": "moon", "kind": "error"}),
-                "table, search, bus, store, mail, cloudwatch and function:<name>",
+                "table, search, bus, store, mail, cloudwatch, secrets and function:<name>",
             ),
             (json!({"target": "function:Nobody", "kind": "error"}), "Catalog"),
             (json!({"target": "function:Catalog", "kind": "partial"}), "throttle"),

@@ -130,10 +130,21 @@ fn unpacked(tar: &[u8]) -> Vec<Vec<u8>> {
     files
 }
 
-/// Returns the words of a target's dictionary, if it has one. A line has a word in quotes.
+/// Returns the groups of the dictionary, each with its targets and its words. A line has a word in
+/// quotes.
+fn groups() -> Vec<(Vec<String>, Vec<String>)> {
+    let text = read(&root().join("fuzz/dictionary.txt"));
+    let groups = text.split("# targets: ").skip(1).map(|group| {
+        let (targets, words) = group.split_once('\n').unwrap();
+        let words = words.lines().filter_map(|line| line.strip_prefix('"')?.strip_suffix('"'));
+        (targets.split(' ').map(str::to_owned).collect(), words.map(str::to_owned).collect())
+    });
+    groups.collect()
+}
+
 fn words(target: &str) -> Vec<Vec<u8>> {
-    let text = std::fs::read_to_string(root().join(format!("fuzz/dictionaries/{target}.txt"))).unwrap_or_default();
-    let words = text.lines().filter_map(|line| line.trim().strip_prefix('"')?.strip_suffix('"'));
+    let chosen = groups().into_iter().filter(|(targets, _)| targets.iter().any(|name| name == target));
+    let words = chosen.flat_map(|(_, words)| words);
     words.map(|word| word.replace("\\\"", "\"").replace("\\\\", "\\").into_bytes()).collect()
 }
 
@@ -149,8 +160,11 @@ fn every_target_has_a_program_and_stored_inputs() {
     let targets: BTreeSet<String> = TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(names("targets"), targets);
     assert_eq!(names("corpus"), targets);
-    for folder in ["seeds", "dictionaries", "regressions"] {
+    for folder in ["seeds", "regressions"] {
         assert!(names(folder).is_subset(&targets), "{folder}: {:?}", names(folder));
+    }
+    for (names, words) in groups() {
+        assert!(names.iter().all(|name| targets.contains(name)) && !words.is_empty(), "{names:?}");
     }
     let manifest = read(&root().join("fuzz/Cargo.toml"));
     for name in targets {

@@ -245,6 +245,14 @@ fn a_denied_call_gets_the_error_that_the_real_service_returns() {
                 403,
                 "#AccessDeniedException",
             ),
+            (
+                "POST",
+                &url("SECRETS_MANAGER"),
+                "secretsmanager.GetSecretValue",
+                &json!({"SecretId": "arn:aws:secretsmanager:us-east-1:000000000000:secret:x"}),
+                400,
+                "AccessDeniedException",
+            ),
         ] {
             let (answered, said) = as_function("Customers", method, url, target, body).await;
             assert!(answered == status && said.contains(says), "{url}: {answered} {said}");
@@ -257,6 +265,8 @@ fn a_denied_call_gets_the_error_that_the_real_service_returns() {
             "Customers: s3:PutObject on arn:aws:s3:::bodega-archive/expired/x.json".to_owned(),
             "Customers: ses:SendEmail on arn:aws:ses:us-east-1:000000000000:identity/example.com".to_owned(),
             "Customers: cloudwatch:GetInsightRuleReport on arn:aws:cloudwatch:us-east-1:000000000000:insight-rule/x"
+                .to_owned(),
+            "Customers: secretsmanager:GetSecretValue on arn:aws:secretsmanager:us-east-1:000000000000:secret:x"
                 .to_owned(),
         ];
         assert_eq!(denied(system).await, expected.into());

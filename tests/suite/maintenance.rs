@@ -36,9 +36,12 @@ fn in_maintenance_every_write_is_refused_and_every_read_is_served() {
         let before = scan(system).await;
         let (template, mut functions) = (template(), BTreeSet::new());
         for operation in writes() {
-            let answer = world.good(system, operation).await.call().send(system).await;
-            let problem = (answer.status, answer.code(), answer.headers.get("retry-after").map(String::as_str));
-            assert_eq!(problem, (503, "maintenance", Some("300")), "{}: {}", operation.key(), answer.body);
+            let good = world.good(system, operation).await;
+            for call in [good.call(), good.anonymous().customer("bad-ann")] {
+                let answer = call.send(system).await;
+                let problem = (answer.status, answer.code(), answer.headers.get("retry-after").map(String::as_str));
+                assert_eq!(problem, (503, "maintenance", Some("300")), "{}: {}", operation.key(), answer.body);
+            }
             let route = template.routes.iter().find(|route| route.to_string() == operation.key()).unwrap();
             functions.insert(route.function.clone());
         }

@@ -47,6 +47,9 @@ fn no_function_is_granted_a_scan_or_a_wildcard_action() {
         for statement in function.statements.iter().filter(|statement| statement.allow) {
             for action in &statement.actions {
                 assert!(action != "dynamodb:Scan" && !action.contains('*'), "{}: {action}", function.logical_id);
+                // A function that asks for the table's description at its start does not start when
+                // the answer is missing or unreadable.
+                assert!(action != "dynamodb:DescribeTable", "{}: {action}", function.logical_id);
             }
         }
     }
@@ -85,16 +88,15 @@ fn patterns(function: &Function) -> Vec<&'static Pattern> {
     users().into_iter().filter(|user| !only_indexes && is_own(user)).flat_map(|user| user.patterns).collect()
 }
 
-/// Actions on the table itself, not on items. With the first, a consumer checks at its start that
-/// stream records contain images. With the second, the splitter finds the Contributor Insights rule
-/// that counts throttled keys.
-const DESCRIBE: [&str; 2] = ["dynamodb:DescribeTable", "dynamodb:DescribeContributorInsights"];
+/// An action on the table itself, not on items. With it, the splitter finds the Contributor
+/// Insights rule that counts throttled keys.
+const DESCRIBE: &str = "dynamodb:DescribeContributorInsights";
 
 /// Returns the function's actions on items, each with the place of the grant: `table` or an index.
 fn granted(function: &Function) -> BTreeSet<(&str, String)> {
     let mut granted = BTreeSet::new();
     for statement in function.statements.iter().filter(|statement| statement.allow) {
-        let on_items = |action: &&String| action.starts_with("dynamodb:") && !DESCRIBE.contains(&action.as_str());
+        let on_items = |action: &&String| action.starts_with("dynamodb:") && action.as_str() != DESCRIBE;
         for action in statement.actions.iter().filter(on_items) {
             // Access to the stream is left out, because only the event source mapping needs it.
             for resource in statement.resources.iter().filter(|resource| !resource.contains("/stream/")) {
@@ -212,6 +214,8 @@ fn every_function_may_use_exactly_the_resources_in_its_environment() {
             ("FAILED_RECORDS_BUCKET", "s3:PutObject", "FailedRecords/quarantine/*"),
             ("MAIL_CONFIGURATION_SET", "ses:SendEmail", "configuration-set/MailEvents"),
             ("MAIL_FROM", "ses:SendEmail", "identity/${MailIdentity}"),
+            ("CURSOR_KEYS_SECRET", "secretsmanager:GetSecretValue", "${CursorKeysSecret}"),
+            ("EMAIL_CODE_KEYS_SECRET", "secretsmanager:GetSecretValue", "${EmailCodeKeysSecret}"),
         ];
         for (variable, action, resource) in needs {
             let has = function.environment.contains_key(variable);
@@ -268,6 +272,16 @@ fn the_cors_settings_list_exactly_the_headers_and_methods_that_the_api_describes
     assert_eq!((set(cors.headers), set(cors.exposed), set(cors.methods)), (sent, read, methods));
 }
 
+/// After the redirect from the API to the bucket, a browser sends `Origin: null`.
+#[test]
+fn every_page_may_read_a_signed_url_and_only_permitted_pages_may_upload() {
+    let media = template().buckets.into_iter().find(|bucket| bucket.logical_id == "Media").unwrap();
+    let rules: Vec<(Vec<String>, Vec<String>)> =
+        media.cors.into_iter().map(|rule| (rule.methods, rule.origins)).collect();
+    let list = |text: &str| vec![text.to_owned()];
+    assert_eq!(rules, [(list("GET"), list("*")), (list("PUT"), list("https://localhost"))]);
+}
+
 #[test]
 fn a_resource_with_data_outlives_the_stack_and_is_private() {
     // A retained user pool is useful only with its client and its group, so these are retained too.
@@ -294,7 +308,17 @@ fn a_resource_with_data_outlives_the_stack_and_is_private() {
     // In the bucket `Media`, only pending objects expire. Objects in use never do.
     let media = resources("AWS::S3::Bucket").remove("Media").unwrap();
     let expiring: Vec<&str> = media.lines().filter(|line| line.contains("Expiration")).map(str::trim).collect();
-    assert_eq!(expiring, ["- {Id: Forget, Status: Enabled, Prefix: pending/, ExpirationInDays: 1}"]);
+    // Deleted objects remain as long as DynamoDB's point-in-time recovery reaches.
+    assert_eq!(
+        expiring,
+        [
+            "- {Id: Forget, Status: Enabled, Prefix: pending/, ExpirationInDays: 1, \
+             NoncurrentVersionExpiration: {NoncurrentDays: 1}}",
+            "- {Id: ForgetDeleted, Status: Enabled, Prefix: kept/, ExpiredObjectDeleteMarker: true, \
+             NoncurrentVersionExpiration: {NoncurrentDays: 35}}",
+        ]
+    );
+    assert!(media.contains("VersioningConfiguration: {Status: Enabled}"));
     for (name, lines) in resources("AWS::SQS::Queue") {
         assert!(lines.contains("SqsManagedSseEnabled: true"), "{name}");
     }
@@ -320,6 +344,12 @@ fn a_resource_with_data_outlives_the_stack_and_is_private() {
     for (name, lines) in resources("AWS::Logs::LogGroup") {
         assert!(lines.contains("RetentionInDays: !Ref LogRetentionDays"), "{name}");
     }
+    // A changed `Stage` replaces these resources, because their names contain it.
+    for kind in ["AWS::Logs::LogGroup", "AWS::Events::EventBus", "AWS::Events::Archive"] {
+        for (name, lines) in resources(kind) {
+            assert!(lines.contains("    UpdateReplacePolicy: Retain\n"), "{name}");
+        }
+    }
     let table = resources("AWS::DynamoDB::Table").remove("Table").unwrap();
     for needed in ["PointInTimeRecoveryEnabled: true", "DeletionProtectionEnabled: true"] {
         assert!(table.contains(needed), "{needed}");
@@ -329,6 +359,17 @@ fn a_resource_with_data_outlives_the_stack_and_is_private() {
     for needed in ["ContributorInsightsSpecification: {Enabled: true, ", "{MaxReadRequestUnits: !Ref MaxReadUnits, Max"]
     {
         assert_eq!(table.matches(needed).count(), indexes + 1, "{needed}");
+    }
+}
+
+/// With the lower bounds of auto scaling, a busy table would throttle after the switch to
+/// provisioned capacity.
+#[test]
+fn provisioned_capacity_starts_with_the_initial_capacity() {
+    let table = resources("AWS::DynamoDB::Table").remove("Table").unwrap();
+    for (number, place) in ["table", "GSI1", "GSI2", "GSI3"].into_iter().enumerate() {
+        let units = |kind: &str| format!("{kind}CapacityUnits: !Select [{number}, !Ref Initial{kind}Capacity]");
+        assert!(table.contains(&units("Read")) && table.contains(&units("Write")), "{place}");
     }
 }
 

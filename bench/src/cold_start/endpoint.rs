@@ -23,6 +23,7 @@ use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::server::TlsStream;
 
 use crate::BenchError;
+use crate::loaded::CURSOR_KEYS;
 
 /// Headers of AWS's responses that the SDKs read.
 const PASSED_ON: [&str; 3] = ["content-type", "x-amz-crc32", "x-amzn-requestid"];
@@ -124,6 +125,9 @@ impl Listener for Tls {
 
 async fn answer(State(shared): State<Shared>, method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok()).unwrap_or_default().to_owned();
+    if target == "secretsmanager.GetSecretValue" {
+        return axum::Json(serde_json::json!({ "SecretString": CURSOR_KEYS })).into_response();
+    }
     let key = (method, uri, target, body);
     let known = shared.remembered.lock().ok().and_then(|remembered| remembered.get(&key).cloned());
     if let Some(known) = known {

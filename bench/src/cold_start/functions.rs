@@ -70,6 +70,9 @@ pub(super) fn all() -> Result<Vec<Subject>, BenchError> {
         at: at(0),
         by: OWNER.to_owned(),
         note: None,
+        message: None,
+        carrier: None,
+        tracking: None,
         expires_at: None,
     };
     let settings = (0..COPIES)

@@ -7,7 +7,7 @@ use super::functions::{self, Subject};
 use super::peers;
 use super::process::{Program, Run};
 use crate::BenchError;
-use crate::loaded::{CURSOR_KEYS, NAME};
+use crate::loaded::NAME;
 
 const AMAZON_ROOTS: &str = "shared/aws/roots/amazon-trust-services.pem";
 pub(super) const SEARCH_PREFIX: &str = "bench";
@@ -66,6 +66,9 @@ pub(super) fn built(folder: &Path, name: &str) -> PathBuf {
     target.join("release").join(name)
 }
 
+/// An ARN of a secret. The endpoint of the table answers for every secret.
+const SECRET: &str = "arn:aws:secretsmanager:us-east-1:000000000000:secret:bench";
+
 pub(super) fn environment(
     root: &Path,
     table: &Endpoint,
@@ -83,7 +86,9 @@ pub(super) fn environment(
     let system = bundle("system.pem", Path::new(SYSTEM_ROOTS))?;
     let all = [
         ("TABLE_NAME", NAME.to_owned()),
-        ("CURSOR_KEYS", CURSOR_KEYS.to_owned()),
+        ("CURSOR_KEYS_SECRET", SECRET.to_owned()),
+        ("EMAIL_CODE_KEYS_SECRET", SECRET.to_owned()),
+        ("AWS_ENDPOINT_URL_SECRETS_MANAGER", table.url()),
         ("STAGE", "bench".to_owned()),
         ("AWS_REGION", "us-east-1".to_owned()),
         // Lambda sets two variables with the region. boto3 reads only `AWS_DEFAULT_REGION`.

@@ -136,6 +136,9 @@ fn placed(order: Order, n: u64) -> Result<[Item; 4], BenchError> {
         at: at(n),
         by: OWNER.to_owned(),
         note: None,
+        message: None,
+        carrier: None,
+        tracking: None,
         expires_at: None,
     };
     let copy = CustomerOrder::of(&order);

@@ -23,7 +23,7 @@ use super::copies::Copies;
 use super::recorder::Recorded;
 use super::shop::Shop;
 use crate::BenchError;
-use crate::differences::Differences;
+use crate::report::Differences;
 
 /// The maximum time until a change is visible in the index.
 const SETTLE: Duration = Duration::from_secs(2);

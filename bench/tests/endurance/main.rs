@@ -3,8 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod history;
-mod import;
+mod imports;
 mod money;
-mod replay;
 mod schedules;
 mod support;

@@ -1,6 +1,6 @@
 //! Readers of the request bodies that describe a product or the move of a category.
 
-use http_api::fields::{MAX_AMOUNT, array, boolean, integer, map, money, parsed, text};
+use http_api::fields::{MAX_AMOUNT, array, boolean, integer, map, money, parsed, text, visible_text};
 use http_api::{Change as Field, Invalid, Object};
 use key_schema::change::Change;
 use key_schema::id::{MAX_ID_BYTES, ProductId, TaxCategory};
@@ -104,7 +104,7 @@ fn variant(relation: Relation) -> Result<Option<(ProductId, Options)>, Invalid> 
 }
 
 fn options(value: http_api::json::Value<'_>) -> Result<Options, Invalid> {
-    let options = map::<String, String>(MAX_OPTIONS, text(1..=MAX_OPTION_VALUE_BYTES))(value)?;
+    let options = map::<String, String>(MAX_OPTIONS, visible_text(1..=MAX_OPTION_VALUE_BYTES))(value)?;
     Options::new(options).map_err(|error| Invalid::new(error.to_string()))
 }
 
@@ -116,8 +116,8 @@ fn draft<I>(
 ) -> Result<(I, Draft), Invalid> {
     let keeps_price = !matches!(price_if_new, Some(None));
     let name = body.required("name", text(1..=MAX_NAME));
-    let brand = body.required("brand", text(1..=MAX_BRAND));
-    let package_size = body.optional("package_size", text(1..=MAX_PACKAGE_SIZE));
+    let brand = body.required("brand", visible_text(1..=MAX_BRAND));
+    let package_size = body.optional("package_size", visible_text(1..=MAX_PACKAGE_SIZE));
     let category_path = body.required("category_path", path);
     let price = match price_if_new {
         Some(None) => body.required("price", money(0..=MAX_AMOUNT)),
@@ -156,8 +156,8 @@ pub struct Edit {
 /// [`Invalid`] with an entry for each invalid field, or when the body changes no field.
 pub fn edit(mut body: Object<'_>) -> Result<Edit, Invalid> {
     let name = body.replaced("name", text(1..=MAX_NAME));
-    let brand = body.replaced("brand", text(1..=MAX_BRAND));
-    let package_size = body.changed("package_size", text(1..=MAX_PACKAGE_SIZE));
+    let brand = body.replaced("brand", visible_text(1..=MAX_BRAND));
+    let package_size = body.changed("package_size", visible_text(1..=MAX_PACKAGE_SIZE));
     let category_path = body.replaced("category_path", path);
     let price = body.replaced("price", money(0..=MAX_AMOUNT));
     let summary = body.changed("summary", text(1..=MAX_SUMMARY));
@@ -239,7 +239,7 @@ pub fn destination(mut body: Object<'_>) -> Result<CategoryPath, Invalid> {
 }
 
 fn path(value: http_api::json::Value<'_>) -> Result<CategoryPath, Invalid> {
-    let names = array(1..=MAX_CATEGORY_DEPTH, text(1..=MAX_ID_BYTES))(value)?;
+    let names = array(1..=MAX_CATEGORY_DEPTH, visible_text(1..=MAX_ID_BYTES))(value)?;
     CategoryPath::new(names).map_err(|error| Invalid::new(error.to_string()))
 }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use http_api::fields::text;
 use http_api::{Code, List, Precondition, Problem, Request, Response, Services, read_fields};
+use key_schema::category::CategoryItem;
 use key_schema::category::{self, CategoryAbout, CategoryAction};
-use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::product::{self, CategoryPath};
@@ -95,7 +95,7 @@ pub async fn children(services: &Services, request: &Request<'_>) -> Result<Resp
 pub async fn ancestors(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     // This list has only one page. The call still refuses a bad limit or another list's cursor.
-    request.page(&services.cursors, category::ANCESTORS.id, &[("path", path.to_segment().as_str())])?;
+    request.page(services.cursors().await?, category::ANCESTORS.id, &[("path", path.to_segment().as_str())])?;
     let mut lineage = services.table.batch_get(&category::ancestors(&path)?).await?;
     if lineage.pop().flatten().is_none() {
         return Err(no_such_category());
@@ -165,9 +165,9 @@ struct Found {
 async fn find(services: &Services, path: &CategoryPath) -> Result<Option<Found>, Problem> {
     let mut found = services.table.batch_get(&category::get(path)?).await?.into_iter();
     let (node, about) = (found.next().flatten(), found.next().flatten());
-    let Some(AnyEntity::CategoryNode(node)) = node else { return Ok(None) };
+    let Some(CategoryItem::CategoryNode(node)) = node else { return Ok(None) };
     let about = match about {
-        Some(AnyEntity::CategoryAbout(about)) => Some(about),
+        Some(CategoryItem::CategoryAbout(about)) => Some(about),
         _ => None,
     };
     Ok(Some(Found { moving: node.moving, about }))

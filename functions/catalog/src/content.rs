@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use http_api::fields::long_text;
 use http_api::{Code, Precondition, Problem, Request, Response, read_fields};
-use key_schema::entity::AnyEntity;
 use key_schema::id::{MediaId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::media::{MediaKind, UnsettledObject};
+use key_schema::product::ContentItem;
 use key_schema::product::{self, ProductAction, ProductContent};
 use table::{Refusals, retry_on_conflict};
 
@@ -32,11 +32,11 @@ pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem>
     let id: ProductId = request.path("id")?;
     let mut found = app.services.table.batch_get(&product::content(&id)?).await?.into_iter();
     match (found.next().flatten(), found.next().flatten()) {
-        (Some(AnyEntity::Product(product)), Some(AnyEntity::ProductContent(content))) if !product.retired => {
+        (Some(ContentItem::Product(product)), Some(ContentItem::ProductContent(content))) if !product.retired => {
             let view = view(app, &content, content.meta.version, content.meta.updated_at).await?;
             Ok(Response::ok(&view).etag(content.meta.version).public(MAX_AGE))
         }
-        (Some(AnyEntity::Product(product)), None) if !product.retired => Err(no_content()),
+        (Some(ContentItem::Product(product)), None) if !product.retired => Err(no_content()),
         _ => Err(no_such_product()),
     }
 }

@@ -63,7 +63,7 @@ async fn first(
     for page in 0..MAX_PAGES {
         // Retired products are rare, so the first page is nearly always enough.
         let size = if page == 0 { limit } else { MAX_LIMIT };
-        let found = services.table.query(&leaderboard::top(by, period)?.limit(size).after(after)).await?;
+        let found = services.table.query_readable(&leaderboard::top(by, period)?.limit(size).after(after)).await?;
         let ids: Vec<&ProductId> = found.items.iter().map(|rank| &rank.product_id).collect();
         if ids.is_empty() {
             break;

@@ -23,7 +23,7 @@ mod view;
 
 use std::time::Duration;
 
-use http_api::{Error, Issuer, IssuerError, Measured, PatternCost, Routes, Services, ServicesError};
+use http_api::{Error, Issuer, IssuerError, Measured, PatternCost, Routes, Services};
 use key_schema::media::MediaKind;
 use key_schema::pattern::Pattern;
 use key_schema::product::{MAX_STOCK, STOCK_LOW};
@@ -57,10 +57,7 @@ impl Measured for App {
 
 #[derive(Debug, thiserror::Error)]
 enum StartError {
-    /// The table's client cannot be set up, or `CURSOR_KEYS` is unusable.
-    #[error(transparent)]
-    Services(#[from] ServicesError),
-    /// The bucket's client cannot be set up.
+    /// A variable is not set, or the client of the table or bucket cannot be set up.
     #[error(transparent)]
     Media(#[from] SetupError),
     /// A setting of the issuer is missing or invalid.
@@ -158,9 +155,11 @@ pub fn routes() -> Routes<App> {
         .on("DELETE /v1/products/{id}/pictures/{picture}", &[&picture::PREPARE, &picture::REMOVE], |app, request| {
             Box::pin(pictures::remove(app, request))
         })
-        .on("PUT /v1/products/{id}/stock", &[&product::SET_STOCK, &product::EDIT], |app, request| {
-            Box::pin(stock::set(&app.services, request))
-        })
+        .on(
+            "PUT /v1/products/{id}/stock",
+            &[&product::SET_STOCK, &product::EDIT, &product::READ_STOCK],
+            |app, request| Box::pin(stock::set(&app.services, request)),
+        )
         .on(
             "POST /v1/products/{id}/stock/adjustments",
             &[&product::ADJUST_STOCK, &product::READ_STOCK, &product::EDIT, &idempotency::GET],

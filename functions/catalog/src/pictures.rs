@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use http_api::fields::text;
 use http_api::{Code, Problem, Request, Response, read_fields};
-use key_schema::entity::AnyEntity;
 use key_schema::id::{MediaId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::media::{MediaKind, UnsettledObject};
+use key_schema::picture::PicturesItem;
 use key_schema::picture::{self, MAX_PICTURES, Picture, PictureAction, ProductPictures};
 use key_schema::product::Product;
 use key_schema::request::BatchGet;
@@ -159,13 +159,12 @@ pub async fn read(app: &App, product: &ProductId) -> Result<Read, Problem> {
     read_by(app, picture::prepare(product)?).await
 }
 
-async fn read_by(app: &App, request: BatchGet<AnyEntity>) -> Result<Read, Problem> {
+async fn read_by(app: &App, request: BatchGet<PicturesItem>) -> Result<Read, Problem> {
     let mut read = Read { product: None, known: None };
     for item in app.services.table.batch_get(&request).await?.into_iter().flatten() {
         match item {
-            AnyEntity::Product(product) => read.product = Some(product),
-            AnyEntity::ProductPictures(known) => read.known = Some(known),
-            _ => {}
+            PicturesItem::Product(product) => read.product = Some(product),
+            PicturesItem::ProductPictures(known) => read.known = Some(known),
         }
     }
     Ok(read)

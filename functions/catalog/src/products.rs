@@ -1,11 +1,10 @@
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::category::CategoryNode;
-use key_schema::entity::AnyEntity;
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::leaderboard;
-use key_schema::product::{self, Product};
+use key_schema::product::{self, PageItem, Product, ProductAction};
 
 use crate::view::{ProductDetails, ProductView, Sold, Statistics, product_location};
 use crate::{App, body, tree, variants};
@@ -134,8 +133,14 @@ pub async fn retire(services: &Services, request: &Request<'_>) -> Result<Respon
     let version = request.if_match()?;
     match services.table.transact(&product::retire(&id, version, Instant::now())?).await? {
         Ok(()) => Ok(Response::no_content()),
+        Err(refusals) if refusals.only(ProductAction::Stock) => Err(stock_missing(&id)),
         Err(_) => variants::retire(services, &id, version).await,
     }
+}
+
+/// Returns the problem of a product whose stock does not exist.
+pub fn stock_missing(id: &ProductId) -> Problem {
+    Problem::stock_unavailable(format!("the stock of {id} is missing"))
 }
 
 pub fn no_such_product() -> Problem {
@@ -144,19 +149,21 @@ pub fn no_such_product() -> Problem {
 
 /// Reads a product, retired or not, and the data of the product's other items.
 async fn load(services: &Services, id: &ProductId) -> Result<(Option<Stored<Product>>, ProductDetails), Problem> {
-    let (mut found, mut details) = (None, ProductDetails::default());
+    let (mut found, mut details, mut stocked) = (None, ProductDetails::default(), None);
     for item in services.table.query(&product::page(id)?).await?.items {
         match item {
-            AnyEntity::Product(product) => found = Some(product),
-            AnyEntity::Stock(stock) => details.stock = stock.available,
-            AnyEntity::ProductSales(sales) => details.sold = Sold::from(&sales.data),
-            AnyEntity::ReviewStats(stats) => details.statistics = Statistics::from(&stats.data),
-            AnyEntity::ProductCategories(further) => details.categories = further.data.paths,
-            AnyEntity::Variant(variant) => details.variants.push(variant.data),
-            _ => {}
+            PageItem::Product(product) => found = Some(product),
+            PageItem::Stock(stock) => stocked = Some(stock.available),
+            PageItem::ProductSales(sales) => details.sold = Sold::from(&sales.data),
+            PageItem::ReviewStats(stats) => details.statistics = Statistics::from(&stats.data),
+            PageItem::ProductCategories(further) => details.categories = further.data.paths,
+            PageItem::Variant(variant) => details.variants.push(variant.data),
         }
     }
     details.variants.sort_by(|one, other| one.product_id.cmp(&other.product_id));
+    if found.as_ref().is_some_and(|product: &Stored<Product>| !product.retired) {
+        details.stock = stocked.ok_or_else(|| stock_missing(id))?;
+    }
     Ok((found, details))
 }
 

@@ -8,8 +8,9 @@ use crate::view::ReviewView;
 
 /// GET reviews/recent: lists the reviews of all products, newest first.
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    let page = request.page(&services.cursors, recent::RECENT.id, &[])?;
+    let mut page = request.page(services.cursors().await?, recent::RECENT.id, &[])?;
     let found = read(services, page.limit(), page.after()).await?;
+    page.leave_out(found.left_out());
     List { page, found }.answer(ReviewView::from)
 }
 
@@ -41,7 +42,7 @@ async fn read(
     after: Option<String>,
 ) -> Result<Found<Stored<RecentReview>>, Problem> {
     let first = after.as_deref().map_or_else(|| Month::of(Instant::now()), Month::of_sort_key);
-    let mut found = services.table.query(&recent::of_month(&first)?.limit(limit).after(after)).await?;
+    let mut found = services.table.query_readable(&recent::of_month(&first)?.limit(limit).after(after)).await?;
     if found.next.is_some() {
         return Ok(found);
     }
@@ -51,7 +52,7 @@ async fn read(
     while found.items.len() < limit
         && let Some(month) = months.next()
     {
-        found.append(services.table.query(&recent::of_month(&month)?.limit(limit - found.items.len())).await?);
+        found.append(services.table.query_readable(&recent::of_month(&month)?.limit(limit - found.items.len())).await?);
         if found.next.is_some() {
             return Ok(found);
         }

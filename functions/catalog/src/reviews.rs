@@ -7,11 +7,11 @@ use std::str::FromStr;
 
 use http_api::fields::{integer, long_text, text};
 use http_api::{Code, Precondition, Problem, Request, Response, Services, change_version, read_fields};
-use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::quota::Quota;
+use key_schema::review::StatsItem;
 use key_schema::review::{self, Review, ReviewAction};
 use table::Refusals;
 
@@ -67,7 +67,7 @@ pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Re
         Sort::Best => review::best(&product)?,
     };
     let parameters = [("product", product.as_str())];
-    let page = request.page(&services.cursors, query.pattern().id, &parameters)?;
+    let page = request.page(services.cursors().await?, query.pattern().id, &parameters)?;
     let statistics = statistics(services, &product).await?;
     page.read(services, query).await?.answer_with(ReviewView::from, &StatisticsView::from(statistics))
 }
@@ -164,8 +164,8 @@ fn changed_meanwhile(refusals: Refusals<ReviewAction>) -> Problem {
 async fn statistics(services: &Services, product: &ProductId) -> Result<Statistics, Problem> {
     let mut found = services.table.batch_get(&review::stats(product)?).await?.into_iter();
     match (found.next().flatten(), found.next().flatten()) {
-        (Some(AnyEntity::Product(product)), stats) if !product.retired => Ok(match stats {
-            Some(AnyEntity::ReviewStats(stats)) => Statistics::from(&stats.data),
+        (Some(StatsItem::Product(product)), stats) if !product.retired => Ok(match stats {
+            Some(StatsItem::ReviewStats(stats)) => Statistics::from(&stats.data),
             _ => Statistics::default(),
         }),
         _ => Err(no_such_product()),

@@ -18,7 +18,7 @@ use key_schema::item::Stored;
 use key_schema::product::{self, Adjustment, MAX_STOCK, ProductAction, Stock, StockError};
 use table::retry_on_conflict;
 
-use crate::products::no_such_product;
+use crate::products::{no_such_product, stock_missing};
 use crate::view::StockView;
 
 const MAX_ADJUSTMENT: i64 = MAX_STOCK.cast_signed();
@@ -74,6 +74,9 @@ async fn not_for_sale(services: &Services, id: &ProductId) -> Result<Problem, Pr
             Code::HasVariants,
             "A product that is sold as variants has no stock. Change the stock of a variant.",
         ),
+        Some(product) if !product.retired && services.table.get(&product::stock(id)?).await?.is_none() => {
+            stock_missing(id)
+        }
         _ => no_such_product(),
     })
 }

@@ -11,7 +11,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use http_api::fields::{integer, one_of, text};
+use http_api::fields::{exact_text, integer, one_of};
 use http_api::json::Value;
 use http_api::{Code, Invalid, Problem, Request, Response, read_fields};
 use key_schema::id::{MediaId, ProductId};
@@ -121,7 +121,7 @@ pub async fn reading(
 
 /// Reads the base64 of 32 bytes.
 fn sha256(value: Value<'_>) -> Result<String, Invalid> {
-    let sum = text(44..=44)(value)?;
+    let sum = exact_text(44..=44)(value)?;
     let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
     match sum.strip_suffix('=') {
         Some(digits) if digits.bytes().all(is_digit) => Ok(sum),

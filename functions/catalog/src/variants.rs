@@ -10,7 +10,7 @@ use key_schema::variant::{self, MAX_VARIANTS, Variant};
 use table::{Refusals, retry_on_conflict};
 
 use crate::App;
-use crate::products::{already_exists, created, details_of_revived, explain, no_such_product, revived};
+use crate::products::{already_exists, created, details_of_revived, explain, no_such_product, revived, stock_missing};
 use crate::view::{ProductDetails, product_location};
 
 /// Creates the variant `new` with its stock, or revives a retired product as this variant. The
@@ -35,7 +35,7 @@ pub async fn create(
             return Ok(Some(created(app, new, &ProductDetails::new(stock))));
         };
         if !refusals.names(ProductAction::Product) && !refusals.names(ProductAction::Stock) {
-            return refused(&refusals);
+            return refused(&refusals, &parent.id);
         }
         let retired = services.table.get(&product::read_for_update(&new.id)?).await?;
         let retired = retired.filter(|found| found.retired).ok_or_else(|| already_exists(&new.id))?;
@@ -45,7 +45,7 @@ pub async fn create(
             Ok(()) => Ok(Some(revived(app, &retired, new.clone(), &details))),
             // Another request has revived the product meanwhile.
             Err(refusals) if refusals.names(ProductAction::Product) => Err(already_exists(&new.id)),
-            Err(refusals) => refused(&refusals),
+            Err(refusals) => refused(&refusals, &parent.id),
         }
     })
     .await
@@ -75,7 +75,7 @@ async fn parent(services: &Services, new: &Product) -> Result<Stored<Product>, P
 
 /// Explains a refusal of the actions on the parent. Returns [`None`] if the parent has changed
 /// since it was read, so that another attempt reads it again.
-fn refused(refusals: &Refusals<ProductAction>) -> Result<Option<Response>, Problem> {
+fn refused(refusals: &Refusals<ProductAction>, parent: &ProductId) -> Result<Option<Response>, Problem> {
     if let Some(refusal) = refusals.of(ProductAction::Options) {
         let problem = Problem::new(Code::OptionsTaken, "Another variant of the product has these options.");
         let problem = problem.error("/options", "are the options of another variant");
@@ -85,13 +85,13 @@ fn refused(refusals: &Refusals<ProductAction>) -> Result<Option<Response>, Probl
             None => problem,
         });
     }
-    if let Some(refusal) = refusals.of(ProductAction::ParentStock)
-        && let Some(stock) = refusal.stored::<Stored<Stock>>()?
-        && stock.available > 0
-    {
-        let detail = "A parent has no stock of its own. Set its stock to 0 before you create its first variant.";
-        return Err(Problem::new(Code::ParentHasStock, detail)
-            .error("/parent", format!("has {} pieces in stock", stock.available)));
+    if let Some(refusal) = refusals.of(ProductAction::ParentStock) {
+        let stock = refusal.stored::<Stored<Stock>>()?.ok_or_else(|| stock_missing(parent))?;
+        if stock.available > 0 {
+            let detail = "A parent has no stock of its own. Set its stock to 0 before you create its first variant.";
+            return Err(Problem::new(Code::ParentHasStock, detail)
+                .error("/parent", format!("has {} pieces in stock", stock.available)));
+        }
     }
     Ok(None)
 }
@@ -117,6 +117,7 @@ pub async fn retire(services: &Services, id: &ProductId, version: u64) -> Result
     match services.table.transact(&retire).await? {
         Ok(()) => Ok(Response::no_content()),
         Err(refusals) if refusals.names(ProductAction::Product) => Err(explain(services, id).await?),
+        Err(refusals) if refusals.names(ProductAction::Stock) => Err(stock_missing(id)),
         Err(refusals) => Err(Problem::unexpected(&refusals)),
     }
 }

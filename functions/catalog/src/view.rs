@@ -1,14 +1,11 @@
 mod category;
 mod location;
-mod variant;
 
 pub use self::category::{CategoryView, MoveView, NodeView, category_version};
 pub use self::location::{
     category_location, content_location, membership_location, picture_location, product_location, review_location,
     thumbnail, upload_location,
 };
-
-use self::variant::VariantView;
 
 use std::collections::BTreeMap;
 
@@ -359,5 +356,24 @@ mod tests {
         assert_eq!(average(1, 5), Some(5.0));
         assert_eq!(average(8, 33), Some(4.13), "a half is rounded up");
         assert_eq!(average(u64::MAX, u64::MAX), None, "an average that overflows is not shown");
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub struct VariantView<'a> {
+    id: &'a ProductId,
+    name: &'a str,
+    options: &'a Options,
+    price: Money,
+    thumbnail: Option<String>,
+    /// Whether customers can buy at least one piece.
+    pub in_stock: bool,
+}
+
+impl<'a> From<&'a Variant> for VariantView<'a> {
+    fn from(variant: &'a Variant) -> Self {
+        let Variant { product_id, name, options, price, in_stock, .. } = variant;
+        let thumbnail = thumbnail(product_id, variant.thumbnail.as_ref());
+        Self { id: product_id, name, options, price: *price, thumbnail, in_stock: *in_stock }
     }
 }

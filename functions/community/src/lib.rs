@@ -2,10 +2,9 @@
 //!
 //! A follow or a like either exists or does not. So a write needs no If-Match and can be repeated.
 
-mod edges;
 mod following;
 mod likes;
-mod places;
+mod nodes;
 mod view;
 
 use http_api::{Error, Issuer, Measured, PatternCost, Problem, Routes, Services};
@@ -64,10 +63,10 @@ pub fn routes() -> Routes<App> {
         .on(
             "GET /v1/graph/{node}/edges",
             &[&review::BY_CUSTOMER, &sales::BOUGHT, &follow::FOLLOWING, &like::OF_CUSTOMER, &graph::LIVES_IN],
-            |app, request| Box::pin(edges::of_node(&app.services, request)),
+            |app, request| Box::pin(nodes::of_node(&app.services, request)),
         )
         .on("GET /v1/places/{path}/customers", &[&residence::OF_PLACE], |app, request| {
-            Box::pin(places::customers(&app.services, request))
+            Box::pin(nodes::of_place(&app.services, request))
         })
 }
 

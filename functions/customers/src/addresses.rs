@@ -3,9 +3,8 @@
 //! A change touches only its own entry, so it needs no If-Match. Two clients that set two addresses
 //! at once both succeed. If a client sends an If-Match, it must be the customer's current ETag.
 
-use http_api::fields::visible_text;
-use http_api::{Code, Problem, Request, Response, Services, read_fields};
-use key_schema::customer::{self, Address, Customer, MAX_ADDRESSES};
+use http_api::{Code, Problem, Request, Response, Services, postal_address};
+use key_schema::customer::{self, Customer, MAX_ADDRESSES};
 use key_schema::id::AddressName;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -18,7 +17,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     let owner = owner(request)?;
     let name: AddressName = request.path("name")?;
     let version = request.if_match_optional()?;
-    let address = read(request)?;
+    let address = postal_address(request.object()?)?;
     let put = customer::put_address(owner.customer(), &name, &address, version, Instant::now())?;
     match services.table.update(&put).await? {
         Ok(customer) => Ok(respond(&customer)),
@@ -51,15 +50,4 @@ fn refused(refusal: &Refusal, version: Option<u64>) -> Result<(), Problem> {
         return Err(Problem::version_mismatch());
     }
     Ok(())
-}
-
-fn read(request: &Request<'_>) -> Result<Address, Problem> {
-    read_fields!(request.object()? => {
-        street: required(visible_text(1..=200)),
-        city: required(visible_text(1..=128)),
-        postal_code: optional(visible_text(1..=32)),
-        region: optional(visible_text(1..=128)),
-        country: required(visible_text(1..=128)),
-    });
-    Ok(Address { street, city, postal_code, region, country })
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use http_api::fields::integer;
 use http_api::{Code, Problem, Request, Response, Services, read_fields};
+use key_schema::cart::PreparedItem;
 use key_schema::cart::{self, Cart, CartLine, LIFETIME_SECONDS, MAX_LINES};
-use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
@@ -26,8 +26,14 @@ const ATTEMPTS: usize = 3;
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let cart = current(services, owner.customer()).await?;
-    let products = products(services, cart.iter().flat_map(|cart| cart.lines.keys())).await?;
-    Ok(Response::ok(&CartView::new(cart.as_ref(), &products)))
+    respond(services, cart.as_ref()).await
+}
+
+/// Returns the response with a cart, or with an empty cart.
+pub async fn respond(services: &Services, cart: Option<&Cart>) -> Result<Response, Problem> {
+    let lines = cart.map(|cart| cart::in_sequence(&cart.lines)).unwrap_or_default();
+    let products = products(services, lines.iter().map(|(product, _)| *product)).await?;
+    Ok(Response::ok(&CartView::new(cart, &lines, &products)))
 }
 
 pub async fn read_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
@@ -53,9 +59,10 @@ pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Resp
     read_fields!(request.object()? => {
         quantity: required(integer(1..=MAX_QUANTITY)),
     });
-    let stored = check(services, owner.customer(), &product).await?;
     let now = Instant::now();
-    let line = CartLine { quantity, added_at: now };
+    let (stored, cart) = check(services, owner.customer(), &product).await?;
+    let lines = cart.as_ref().filter(|cart| !cart.is_expired(now)).map(|cart| &cart.lines);
+    let line = CartLine { quantity, added_at: added_at(lines, &product, now) };
     set_line(services, owner.customer(), &product, &line, now).await?;
     Ok(Response::ok(&CartLineView::new((&product, &line), Some(&stored))))
 }
@@ -84,15 +91,31 @@ pub async fn products<'a>(
     Ok(found.into_iter().map(|product| product.filter(|product| !product.retired)).collect())
 }
 
-/// Returns the product of a line, if the customer exists and the catalogue has the product.
-async fn check(services: &Services, customer: &CustomerId, product: &ProductId) -> Result<Stored<Product>, Problem> {
+/// Returns when a line was added: now, unless the cart has the line. So a repeated request changes
+/// nothing, and a line with another quantity keeps its place.
+pub fn added_at(lines: Option<&BTreeMap<ProductId, CartLine>>, product: &ProductId, now: Instant) -> Instant {
+    lines.and_then(|lines| lines.get(product)).map_or(now, |line| line.added_at)
+}
+
+/// Returns the product of a line, if the customer exists and the catalogue has the product, and the
+/// customer's cart.
+async fn check(
+    services: &Services,
+    customer: &CustomerId,
+    product: &ProductId,
+) -> Result<(Stored<Product>, Option<Stored<Cart>>), Problem> {
     let found = services.table.batch_get(&cart::prepare(customer, product)?).await?;
-    let mut found = found.into_iter().flatten();
-    let Some(AnyEntity::Customer(_)) = found.next() else { return Err(no_customer()) };
-    in_catalogue(match found.next() {
-        Some(AnyEntity::Product(product)) if !product.retired => Some(product),
+    let mut found = found.into_iter();
+    let Some(Some(PreparedItem::Customer(_))) = found.next() else { return Err(no_customer()) };
+    let product = in_catalogue(match found.next() {
+        Some(Some(PreparedItem::Product(product))) if !product.retired => Some(product),
         _ => None,
-    })
+    })?;
+    let cart = match found.next() {
+        Some(Some(PreparedItem::Cart(cart))) => Some(cart),
+        _ => None,
+    };
+    Ok((product, cart))
 }
 
 /// Returns the product of a new line, 422 if the catalogue does not have it, or 409 if it is sold

@@ -89,7 +89,7 @@ async fn erase_remaining(services: &Services, customer: &CustomerId, budget: &Bu
     erasure::end_sessions(&services.table, customer, until, budget, ended).await.map_err(removal_failed)
 }
 
-fn removal_failed(error: RemovalError) -> Problem {
+pub fn removal_failed(error: RemovalError) -> Problem {
     match error {
         RemovalError::Table(error) => error.into(),
         RemovalError::Encode(error) => error.into(),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use http_api::fields::{integer, parsed, text};
+use http_api::fields::{exact_text, integer, parsed};
 use http_api::url::location;
 use http_api::{Problem, Request, Response, Services, read_fields};
 use key_schema::cart::{self, Cart, CartLine};
@@ -14,10 +14,10 @@ use key_schema::item::{Entity as _, Stored};
 use key_schema::order::MAX_QUANTITY;
 use table::{Backoff, Refusal, TableError};
 
-use crate::cart::{in_catalogue, products, too_many_lines};
+use crate::cart::{added_at, in_catalogue, products, respond, too_many_lines};
 use crate::owner;
 use crate::profile::no_customer;
-use crate::view::{CartLineView, CartView, GuestCartView};
+use crate::view::{CartLineView, GuestCartView};
 
 /// The header with the token.
 const TOKEN: &str = "cart-token";
@@ -42,15 +42,16 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     // cart.
     services.table.write(&guest_cart::create(&cart)?).await?.map_err(|_| TableError::Contended)?;
     let location = location(&["carts", cart.id.as_str()]);
-    Ok(Response::created(location, &GuestCartView::new(&cart, Some(&token), &[])))
+    Ok(Response::created(location, &GuestCartView::new(&cart, Some(&token), &[], &[])))
 }
 
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (id, token) = named(request)?;
     let cart = services.table.get(&guest_cart::get(&id)?).await?;
     let cart = cart.filter(|cart| is_open(cart, &token, Instant::now())).ok_or_else(no_cart)?;
-    let products = products(services, cart.lines.keys()).await?;
-    Ok(Response::ok(&GuestCartView::new(&cart, None, &products)))
+    let lines = cart::in_sequence(&cart.lines);
+    let products = products(services, lines.iter().map(|(product, _)| *product)).await?;
+    Ok(Response::ok(&GuestCartView::new(&cart, None, &lines, &products)))
 }
 
 /// DELETE /v1/carts/{id}: removes the cart. A client can repeat the request.
@@ -70,10 +71,13 @@ pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Resp
     read_fields!(request.object()? => {
         quantity: required(integer(1..=MAX_QUANTITY)),
     });
-    let stored = products(services, [&product]).await?.pop().flatten();
-    let stored = in_catalogue(stored)?;
     let now = Instant::now();
-    let line = CartLine { quantity, added_at: now };
+    let get = guest_cart::get(&id)?;
+    let cart = async { Ok(services.table.get(&get).await?) };
+    let (mut products, cart) = tokio::try_join!(products(services, [&product]), cart)?;
+    let stored = in_catalogue(products.pop().flatten())?;
+    let lines = cart.as_ref().filter(|cart| is_open(cart, &token, now)).map(|cart| &cart.lines);
+    let line = CartLine { quantity, added_at: added_at(lines, &product, now) };
     let put = guest_cart::put_line(&id, &token, &product, &line, now)?;
     if let Err(refusal) = services.table.update(&put).await? {
         refused(&refusal, &token, now)?;
@@ -100,7 +104,7 @@ pub async fn claim(services: &Services, request: &Request<'_>) -> Result<Respons
     let owner = owner(request)?;
     read_fields!(request.object()? => {
         cart_id: required(parsed::<GuestCartId>),
-        cart_token: required(text(1..=MAX_TOKEN_BYTES)),
+        cart_token: required(exact_text(1..=MAX_TOKEN_BYTES)),
     });
     let (customer, token) = (owner.customer(), CartToken::given(&cart_token));
     let mut backoff = Backoff::new();
@@ -110,7 +114,7 @@ pub async fn claim(services: &Services, request: &Request<'_>) -> Result<Respons
         let guest = guest.filter(|guest| guest.token_hash == token.hash()).ok_or_else(no_cart)?;
         let previous = services.table.get(&cart::get(customer)?).await?.filter(|cart| !cart.is_expired(now));
         if guest.claim.as_ref() == Some(&token.claim_of(customer)) {
-            return respond(services, previous.as_ref()).await;
+            return respond(services, previous.as_deref()).await;
         }
         if !is_open(&guest, &token, now) {
             return Err(no_cart());
@@ -134,12 +138,8 @@ pub async fn claim(services: &Services, request: &Request<'_>) -> Result<Respons
     }
 }
 
-async fn respond(services: &Services, cart: Option<&Stored<Cart>>) -> Result<Response, Problem> {
-    let products = products(services, cart.iter().flat_map(|cart| cart.lines.keys())).await?;
-    Ok(Response::ok(&CartView::new(cart.map(|cart| &cart.data), &products)))
-}
-
-/// Returns the lines of both carts. A product in both carts has the sum of the pieces, or
+/// Returns the lines of both carts. Each line keeps its place, and that of the customer's cart
+/// counts for a product in both carts. Such a product has the sum of the pieces, or
 /// [`MAX_QUANTITY`] if the sum is larger.
 fn merged(
     own: Option<&BTreeMap<ProductId, CartLine>>,

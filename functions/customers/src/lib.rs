@@ -6,6 +6,7 @@
 mod addresses;
 mod cart;
 mod change;
+mod data;
 mod erase;
 mod guest_cart;
 mod list;
@@ -14,10 +15,11 @@ mod sessions;
 mod verification;
 mod view;
 
-use http_api::{Owner, Problem, Request, Routes, Services};
+use http_api::{Keys, Owner, Problem, Request, Routes, Services};
 use key_schema::pattern::Pattern;
 use key_schema::{customer, question, recipient, session};
 use workflows::erasure::{PATTERNS, with_patterns};
+use workflows::personal;
 
 const ERASE_CUSTOMER: &[&Pattern] = &with_patterns::<{ 1 + PATTERNS.len() }>(&[&customer::BEGIN_ERASURE]);
 
@@ -57,6 +59,9 @@ pub fn routes() -> Routes<Services> {
         )
         .on("GET /v1/customers/{id}/overview", &[&customer::OVERVIEW, &question::OF_CUSTOMER], |services, request| {
             Box::pin(profile::overview(services, request))
+        })
+        .on("GET /v1/customers/{id}/data", personal::PATTERNS, |services, request| {
+            Box::pin(data::copy(services, request))
         })
         .on("PUT /v1/customers/{id}/addresses/{name}", &[&customer::PUT_ADDRESS], |services, request| {
             Box::pin(addresses::put(services, request))
@@ -105,7 +110,7 @@ pub fn routes() -> Routes<Services> {
         })
         .on(
             "PUT /v1/carts/{id}/items/{product}",
-            &[&key_schema::cart::PRODUCTS, &key_schema::guest_cart::PUT_LINE],
+            &[&key_schema::cart::PRODUCTS, &key_schema::guest_cart::GET, &key_schema::guest_cart::PUT_LINE],
             |services, request| Box::pin(guest_cart::put_line(services, request)),
         )
         .on("DELETE /v1/carts/{id}/items/{product}", &[&key_schema::guest_cart::REMOVE_LINE], |services, request| {
@@ -128,7 +133,7 @@ pub fn routes() -> Routes<Services> {
 
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("customers");
-    let services = Services::from_env().await?;
+    let services = Services { codes: Some(Keys::of_codes()?), ..Services::from_env().await? };
     http_api::run(routes(), services).await
 }
 

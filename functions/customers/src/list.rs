@@ -18,7 +18,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
 /// customers may have entered the same address.
 async fn by_email(services: &Services, request: &Request<'_>, email: &Email) -> Result<Response, Problem> {
     // This list has only one page. The call still refuses a bad limit or another list's cursor.
-    request.page(&services.cursors, customer::BY_EMAIL.id, &[("email", email.as_str())])?;
+    request.page(services.cursors().await?, customer::BY_EMAIL.id, &[("email", email.as_str())])?;
     let found = match services.table.get(&customer::by_email(email.as_str())?).await? {
         Some(claim) => services.table.get(&customer::get(&claim.customer_id)?).await?,
         None => None,

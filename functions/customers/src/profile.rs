@@ -3,13 +3,13 @@
 use std::str::FromStr;
 
 use http_api::body::Invalid;
-use http_api::fields::{parsed, text};
+use http_api::fields::{parsed, visible_text};
 use http_api::json::Value;
 use http_api::url::location;
 use http_api::view::{CustomerView, QuestionView};
 use http_api::{Code, ME, Problem, Request, Response, Services, read_fields};
+use key_schema::customer::OverviewItem;
 use key_schema::customer::{self, Customer, CustomerAction, OVERVIEW_QUESTIONS, Place};
-use key_schema::entity::AnyEntity;
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
@@ -79,11 +79,10 @@ pub async fn overview(services: &Services, request: &Request<'_>) -> Result<Resp
     let mut orders = Vec::new();
     for item in found.items {
         match item {
-            AnyEntity::Customer(customer) => profile = Some(customer),
-            AnyEntity::CustomerOrder(order) if order.is_expired(now) => {}
-            AnyEntity::CustomerOrder(order) => orders.push(OrderSummary::from(order.data)),
+            OverviewItem::Customer(customer) => profile = Some(customer),
+            OverviewItem::CustomerOrder(order) if order.is_expired(now) => {}
+            OverviewItem::CustomerOrder(order) => orders.push(OrderSummary::from(order.data)),
             // This route ignores entities that a later release adds to the range.
-            _ => {}
         }
     }
     // The orders of an erased customer stay, so orders without a profile are possible.
@@ -141,11 +140,11 @@ fn name_taken(refusals: &Refusals<CustomerAction>) -> Problem {
 
 /// Reads a customer's name, which mails use after "Dear".
 pub fn name(value: Value<'_>) -> Result<String, Invalid> {
-    text(1..=200)(value)
+    visible_text(1..=200)(value)
 }
 
 pub fn place_name(value: Value<'_>) -> Result<String, Invalid> {
-    text(1..=128)(value)
+    visible_text(1..=128)(value)
 }
 
 fn place(value: Value<'_>) -> Result<Place, Invalid> {

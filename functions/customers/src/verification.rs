@@ -8,11 +8,11 @@ use http_api::fields::text;
 use http_api::{Code, Owner, Problem, Request, Response, Services, SignedIn, read_fields};
 use key_schema::code::Subject;
 use key_schema::customer::{self, Customer};
-use key_schema::entity::AnyEntity;
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::text::Email;
+use key_schema::verification::VerificationItem;
 use key_schema::verification::{self, EmailVerification, MAX_TRIES, VerificationAction};
 use serde::Serialize;
 use table::Refusal;
@@ -58,7 +58,7 @@ pub async fn request(services: &Services, request: &Request<'_>) -> Result<Respo
         if !profile.email.is_mailable() {
             return Err(no_mail());
         }
-        let (born, key) = (services.born(now)?, services.codes.newest());
+        let (born, key) = (services.born(now)?, services.codes().await?.newest());
         let next = EmailVerification::next(previous.as_ref(), &profile, (nonce(services)?, key), born, now);
         let next = next.map_err(|refused| too_many_mails(refused.0, now))?;
         match services.table.transact(&verification::request(&next, previous.as_ref())?).await? {
@@ -90,13 +90,15 @@ pub async fn verify(services: &Services, request: &Request<'_>) -> Result<Respon
     else {
         return unless_verified(services, &profile.id, code_invalid()).await;
     };
+    // Before the count, so that no try is used up while the keys cannot be read.
+    let keys = services.codes().await?;
     match services.table.update(&verification::count_try(&profile.id, nonce, now)?).await? {
         Ok(_) => {}
         Err(_) if pending.tries >= MAX_TRIES => return Err(too_many_tries()),
         Err(refusal) => return unless_verified(services, &profile.id, refused_try(&refusal, nonce)).await,
     }
     let subject = Subject { customer: &profile.id, email: &profile.email, nonce };
-    if !services.codes.is_code(&pending.key, &subject, &code) {
+    if !keys.is_code(&pending.key, &subject, &code) {
         return Err(code_invalid());
     }
     // A refused claim means that another customer has the address. Any other refusal means that a
@@ -125,12 +127,12 @@ async fn read(
     customer: &CustomerId,
 ) -> Result<(Stored<Customer>, Option<Stored<EmailVerification>>), Problem> {
     let mut found = services.table.batch_get(&verification::read(customer)?).await?.into_iter();
-    let Some(Some(AnyEntity::Customer(profile))) = found.next() else { return Err(no_customer()) };
+    let Some(Some(VerificationItem::Customer(profile))) = found.next() else { return Err(no_customer()) };
     if profile.erasing_since.is_some() {
         return Err(no_customer());
     }
     let latest = match found.next() {
-        Some(Some(AnyEntity::EmailVerification(latest))) => Some(latest),
+        Some(Some(VerificationItem::EmailVerification(latest))) => Some(latest),
         _ => None,
     };
     Ok((profile, latest))

@@ -57,22 +57,26 @@ pub struct CartView<'a> {
 }
 
 impl<'a> CartView<'a> {
-    /// Creates the view of a cart, with the product of each line. A line whose product is [`None`]
-    /// cannot be ordered.
-    pub fn new(cart: Option<&'a Cart>, products: &'a [Option<Stored<Product>>]) -> Self {
+    /// Creates the view of a cart, with its lines and the product of each line. A line whose product
+    /// is [`None`] cannot be ordered.
+    pub fn new(
+        cart: Option<&'a Cart>,
+        lines: &[(&'a ProductId, &'a CartLine)],
+        products: &'a [Option<Stored<Product>>],
+    ) -> Self {
         let filled = cart.filter(|cart| !cart.lines.is_empty());
-        let (items, subtotal) = priced(filled.into_iter().flat_map(|cart| &cart.lines), products);
+        let (items, subtotal) = priced(lines, products);
         Self { items, subtotal, expires_at: filled.map(|cart| cart.expires_at) }
     }
 }
 
 /// Returns the views of lines with their products, and the sum of the lines.
 fn priced<'a>(
-    lines: impl IntoIterator<Item = (&'a ProductId, &'a CartLine)>,
+    lines: &[(&'a ProductId, &'a CartLine)],
     products: &'a [Option<Stored<Product>>],
 ) -> (Vec<CartLineView<'a>>, Option<Money>) {
-    let lines = lines.into_iter().zip(products);
-    let items: Vec<_> = lines.map(|(line, product)| CartLineView::new(line, product.as_ref())).collect();
+    let lines = lines.iter().zip(products);
+    let items: Vec<_> = lines.map(|(line, product)| CartLineView::new(*line, product.as_ref())).collect();
     let totals: Option<Vec<Money>> = items.iter().map(|line| line.total).collect();
     let subtotal = totals.and_then(|totals| order::total(&totals).ok()).flatten();
     (items, subtotal)
@@ -90,8 +94,13 @@ pub struct GuestCartView<'a> {
 }
 
 impl<'a> GuestCartView<'a> {
-    pub fn new(cart: &'a GuestCart, token: Option<&'a CartToken>, products: &'a [Option<Stored<Product>>]) -> Self {
-        let (items, subtotal) = priced(&cart.lines, products);
+    pub fn new(
+        cart: &'a GuestCart,
+        token: Option<&'a CartToken>,
+        lines: &[(&'a ProductId, &'a CartLine)],
+        products: &'a [Option<Stored<Product>>],
+    ) -> Self {
+        let (items, subtotal) = priced(lines, products);
         Self { id: &cart.id, token: token.map(CartToken::as_str), items, subtotal, expires_at: cart.expires_at }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use http_api::fields::{integer, text};
 use http_api::{Code, Page, Problem, Request, Response, Services, read_fields};
 use key_schema::document::{self, Document, DocumentSection, DocumentVersion, Manifest};
-use key_schema::entity::AnyEntity;
+use key_schema::document::{TextItem, VersionItem};
 use key_schema::id::{CustomerId, DocumentId, OrganizationId, SectionName};
 use key_schema::item::Stored;
 
@@ -22,7 +22,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     let caller = request.signed_in()?;
     let id: DocumentId = request.path("id")?;
     let parameters = [("document", id.as_str())];
-    let page = request.page(&services.cursors, document::VERSIONS.id, &parameters)?;
+    let page = request.page(services.cursors().await?, document::VERSIONS.id, &parameters)?;
     let head = document::get(&id)?;
     let head = async { Ok::<_, Problem>(services.table.get(&head).await?) };
     let (head, list) = tokio::try_join!(head, page.read(services, document::versions(&id)?))?;
@@ -50,7 +50,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
         (Some(version), _) => {
             let number = number.to_string();
             let parameters = [("document", id.as_str()), ("born", born), ("version", number.as_str()), ("draft", "")];
-            let page = request.page_of_parts(&services.cursors, document::TEXTS.id, &parameters);
+            let page = request.page_of_parts(services.cursors().await?, document::TEXTS.id, &parameters);
             let Texts { sections, .. } =
                 texts(services, &head, &part_after_cursor(&version.sections, &page), known).await?;
             let parts = parts(&sections);
@@ -62,7 +62,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
             let (number, seen) = (number.to_string(), head.meta.version.to_string());
             let parameters =
                 [("document", id.as_str()), ("born", born), ("version", number.as_str()), ("draft", seen.as_str())];
-            let page = request.page_of_parts(&services.cursors, document::TEXTS.id, &parameters);
+            let page = request.page_of_parts(services.cursors().await?, document::TEXTS.id, &parameters);
             let Texts { sections, standing } =
                 texts(services, &head, &part_after_cursor(&draft.sections, &page), known).await?;
             if standing < Access::Writer {
@@ -114,11 +114,11 @@ async fn read_version(
 ) -> Result<(Option<Stored<Document>>, Option<Stored<DocumentVersion>>), Problem> {
     let mut found = services.table.batch_get(&document::version(id, number)?).await?.into_iter();
     let head = match found.next().flatten() {
-        Some(AnyEntity::Document(head)) => Some(head),
+        Some(VersionItem::Document(head)) => Some(head),
         _ => None,
     };
     let version = match found.next().flatten() {
-        Some(AnyEntity::DocumentVersion(version)) => Some(version),
+        Some(VersionItem::DocumentVersion(version)) => Some(version),
         _ => None,
     };
     Ok((head, version))
@@ -163,11 +163,10 @@ pub async fn texts(
     };
     for item in found.into_iter().flatten() {
         match item {
-            AnyEntity::DocumentSection(section) => {
+            TextItem::DocumentSection(section) => {
                 sections.insert(section.data.name.clone(), section.data);
             }
-            AnyEntity::Member(found) => member = Some(found),
-            _ => {}
+            TextItem::Member(found) => member = Some(found),
         }
     }
     let standing = known.unwrap_or_else(|(_, customer)| by_membership(head, customer, member.as_ref()));

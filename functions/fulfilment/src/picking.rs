@@ -199,7 +199,7 @@ impl Picking {
                 // next round reads again.
                 Err(refusals) => {
                     let parts: Vec<PickingAction> = refusals.iter().map(|refusal| refusal.action).collect();
-                    tracing::debug!(?parts, "a waiting order was not admitted");
+                    tracing::info!(?parts, "a waiting order was not admitted");
                 }
             }
         }

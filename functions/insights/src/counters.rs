@@ -7,8 +7,8 @@
 
 use http_api::fields::integer;
 use http_api::{Code, Once, Problem, Request, Response, Services};
+use key_schema::counter::CounterItem;
 use key_schema::counter::{self, Counter, MAX_ADD, Reason};
-use key_schema::entity::AnyEntity;
 use key_schema::id::CounterName;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -84,7 +84,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     let name = name_of(request)?;
     let mut found = services.table.batch_get(&counter::read(&name)?).await?;
     let head = found.iter().flatten().find_map(|entity| match entity {
-        AnyEntity::Counter(head) => Some(head.data.clone()),
+        CounterItem::Counter(head) => Some(head.data.clone()),
         _ => None,
     });
     if found.iter().all(Option::is_none) {
@@ -94,7 +94,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
         found.extend(services.table.batch_get(&rest).await?);
     }
     let values = found.iter().flatten().map(|entity| match entity {
-        AnyEntity::CounterShard(shard) => shard.counted,
+        CounterItem::CounterShard(shard) => shard.counted,
         _ => 0,
     });
     let value = values.fold(0, u64::saturating_add);

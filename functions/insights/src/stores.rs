@@ -1,7 +1,7 @@
 //! Stores, each with its country and city. A sale counts for the current country and city of its
 //! store.
 
-use http_api::fields::text;
+use http_api::fields::visible_text;
 use http_api::url::location;
 use http_api::{Code, Invalid, Precondition, Problem, Request, Response, Services, read_fields};
 use key_schema::id::{MAX_ID_BYTES, StoreId, check_id};
@@ -29,12 +29,12 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     read_fields!(request.object()? => {
         // `GET sales/{country}` has the country in its path, so the country must be a valid id.
         country: required(|value| {
-        let country: String = text(1..=MAX_ID_BYTES)(value)?;
+        let country: String = visible_text(1..=MAX_ID_BYTES)(value)?;
         check_id(&country).map_err(|error| Invalid::new(error.to_string()))?;
         Ok(country)
     }),
-        city: required(text(1..=MAX_ID_BYTES)),
-        name: required(text(1..=MAX_NAME)),
+        city: required(visible_text(1..=MAX_ID_BYTES)),
+        name: required(visible_text(1..=MAX_NAME)),
     });
     let (store, at) = (StoreLocation { id, country, city, name }, Instant::now());
     match precondition {

@@ -51,7 +51,10 @@ impl Janitor {
         let mut outcomes = futures::stream::iter(each).buffer_unordered(AT_ONCE);
         while let Some((id, outcome)) = outcomes.next().await {
             match outcome {
-                Some(Ok(Lapsed::Cancelled)) => round.lapsed += 1,
+                Some(Ok(Lapsed::Cancelled)) => {
+                    tracing::info!(order = %id, reason = "not_paid_in_time", "an unpaid order was cancelled");
+                    round.lapsed += 1;
+                }
                 Some(Ok(Lapsed::NotDue)) => {}
                 // Other requests change the order or its stock. The next round tries again.
                 Some(Err(error)) if is_busy(&error) => {

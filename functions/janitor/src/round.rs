@@ -10,7 +10,7 @@ use key_schema::instant::Instant;
 use key_schema::item::FromItem;
 use key_schema::key::KeyError;
 use key_schema::order::staged::{self, Work};
-use key_schema::order::{self, OrderStatus};
+use key_schema::order::{self, Order, OrderStatus};
 use key_schema::request::Query;
 use serde::Serialize;
 use storage::media::Media;
@@ -219,16 +219,27 @@ impl Janitor {
         }
         if head.status == OrderStatus::Placing {
             return Ok(match staging::undo(&self.table, id).await? {
-                Undone::Gone => Outcome::Undone,
+                Undone::Gone => {
+                    let (reason, since) = ("placing_interrupted", since(&head));
+                    tracing::info!(order = %id, reason, since, "an unfinished order was undone");
+                    Outcome::Undone
+                }
                 Undone::Visible => Outcome::Nothing,
             });
         }
         if let Some(Work::Returning(_)) = head.unfinished.as_ref().map(|unfinished| &unfinished.work) {
             staging::give_back(&self.table, id).await?;
+            let (reason, since) = ("return_of_stock_interrupted", since(&head));
+            tracing::info!(order = %id, reason, since, "an unfinished order was finished");
             return Ok(Outcome::Finished);
         }
         Ok(Outcome::Nothing)
     }
+}
+
+/// Returns the instant at which the unfinished work began.
+fn since(head: &Order) -> Option<String> {
+    head.unfinished.as_ref().map(|unfinished| unfinished.since.to_string())
 }
 
 /// Returns whether other requests or the capacity of the table prevented the work. Customers can

@@ -80,12 +80,12 @@ pub const PATTERNS: &[&Pattern] = &[
 /// Handles events of the bus until Lambda shuts down the execution environment.
 ///
 /// Environment: `TABLE_NAME`, `MAIL_FROM` (the sender's address, verified in SES),
-/// `MAIL_CONFIGURATION_SET`, `CURSOR_KEYS` and the SDK's variables.
+/// `MAIL_CONFIGURATION_SET`, `EMAIL_CODE_KEYS_SECRET` and the SDK's variables.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("notifier");
     let from = aws::variable("MAIL_FROM")?;
     let mailer = Ses::new(Service::from_env(Api::Ses)?, from, aws::variable("MAIL_CONFIGURATION_SET")?);
-    let codes = CodeKeys::new(&aws::variable("CURSOR_KEYS")?)?;
+    let codes = CodeKeys::new(&aws::Secret::from_env("EMAIL_CODE_KEYS_SECRET")?.read().await?)?;
     let notifier = &Notifier::new(Table::from_env().await?, mailer, codes);
     lambda_runtime::run(service_fn(move |event: LambdaEvent<Delivery>| async move {
         let started = Instant::now();

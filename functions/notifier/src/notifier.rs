@@ -6,7 +6,6 @@ use std::time::Duration;
 use bus::Event;
 use key_schema::code::{CodeKeys, Subject};
 use key_schema::customer::Customer;
-use key_schema::entity::AnyEntity;
 use key_schema::id::{Born, CustomerId, IdError};
 use key_schema::instant::Instant;
 use key_schema::item::{EncodeError, Stored};
@@ -14,7 +13,7 @@ use key_schema::key::KeyError;
 use key_schema::mail::{self, LIFETIME_SECONDS, Mail, MailAction, MailState};
 use key_schema::order::{self, OrderLine};
 use key_schema::recipient::{self, RecipientHash};
-use key_schema::verification;
+use key_schema::verification::{self, VerificationItem};
 use table::{Backoff, Measured, Refusals, Table, TableError};
 use telemetry::crash_point;
 use tokio::time::{Instant as Clock, sleep, timeout_at};
@@ -185,8 +184,10 @@ impl<M: Mailer> Notifier<M> {
             News::Order { occasion, order, customer } => {
                 let found = self.table.batch_get(&mail::prepare(customer, order)?).await?;
                 let mut found = found.into_iter();
-                let (Some(Some(AnyEntity::Customer(customer))), Some(Some(AnyEntity::CustomerOrder(copy)))) =
-                    (found.next(), found.next())
+                let (
+                    Some(Some(mail::PreparedItem::Customer(customer))),
+                    Some(Some(mail::PreparedItem::CustomerOrder(copy))),
+                ) = (found.next(), found.next())
                 else {
                     return Ok(Composed::None(Outcome::NotFound));
                 };
@@ -209,8 +210,10 @@ impl<M: Mailer> Notifier<M> {
     /// latest.
     async fn with_code(&self, id: &CustomerId, expires_at: Instant, now: Instant) -> Result<Composed, NotifyError> {
         let mut found = self.table.batch_get(&verification::read(id)?).await?.into_iter();
-        let (Some(Some(AnyEntity::Customer(customer))), Some(Some(AnyEntity::EmailVerification(request)))) =
-            (found.next(), found.next())
+        let (
+            Some(Some(VerificationItem::Customer(customer))),
+            Some(Some(VerificationItem::EmailVerification(request))),
+        ) = (found.next(), found.next())
         else {
             return Ok(Composed::None(Outcome::NotFound));
         };

@@ -1,14 +1,13 @@
-use std::borrow::Cow;
-
-use http_api::fields::{parsed, visible_text};
+use http_api::fields::parsed;
 use http_api::json::Value;
-use http_api::{Code, Invalid, Object, Problem, Services, read_fields};
+use http_api::{Code, Invalid, Object, Problem, Services, postal_address};
+use key_schema::address::PostalAddress;
 use key_schema::customer::{self, Customer};
 use key_schema::id::{AddressName, CustomerId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::order::Order;
-use key_schema::order::addresses::{Country, OrderAddresses, PostalAddress};
+use key_schema::order::addresses::{Destination, OrderAddresses};
 
 /// An address in a body: the name of one of the customer's addresses, or the address itself.
 #[derive(Debug)]
@@ -35,17 +34,7 @@ fn address(value: Value<'_>) -> Result<Given, Invalid> {
     if matches!(value, Value::Text(_)) {
         return parsed(value).map(Given::Named);
     }
-    read_fields!(value.object()? => {
-        name: required(visible_text(1..=200)),
-        line1: required(visible_text(1..=200)),
-        line2: optional(visible_text(1..=200)),
-        city: required(visible_text(1..=128)),
-        region: optional(visible_text(1..=128)),
-        postal_code: required(visible_text(1..=32)),
-        country: required(parsed::<Country>),
-        phone: optional(visible_text(1..=32)),
-    });
-    Ok(Given::Whole(Box::new(PostalAddress { name, line1, line2, city, region, postal_code, country, phone })))
+    Ok(Given::Whole(Box::new(postal_address(value.object()?)?)))
 }
 
 impl GivenAddresses {
@@ -88,8 +77,8 @@ impl GivenAddresses {
     /// destination. `required` is whether the order must have an address.
     ///
     /// # Errors
-    /// 422 `invalid_body` if a required address is missing, if no address of the profile has the
-    /// given name, or if that address lacks a part.
+    /// 422 `invalid_body` if a required address is missing, or if no address of the profile has the
+    /// given name.
     pub fn resolve(
         &self,
         order: &mut Stored<Order>,
@@ -103,7 +92,7 @@ impl GivenAddresses {
         };
         let shipping_address = shipping.resolve(SHIPPING, Some(customer))?;
         let billing = self.billing.as_ref().map(|billing| billing.resolve(BILLING, Some(customer)));
-        order.data.destination = Some(shipping_address.destination());
+        order.data.destination = Some(Destination::from(&shipping_address));
         let addresses = OrderAddresses {
             order_id: order.id.clone(),
             customer_id: order.customer_id.clone(),
@@ -120,7 +109,7 @@ const SHIPPING: &str = "/shipping_address";
 /// The JSON Pointer to the address on the invoice.
 const BILLING: &str = "/billing_address";
 
-fn refused(pointer: &'static str, detail: impl Into<Cow<'static, str>>) -> Problem {
+fn refused(pointer: &'static str, detail: &'static str) -> Problem {
     Problem::new(Code::InvalidBody, "The order has no usable address.").error(pointer, detail)
 }
 
@@ -129,10 +118,8 @@ impl Given {
         match self {
             Self::Whole(address) => Ok((**address).clone()),
             Self::Named(name) => {
-                let address = customer.and_then(|customer| Some((customer, customer.addresses.get(name)?)));
-                let (customer, address) =
-                    address.ok_or_else(|| refused(pointer, "is not the name of one of the customer's addresses"))?;
-                PostalAddress::of(&customer.name, address).map_err(|error| refused(pointer, error.to_string()))
+                let address = customer.and_then(|customer| customer.addresses.get(name).cloned());
+                address.ok_or_else(|| refused(pointer, "is not the name of one of the customer's addresses"))
             }
         }
     }

@@ -54,14 +54,15 @@ pub async fn checkout(app: &App, request: &Request<'_>) -> Result<Response, Prob
     let (addresses, quote) = match sealed {
         None => (addresses, None),
         Some(sealed) => {
-            let quote = Quote::open(services, &customer_id, &sealed, now)?;
+            let quote = Quote::open(services, &customer_id, &sealed, now).await?;
             let (rules, limits) = tokio::try_join!(quote::rules(services), app.limits())?;
             let promotions = match promotions::usable(services, &customer_id, &rules, quote.codes(), None, now).await {
                 Ok(promotions) => promotions,
                 // The first attempt may have completed meanwhile, and used up a promotion.
                 Err(problem) => return first_response_or(services, once.as_ref(), now, problem).await,
             };
-            (quote.addresses(), Some(Quoted { quote, rules, promotions, rounding: limits.tax_rounding }))
+            let (rounding, shipping_tax) = (limits.tax_rounding, limits.shipping_tax);
+            (quote.addresses(), Some(Quoted { quote, rules, promotions, rounding, shipping_tax }))
         }
     };
     let lines = lines_of(&cart);
@@ -80,10 +81,8 @@ pub async fn checkout(app: &App, request: &Request<'_>) -> Result<Response, Prob
     place(app, caller, wanted, once.as_ref(), None, Some(cart::check_out(&cart)?)).await
 }
 
-/// Returns the lines of a cart, in the sequence in which the customer last set them.
+/// Returns the lines of a cart, in the sequence in which the customer added them.
 pub fn lines_of(cart: &Cart) -> Vec<WantedLine> {
-    let mut lines: Vec<_> = cart.lines.iter().enumerate().collect();
-    lines.sort_by_key(|(_, (_, line))| line.added_at);
     let wanted_line = |(at, (product, line)): (usize, (&ProductId, &CartLine))| WantedLine {
         pointer: format!("/items/{at}"),
         product_id: product.clone(),
@@ -91,5 +90,5 @@ pub fn lines_of(cart: &Cart) -> Vec<WantedLine> {
         total: None,
         discounts: Vec::new(),
     };
-    lines.into_iter().map(wanted_line).collect()
+    cart::in_sequence(&cart.lines).into_iter().enumerate().map(wanted_line).collect()
 }

@@ -1,8 +1,8 @@
 //! The limits of open orders, from the settings or by default.
 
 use http_api::Problem;
-use key_schema::order::TaxRounding;
 use key_schema::order::open::{Limits, PENDING_MINUTES};
+use key_schema::order::{ShippingTax, TaxRounding};
 use key_schema::settings::Known;
 use serde::Deserialize;
 
@@ -48,6 +48,7 @@ fn of(known: &Known, defaults: Limits) -> Limits {
         max_orders_per_day: orders.max_orders_per_day.unwrap_or(defaults.max_orders_per_day),
         shipping_address_required: orders.shipping_address_required.unwrap_or(defaults.shipping_address_required),
         tax_rounding: orders.tax_rounding.unwrap_or(defaults.tax_rounding),
+        shipping_tax: orders.shipping_tax.unwrap_or(defaults.shipping_tax),
         quote_optional: orders.quote_optional.unwrap_or(defaults.quote_optional),
     }
 }
@@ -66,6 +67,7 @@ struct Orders {
     max_orders_per_day: Option<u64>,
     shipping_address_required: Option<bool>,
     tax_rounding: Option<TaxRounding>,
+    shipping_tax: Option<ShippingTax>,
     quote_optional: Option<bool>,
 }
 
@@ -91,7 +93,7 @@ mod tests {
         assert_eq!(
             set(r#"{"orders":{"pending_minutes":5,"max_pending_orders":2,"max_pending_quantity":7,
                     "max_pending_lines":800,"max_orders_per_day":9,"shipping_address_required":true,
-                    "tax_rounding":"order","quote_optional":true}}"#),
+                    "tax_rounding":"order","shipping_tax":"apportioned","quote_optional":true}}"#),
             Limits {
                 pending_minutes: 5,
                 max_pending_orders: 2,
@@ -100,6 +102,7 @@ mod tests {
                 max_orders_per_day: 9,
                 shipping_address_required: true,
                 tax_rounding: TaxRounding::Order,
+                shipping_tax: ShippingTax::Apportioned,
                 quote_optional: true
             }
         );

@@ -1,12 +1,12 @@
 use std::borrow::Cow;
 
-use http_api::fields::{array, integer, money, parsed, text};
+use http_api::fields::{array, integer, money, parsed, visible_text};
 use http_api::json::Value;
 use http_api::{Code, Invalid, Object, Problem, SignedIn};
-use key_schema::entity::AnyEntity;
 use key_schema::id::{OrderId, ProductId};
 use key_schema::item::Stored;
 use key_schema::money::{Money, MoneyError};
+use key_schema::order::PreparedItem;
 use key_schema::order::{self, LineDiscount, MAX_LINE_DISCOUNTS, MAX_QUANTITY, MAX_TOTAL, OrderLine};
 use key_schema::product::Product;
 
@@ -56,7 +56,7 @@ fn read_discounts(line: &mut Object<'_>, total: Option<Option<Money>>) -> Option
         "discounts",
         array(0..=MAX_LINE_DISCOUNTS, |value| {
             let mut discount = value.object()?;
-            let name = discount.required("name", text(1..=MAX_DISCOUNT_NAME));
+            let name = discount.required("name", visible_text(1..=MAX_DISCOUNT_NAME));
             let amount = discount.required("amount", money(1..=MAX_LINE_AMOUNT));
             let (name, amount) = discount.finish((name, amount))?;
             if currency.is_some_and(|currency| currency != amount.currency) {
@@ -159,9 +159,9 @@ impl Sold {
     }
 }
 
-pub fn product(item: Option<AnyEntity>) -> Option<Stored<Product>> {
+pub fn product(item: Option<PreparedItem>) -> Option<Stored<Product>> {
     match item {
-        Some(AnyEntity::Product(product)) => Some(product),
+        Some(PreparedItem::Product(product)) => Some(product),
         _ => None,
     }
 }

@@ -1,11 +1,11 @@
 //! Reads a single order. Lists orders by customer and by status, and lists a customer's shipments.
 
 use http_api::{Code, List, Problem, Request, Response, Services};
-use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::Entity as _;
 use key_schema::key::KeyError;
+use key_schema::order::OrderItem;
 use key_schema::order::{self, OrderStatus, OrderSummary};
 use key_schema::request::Query;
 use table::Page as Found;
@@ -21,12 +21,12 @@ pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response,
     let collection = OrderCollection::visible(items, Instant::now()).ok_or_else(no_such_order)?;
     request.owner(&collection.order.customer_id).map_err(|_| no_such_order())?;
     let collection = collection.with_addresses(services).await?;
-    Ok(Response::ok(&collection.view()).etag(collection.order.meta.version))
+    Ok(Response::ok(&collection.view(request.caller().is_staff())).etag(collection.order.meta.version))
 }
 
 /// GET orders/{id}/lines: returns the lines alone, read in one Query with the head.
 pub async fn lines(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    part(services, request, order::parts::with_lines, |parts| {
+    part(services, request, order::parts::with_lines, |parts, _| {
         (parts.has_all_lines()).then(|| Response::all(&parts.line_views()))
     })
     .await
@@ -34,8 +34,8 @@ pub async fn lines(services: &Services, request: &Request<'_>) -> Result<Respons
 
 /// GET orders/{id}/history: returns the history alone, read in one Query with the head.
 pub async fn history(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    part(services, request, order::parts::with_history, |parts| {
-        (parts.has_begun()).then(|| Response::all(&parts.history_views()))
+    part(services, request, order::parts::with_history, |parts, for_staff| {
+        (parts.has_begun()).then(|| Response::all(&parts.history_views(for_staff)))
     })
     .await
 }
@@ -44,8 +44,8 @@ pub async fn history(services: &Services, request: &Request<'_>) -> Result<Respo
 async fn part(
     services: &Services,
     request: &Request<'_>,
-    query: fn(&OrderId) -> Result<Query<AnyEntity>, KeyError>,
-    view: fn(&OrderCollection) -> Option<Response>,
+    query: fn(&OrderId) -> Result<Query<OrderItem>, KeyError>,
+    view: fn(&OrderCollection, for_staff: bool) -> Option<Response>,
 ) -> Result<Response, Problem> {
     request.signed_in()?;
     let id: OrderId = request.path("id")?;
@@ -53,7 +53,7 @@ async fn part(
     let parts = OrderCollection::parts(items).filter(|parts| !parts.order.is_expired(Instant::now()));
     let parts = parts.ok_or_else(no_such_order)?;
     request.owner(&parts.order.customer_id).map_err(|_| no_such_order())?;
-    Ok(view(&parts).ok_or_else(no_such_order)?.etag(parts.order.meta.version))
+    Ok(view(&parts, request.caller().is_staff()).ok_or_else(no_such_order)?.etag(parts.order.meta.version))
 }
 
 /// The maximum number of further Queries for a page. A page leaves out expired orders, and orders
@@ -74,12 +74,12 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
         ("from", text(request, "from")?),
         ("to", text(request, "to")?),
     ];
-    let page = request.page(&services.cursors, order::OF_CUSTOMER.id, &parameters)?;
+    let mut page = request.page(services.cursors().await?, order::OF_CUSTOMER.id, &parameters)?;
     let (now, mut alive) = (Instant::now(), Found::<OrderSummary>::new([], page.after()));
     for _ in 0..=MAX_REFILLS {
         let missing = page.limit() - alive.items.len();
         let query = order::of_customer(&customer, from, to)?.limit(missing).after(alive.next.take());
-        let found = services.table.query(&query).await?;
+        let found = services.table.query_readable(&query).await?;
         alive.append(found.filter_map(|copy| {
             let shown = !copy.is_expired(now) && status.is_none_or(|status| copy.status == status);
             shown.then(|| copy.data.into())
@@ -88,6 +88,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
             break;
         }
     }
+    page.leave_out(alive.left_out());
     List { page, found: alive }.answer(|order| order)
 }
 

@@ -46,7 +46,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     request.staff()?;
     let order_id: OrderId = request.path("id")?;
     let parameters = [("order", order_id.as_str())];
-    let page = request.page(&services.cursors, order::LOG.id, &parameters)?;
+    let page = request.page(services.cursors().await?, order::LOG.id, &parameters)?;
     let head = services.table.get(&order::head(&order_id)?).await?;
     // Orders in status `placing` and expired orders are invisible, so a read of their log gets 404.
     if head.is_none_or(|head| head.status == OrderStatus::Placing || head.is_expired(Instant::now())) {

@@ -16,12 +16,12 @@
 
 use http_api::fields::{boolean, instant, parsed};
 use http_api::{Code, Once, Problem, Request, Response, Services, SignedIn};
-use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, OrderId, OrderReference, StoreId};
 use key_schema::idempotency::{self, IdempotencyRecord, Scope, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::Money;
+use key_schema::order::PreparedItem;
 use key_schema::order::staged::{Unfinished, Work};
 use key_schema::order::{self, Charges, MAX_LINES, Order, OrderAction, OrderLine, OrderStatus, Placement, open};
 use key_schema::promotion::{self, Use};
@@ -161,17 +161,17 @@ pub async fn place(
     let customer = known.next().flatten();
     let (open, rules) = if bounded { (known.next().flatten(), known.next().flatten()) } else { (None, None) };
     let mut open = match open {
-        Some(AnyEntity::OpenOrders(open)) => Some(open),
+        Some(PreparedItem::OpenOrders(open)) => Some(open),
         _ => None,
     };
-    let has_rules = matches!(rules, Some(AnyEntity::Pricing(rules)) if rules.rules > 0);
+    let has_rules = matches!(rules, Some(PreparedItem::Pricing(rules)) if rules.rules > 0);
     if lookup.is_some()
-        && let (Some(once), Some(Some(AnyEntity::IdempotencyRecord(record)))) = (once, known.next())
+        && let (Some(once), Some(Some(PreparedItem::IdempotencyRecord(record)))) = (once, known.next())
         && let Some(first) = replay(services, once, Some(&record), now).await?
     {
         return Ok(first);
     }
-    let Some(AnyEntity::Customer(customer)) = customer else {
+    let Some(PreparedItem::Customer(customer)) = customer else {
         return first_response_or(services, once, now, Problem::not_found("customer")).await;
     };
     let limits = if bounded || wanted.lapses { Some(app.limits().await?) } else { None };
@@ -311,7 +311,7 @@ fn assemble(
     wanted: &Wanted,
     id: OrderId,
     lapses_at: Option<Instant>,
-    products: impl Iterator<Item = Option<AnyEntity>>,
+    products: impl Iterator<Item = Option<PreparedItem>>,
     caller: &SignedIn,
     now: Instant,
 ) -> Result<(OrderCollection, Vec<Use>), Problem> {
@@ -352,5 +352,6 @@ fn assemble(
 }
 
 fn created(collection: &OrderCollection) -> Response {
-    Response::created(collection.location(), &collection.view()).etag(collection.order.meta.version)
+    // The only step is that of the caller, who may see it.
+    Response::created(collection.location(), &collection.view(true)).etag(collection.order.meta.version)
 }

@@ -1,18 +1,19 @@
 //! Computes the price of a basket from promotions, shipping zones and tax rules.
 
 use ::pricing::{
-    Discounted, Line, Priced, PricingError, Promotion, Rate, Rates, Reduction, Rounding, TaxRate, Taxes, Tier,
+    Discounted, Line, Priced, PricingError, Promotion, Rate, Rates, Reduction, Rounding, ShippingTax, TaxRate, Taxes,
+    Tier,
 };
-use http_api::{Code, Problem};
+use http_api::{Code, Problem, Reason};
+use key_schema::address::PostalAddress;
 use key_schema::id::MethodId;
 use key_schema::money::{Currency, Money};
-use key_schema::order::addresses::PostalAddress;
 use key_schema::order::{self, Charges, ChosenMethod, MAX_TOTAL, TaxLine, TaxRounding};
-use key_schema::pricing::{Rules, SHIPPING, STANDARD, ShippingMethod, ShippingRate, ShippingZone};
+use key_schema::pricing::{LocalRules, Rules, SHIPPING, STANDARD, ShippingMethod, ShippingRate, ShippingZone};
 use key_schema::promotion::{self, Use};
 
 use crate::lines::Sold;
-use crate::promotions::{Candidate, Codes};
+use crate::promotions::{Candidate, Codes, reason_of};
 
 /// A shipping method that can send the basket, with its price.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +44,7 @@ pub struct Terms<'a> {
     /// The shipping method that the customer wants, or `None` for the cheapest one.
     pub method: Option<&'a MethodId>,
     pub rounding: TaxRounding,
+    pub shipping_tax: order::ShippingTax,
     pub promotions: &'a [Candidate],
     pub codes: Codes<'a>,
 }
@@ -55,10 +57,9 @@ impl<'a> Price<'a> {
     ///   invalid.
     /// - 409 `shipping_unavailable` if no method can send the goods to the address, or if the
     ///   wanted method cannot.
-    /// - 409 `promotion_not_applicable` if a code reduces neither this price nor the price with
-    ///   another offered method.
+    /// - 409 `promotion_not_applicable` if a code does not reduce the price with the chosen method.
     pub fn of(sold: &[Sold], currency: Currency, terms: Terms<'a>) -> Result<Self, Problem> {
-        let Terms { rules, address, method, rounding, promotions, codes } = terms;
+        let Terms { rules, address, method, rounding, shipping_tax, promotions, codes } = terms;
         let is_shipped = sold.iter().any(|sold| sold.product.is_shippable()) && !rules.zones.is_empty();
         if address.is_none() && (is_shipped || !rules.tax_rules.is_empty()) {
             let problem = Problem::new(Code::InvalidBody, "Shipping and tax depend on the address.");
@@ -67,54 +68,37 @@ impl<'a> Price<'a> {
         let lines: Vec<_> = sold.iter().map(line).collect();
         let (candidates, reductions): (Vec<_>, Vec<_>) = promotions
             .iter()
-            .filter(|candidate| is_shipped || candidate.promotion.reduction != promotion::Reduction::FreeShipping)
+            .filter(|candidate| candidate.refused.is_none())
             .filter_map(|candidate| Some((candidate, reduction(&candidate.promotion, sold, currency)?)))
             .unzip();
-        let basket = Discounted::new(&lines, &reductions).map_err(refused)?;
         let local = address.map(|address| rules.at(&address.country, address.region.as_deref())).unwrap_or_default();
-        let offers = match local.zone.filter(|_| is_shipped) {
-            Some(zone) => offers(zone, &basket, currency)?,
-            None => Vec::new(),
-        };
-        let chosen = match method {
-            Some(wanted) => offers.iter().find(|offer| offer.method.id == *wanted),
-            None => offers.first(),
-        };
+        let zone = local.zone.filter(|_| is_shipped);
+        let offered = |grams, amount| zone.map_or_else(Vec::new, |zone| offers(zone, grams, amount, currency));
+        let shipping = |grams, amount| choose(&offered(grams, amount), method).map_or(0, |offer| offer.price);
+        let basket = Discounted::new(&lines, &reductions, shipping).map_err(refused)?;
+        let offers = offered(basket.grams(), basket.amount().map_err(refused)?);
+        let chosen = choose(&offers, method);
         // If nothing is shipped, the wanted method has no effect.
         if chosen.is_none() && is_shipped {
             return Err(unavailable(method, currency));
         }
-        let rate = |category: &str| {
-            let rule = local.tax_rule(category)?;
-            Some(TaxRate { millionths: rule.rate_millionths, included: rule.included })
-        };
-        let taxes = Taxes {
-            lines: sold.iter().map(|sold| rate(sold.product.tax_category())).collect(),
-            shipping: chosen.and_then(|_| rate(SHIPPING).or_else(|| rate(STANDARD))),
-            rounding: match rounding {
-                TaxRounding::Line => Rounding::Line,
-                TaxRounding::Order => Rounding::Order,
-            },
-        };
+        let taxes = taxes(sold, &local, is_shipped, shipping_tax, rounding);
         let priced = basket.price(chosen.map_or(0, |offer| offer.price), &taxes).map_err(refused)?;
         if priced.totals.total > MAX_TOTAL {
             let problem = Problem::new(Code::InvalidBody, "The order's total is invalid.");
             return Err(problem.error("", format!("is more than {MAX_TOTAL} minor units")));
         }
-        let discounts = priced.discounts.iter().filter(|(_, discount)| *discount > 0);
+        let discounts = priced.discounts.iter();
         let applied: Vec<_> = discounts.filter_map(|(at, discount)| Some((*candidates.get(*at)?, *discount))).collect();
-        // Free shipping has no effect on a free method, but the customer may choose another one.
-        let is_dear = offers.iter().any(|offer| offer.price > 0);
-        let free = basket.frees_shipping().and_then(|at| candidates.get(at)).map(|candidate| &candidate.promotion.id);
-        let has_effect = |promotion: &promotion::Promotion| {
-            let is_applied = applied.iter().any(|(applied, _)| applied.promotion.id == promotion.id);
-            is_applied || (is_dear && free == Some(&promotion.id))
+        let reason = |candidate: &Candidate| {
+            let fits = |fitting: &&Candidate| fitting.promotion.id == candidate.promotion.id;
+            let Some(at) = candidates.iter().position(fits) else {
+                return Some(candidate.refused.unwrap_or(Reason::OtherCurrency));
+            };
+            basket.unused().iter().find(|(unused, _)| *unused == at).map(|(_, unused)| reason_of(*unused))
         };
-        let mut unused: Vec<_> = promotions
-            .iter()
-            .filter(|candidate| !has_effect(&candidate.promotion))
-            .filter_map(|candidate| Some((candidate.code?, reason(&candidate.promotion, &applied, free.is_some()))))
-            .collect();
+        let mut unused: Vec<_> =
+            promotions.iter().filter_map(|candidate| Some((candidate.code?, reason(candidate)?))).collect();
         unused.sort_by_key(|(code, _)| *code);
         if !unused.is_empty() {
             return Err(codes.not_applicable(&unused));
@@ -134,18 +118,10 @@ impl<'a> Price<'a> {
             tax: totals.tax,
             shipping_total: shipping.total,
             shipping_tax: shipping.tax,
-            shipping_rate: shipping.rate.map(tax_rate),
+            shipping_tax_lines: shipping.tax_lines.iter().map(tax_line).collect(),
             method: self.chosen.as_ref().map(|offer| ChosenMethod::from(offer.method)),
             promotions: self.applied.iter().map(|(candidate, discount)| candidate.applied(*discount)).collect(),
-            tax_lines: tax_lines
-                .iter()
-                .map(|line| TaxLine {
-                    rate_millionths: line.rate.millionths,
-                    included: line.rate.included,
-                    amount: line.amount,
-                    tax: line.tax,
-                })
-                .collect(),
+            tax_lines: tax_lines.iter().map(tax_line).collect(),
             tax_rounding: self.rounding,
         }
     }
@@ -163,6 +139,11 @@ impl<'a> Price<'a> {
 
 pub const fn tax_rate(TaxRate { millionths, included }: TaxRate) -> order::TaxRate {
     order::TaxRate { rate_millionths: millionths, included }
+}
+
+const fn tax_line(line: &::pricing::TaxLine) -> TaxLine {
+    let TaxRate { millionths, included } = line.rate;
+    TaxLine { rate_millionths: millionths, included, amount: line.amount, tax: line.tax }
 }
 
 /// Returns the reduction of a promotion, or [`None`] if its amounts are in another currency.
@@ -188,14 +169,32 @@ fn reduction(promotion: &promotion::Promotion, sold: &[Sold], currency: Currency
     })
 }
 
-/// Returns the reason why a promotion has no effect.
-fn reason(unused: &promotion::Promotion, applied: &[(&Candidate, i64)], is_free: bool) -> &'static str {
-    if is_free && unused.reduction == promotion::Reduction::FreeShipping {
-        "is not needed, because another promotion makes shipping free"
-    } else if applied.iter().any(|(other, _)| other.promotion.exclusive) {
-        "cannot be combined with another promotion of this cart"
-    } else {
-        "does not reduce the price of this cart"
+fn taxes(
+    sold: &[Sold],
+    local: &LocalRules<'_>,
+    is_shipped: bool,
+    shipping_tax: order::ShippingTax,
+    rounding: TaxRounding,
+) -> Taxes {
+    let rate = |category: &str| {
+        let rule = local.tax_rule(category)?;
+        Some(TaxRate { millionths: rule.rate_millionths, included: rule.included })
+    };
+    let own_rate = rate(SHIPPING).or_else(|| rate(STANDARD)).filter(|_| is_shipped);
+    let shipping = match shipping_tax {
+        order::ShippingTax::Rule => ShippingTax::Rate(own_rate),
+        order::ShippingTax::Apportioned => {
+            let shipped = sold.iter().enumerate().filter(|(_, sold)| is_shipped && sold.product.is_shippable());
+            ShippingTax::Apportioned { lines: shipped.map(|(at, _)| at).collect(), otherwise: own_rate }
+        }
+    };
+    Taxes {
+        lines: sold.iter().map(|sold| rate(sold.product.tax_category())).collect(),
+        shipping,
+        rounding: match rounding {
+            TaxRounding::Line => Rounding::Line,
+            TaxRounding::Order => Rounding::Order,
+        },
     }
 }
 
@@ -204,17 +203,25 @@ fn line(sold: &Sold) -> Line {
     Line { quantity: sold.quantity, amount: sold.total.amount, grams: grams.unwrap_or(0) }
 }
 
-/// Returns the zone's methods that can send the basket, cheapest first.
-fn offers<'a>(zone: &'a ShippingZone, basket: &Discounted, currency: Currency) -> Result<Vec<Offer<'a>>, Problem> {
-    let amount = basket.amount().map_err(refused)?;
+/// Returns the zone's methods that can send a basket, cheapest first. Of two methods with the same
+/// price, the faster one comes first.
+fn offers(zone: &ShippingZone, grams: i64, amount: i64, currency: Currency) -> Vec<Offer<'_>> {
     let mut offers: Vec<_> = zone
         .methods
         .iter()
         .filter(|method| method.rates.iter().all(|rate| rate.price.currency == currency))
-        .filter_map(|method| Some(Offer { method, price: rates(method).price(basket.grams(), amount)? }))
+        .filter_map(|method| Some(Offer { method, price: rates(method).price(grams, amount)? }))
         .collect();
     offers.sort_by_key(|offer| (offer.price, offer.method.days.1));
-    Ok(offers)
+    offers
+}
+
+/// Returns the offer of the wanted method, or the cheapest offer.
+fn choose<'o, 'a>(offers: &'o [Offer<'a>], wanted: Option<&MethodId>) -> Option<&'o Offer<'a>> {
+    match wanted {
+        Some(wanted) => offers.iter().find(|offer| offer.method.id == *wanted),
+        None => offers.first(),
+    }
 }
 
 fn rates(method: &ShippingMethod) -> Rates {

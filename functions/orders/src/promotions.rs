@@ -7,11 +7,10 @@
 
 use std::collections::HashMap;
 
-use ::pricing::MAX_PROMOTIONS;
+use ::pricing::{MAX_PROMOTIONS, Unused};
 use http_api::fields::{array, visible_text};
-use http_api::{Code, Object, Problem, Services};
+use http_api::{Code, FieldError, Object, Problem, Reason, Services};
 use key_schema::customer;
-use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, PromotionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -20,6 +19,7 @@ use key_schema::pricing::Rules;
 use key_schema::promotion::{
     self, AppliedPromotion, MAX_APPLIED, MAX_CODE_BYTES, MAX_CODES, Promotion, PromotionUses, Use,
 };
+use key_schema::promotion::{FoundItem, PromotionItem};
 use key_schema::quota::Quota;
 use table::Refusals;
 
@@ -31,8 +31,34 @@ const _: () = assert!(MAX_PROMOTIONS == MAX_APPLIED);
 /// The number of latest orders that the check of a first order reads.
 const RECENT_ORDERS: usize = 20;
 
-/// The reason for refusing a code after its promotion has reached a limit.
-const USED_UP: &str = "has reached its limit of uses";
+/// Returns the error of a code that was entered or is in a quote.
+fn code_error(pointer: impl Into<String>, code: &str, reason: Reason) -> FieldError {
+    let detail = match reason {
+        Reason::Unknown => "is unknown",
+        Reason::Expired => "has expired",
+        Reason::UsedUp => "has reached its limit of uses",
+        Reason::NotYetValid => "is not valid yet",
+        Reason::TierTooLow => "is for customers of a higher tier",
+        Reason::NotFirstOrder => "is only for the first order",
+        Reason::OtherCurrency => "has amounts in another currency than this cart",
+        Reason::NoGoods => "is for goods that are not in this cart",
+        Reason::MinimumNotReached => "needs goods for a higher amount",
+        Reason::NotCombinable => "cannot be combined with another promotion of this cart",
+        Reason::TooManyPromotions => "is one too many, because five promotions with higher priorities apply",
+        _ => "does not reduce the price of this cart",
+    };
+    FieldError::new(pointer, format!("the code {code} {detail}")).reason(reason)
+}
+
+pub const fn reason_of(unused: Unused) -> Reason {
+    match unused {
+        Unused::NoGoods => Reason::NoGoods,
+        Unused::MinimumNotReached => Reason::MinimumNotReached,
+        Unused::NothingToReduce => Reason::NothingToReduce,
+        Unused::NotCombinable => Reason::NotCombinable,
+        Unused::TooMany => Reason::TooManyPromotions,
+    }
+}
 
 /// A promotion that the customer may use.
 #[derive(Debug, Clone)]
@@ -41,6 +67,9 @@ pub struct Candidate {
     /// The position of the promotion's code among the entered codes, or `None` for an automatic
     /// promotion.
     pub code: Option<usize>,
+    /// The condition that does not hold, for the promotion of a code. [`crate::price`] refuses the
+    /// code, together with those that do not fit the cart.
+    pub refused: Option<Reason>,
 }
 
 impl Candidate {
@@ -73,26 +102,29 @@ pub struct Codes<'a> {
 }
 
 impl Codes<'_> {
-    fn error(self, problem: Problem, at: usize, detail: &str) -> Problem {
+    fn error(self, problem: Problem, at: usize, reason: Reason) -> Problem {
         let pointer = if self.quoted { "/quote_id".to_owned() } else { format!("/codes/{at}") };
-        let code = self.texts.get(at).map_or("", String::as_str);
-        problem.error(pointer, format!("the code {code} {detail}"))
+        problem.errors([code_error(pointer, self.texts.get(at).map_or("", String::as_str), reason)])
     }
 
-    /// Returns the problem of codes whose promotions do not reduce the price. Each has its position
-    /// and the reason.
-    pub fn not_applicable(self, unused: &[(usize, &str)]) -> Problem {
+    /// Returns the problem of codes whose promotions do not apply. Each has its position and the
+    /// reason.
+    pub fn not_applicable(self, unused: &[(usize, Reason)]) -> Problem {
         let problem = Problem::new(Code::PromotionNotApplicable, "A code does not reduce the price of this cart.");
-        unused.iter().fold(problem, |problem, (at, reason)| self.error(problem, *at, reason))
+        unused.iter().fold(problem, |problem, (at, reason)| self.error(problem, *at, *reason))
     }
 
     fn unknown(self, positions: &[usize]) -> Problem {
         let problem = Problem::new(Code::PromotionUnknown, "The shop has no promotion with this code.");
-        positions.iter().fold(problem, |problem, at| self.error(problem, *at, "is unknown"))
+        positions.iter().fold(problem, |problem, at| self.error(problem, *at, Reason::Unknown))
+    }
+
+    fn expired(self, at: usize) -> Problem {
+        self.error(Problem::new(Code::PromotionExpired, "A promotion has ended."), at, Reason::Expired)
     }
 
     fn used_up(self, at: usize) -> Problem {
-        self.error(Problem::new(Code::PromotionUsedUp, "A promotion has reached its limit."), at, USED_UP)
+        self.error(Problem::new(Code::PromotionUsedUp, "A promotion has reached its limit."), at, Reason::UsedUp)
     }
 }
 
@@ -100,12 +132,12 @@ pub fn read(body: &mut Object<'_>) -> Option<Option<Vec<String>>> {
     body.optional("codes", array(0..=MAX_CODES, visible_text(1..=MAX_CODE_BYTES)))
 }
 
-/// Returns the promotions that the customer may use now. `guesser` is the customer whose unknown
+/// Returns the promotions that the customer may use now, and those of codes with a condition that
+/// does not hold. `guesser` is the customer whose unknown
 /// codes are counted. It is `None` for a request by staff, and for the codes of a quote.
 ///
 /// # Errors
-/// - 409 `promotion_unknown`, `promotion_expired`, `promotion_used_up` or
-///   `promotion_not_applicable` for a code that the customer cannot use.
+/// - 409 `promotion_unknown`, `promotion_expired` or `promotion_used_up` for a code.
 /// - 429 `quota_exceeded` for a customer who has entered too many unknown codes on this day.
 pub async fn usable(
     services: &Services,
@@ -123,22 +155,19 @@ pub async fn usable(
     for (id, code) in coded {
         let promotion = known.promotions.get(&id).ok_or_else(|| codes.unknown(&[code]))?;
         if promotion.conditions.until.is_some_and(|until| until <= now) {
-            let problem = Problem::new(Code::PromotionExpired, "A promotion has ended.");
-            return Err(codes.error(problem, code, "has expired"));
-        }
-        if !promotion.is_running(now) {
-            return Err(codes.not_applicable(&[(code, "is not valid yet")]));
+            return Err(codes.expired(code));
         }
         if known.is_used_up(promotion) {
             return Err(codes.used_up(code));
         }
-        candidates.push(Candidate { promotion: promotion.clone(), code: Some(code) });
+        let refused = (!promotion.is_running(now)).then_some(Reason::NotYetValid);
+        candidates.push(Candidate { promotion: promotion.clone(), code: Some(code), refused });
     }
     let automatic = automatic.into_iter().filter(|promotion| !known.is_used_up(promotion));
-    candidates.extend(automatic.map(|promotion| Candidate { promotion: promotion.clone(), code: None }));
+    candidates.extend(automatic.map(|promotion| Candidate { promotion: promotion.clone(), code: None, refused: None }));
     // With equal priorities, the ids decide, and not the order in which the customer enters codes.
     candidates.sort_by(|a, b| a.promotion.id.cmp(&b.promotion.id));
-    for_customer(services, customer, candidates, codes).await
+    for_customer(services, customer, candidates).await
 }
 
 /// Returns the promotion of each code, in the sequence of the codes. Two spellings of a code count
@@ -157,15 +186,15 @@ async fn find(
     let mut items = services.table.batch_get(&promotion::find(codes.texts, customer, now)?).await?;
     // Without this check, a customer beyond the quota could still find out which codes exist.
     let counts = items.pop();
-    if let (Some(_), Some(Some(AnyEntity::QuotaDay(counts)))) = (guesser, counts)
+    if let (Some(_), Some(Some(FoundItem::QuotaDay(counts)))) = (guesser, counts)
         && counts.promotion_codes >= Quota::PromotionCodes.limit()
     {
         return Err(Problem::quota_exceeded(Quota::PromotionCodes, now));
     }
     for (at, item) in items.into_iter().enumerate() {
         match item {
-            Some(AnyEntity::PromotionCode(claim)) if found.iter().any(|(id, _)| *id == claim.promotion_id) => {}
-            Some(AnyEntity::PromotionCode(claim)) => found.push((claim.data.promotion_id, at)),
+            Some(FoundItem::PromotionCode(claim)) if found.iter().any(|(id, _)| *id == claim.promotion_id) => {}
+            Some(FoundItem::PromotionCode(claim)) => found.push((claim.data.promotion_id, at)),
             _ => unknown.push(at),
         }
     }
@@ -202,16 +231,15 @@ impl Known {
         let read = promotion::read(coded.iter().map(|(id, _)| id), counted, customer)?;
         for item in services.table.batch_get(&read).await?.into_iter().flatten() {
             match item {
-                AnyEntity::Promotion(Stored { data, .. }) => {
+                PromotionItem::Promotion(Stored { data, .. }) => {
                     known.promotions.insert(data.id.clone(), data);
                 }
-                AnyEntity::PromotionUses(Stored { data, .. }) => {
+                PromotionItem::PromotionUses(Stored { data, .. }) => {
                     known.uses.insert(data.promotion_id.clone(), data);
                 }
-                AnyEntity::CustomerUses(Stored { data, .. }) => {
+                PromotionItem::CustomerUses(Stored { data, .. }) => {
                     known.customer_uses.insert(data.promotion_id, data.uses);
                 }
-                _ => {}
             }
         }
         Ok(known)
@@ -225,12 +253,12 @@ impl Known {
     }
 }
 
-/// Returns the candidates whose conditions on the customer hold.
+/// Checks the conditions on the customer. Leaves out automatic promotions with a condition that does
+/// not hold.
 async fn for_customer(
     services: &Services,
     customer: &CustomerId,
-    candidates: Vec<Candidate>,
-    codes: Codes<'_>,
+    mut candidates: Vec<Candidate>,
 ) -> Result<Vec<Candidate>, Problem> {
     let any = |depends: fn(&Promotion) -> bool| candidates.iter().any(|candidate| depends(&candidate.promotion));
     let profile = async {
@@ -242,23 +270,20 @@ async fn for_customer(
         Ok(depends && has_no_order(services, customer).await?)
     };
     let (profile, is_first) = tokio::try_join!(profile, is_first)?;
-    let mut usable = Vec::with_capacity(candidates.len());
-    for candidate in candidates {
+    for candidate in &mut candidates {
         let conditions = &candidate.promotion.conditions;
         let has_tier = conditions.tier.is_none_or(|tier| profile.as_ref().is_some_and(|profile| profile.tier >= tier));
-        let reason = if !has_tier {
-            "is for customers of a higher tier"
+        let unmet = if !has_tier {
+            Some(Reason::TierTooLow)
         } else if conditions.first_order && !is_first {
-            "is only for the first order"
+            Some(Reason::NotFirstOrder)
         } else {
-            usable.push(candidate);
-            continue;
+            None
         };
-        if let Some(code) = candidate.code {
-            return Err(codes.not_applicable(&[(code, reason)]));
-        }
+        candidate.refused = candidate.refused.or(unmet);
     }
-    Ok(usable)
+    candidates.retain(|candidate| candidate.code.is_some() || candidate.refused.is_none());
+    Ok(candidates)
 }
 
 /// Returns whether the customer has at most [`RECENT_ORDERS`] orders, all of them cancelled.
@@ -283,8 +308,11 @@ pub fn refused(promotions: &[AppliedPromotion], refusals: &Refusals<OrderAction>
     }
     let code = usize::try_from(at).ok().and_then(|at| promotions.get(at)?.code.as_deref());
     Some(match code {
-        Some(code) => Problem::new(Code::PromotionUsedUp, "A promotion has reached its limit.")
-            .error("/quote_id", format!("the code {code} {USED_UP}")),
-        None => quote::changed(["/discounts"]),
+        Some(code) => Problem::new(Code::PromotionUsedUp, "A promotion has reached its limit.").errors([code_error(
+            "/quote_id",
+            code,
+            Reason::UsedUp,
+        )]),
+        None => quote::changed([quote::differs("/discounts")]),
     })
 }

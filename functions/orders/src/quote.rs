@@ -2,19 +2,19 @@
 //!
 //! A quote is sealed like a cursor and not stored. A request for a quote writes nothing, except the
 //! count of its unknown codes. The client cannot read or change a quote. A quote has the addresses,
-//! the shipping method, the codes and a digest of each part of the price. A checkout computes the
-//! price again. If every digest is equal, the order has exactly the quoted price. Otherwise the
-//! response names the parts that changed.
+//! the shipping method, the codes, the lines and a digest of each other part of the price. A
+//! checkout computes the price again. If everything is equal, the order has exactly the quoted
+//! price. Otherwise the response names the lines and the parts that changed.
 
-use http_api::fields::{parsed, text};
-use http_api::{Code, Object, Problem, Request, Response, Services};
+use http_api::fields::{exact_text, parsed};
+use http_api::{Code, FieldError, Object, Problem, Reason, Request, Response, Services};
+use key_schema::address::PostalAddress;
 use key_schema::cart;
 use key_schema::cursor::{MAX_SEALED_BYTES, Scope};
-use key_schema::id::{CustomerId, MethodId};
+use key_schema::id::{Born, CustomerId, MethodId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::money::{Currency, Money};
-use key_schema::order::addresses::PostalAddress;
-use key_schema::order::{Charges, TaxRounding};
+use key_schema::order::{Charges, ShippingTax, TaxRounding};
 use key_schema::pricing::{self, Rules};
 use ring::digest::{self, SHA256};
 use serde::{Deserialize, Serialize};
@@ -37,47 +37,105 @@ pub struct Quote {
     pub method: Option<MethodId>,
     pub codes: Vec<String>,
     expires_at: Instant,
+    lines: Vec<QuotedLine>,
     digests: Digests,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct QuotedLine {
+    product_id: ProductId,
+    /// A product that was retired and created again is another product.
+    born: Born,
+    quantity: u64,
+    unit_price: Money,
+}
+
+impl From<&Sold> for QuotedLine {
+    fn from(sold: &Sold) -> Self {
+        Self {
+            product_id: sold.product.id.clone(),
+            born: sold.product.meta.born.clone(),
+            quantity: sold.quantity,
+            unit_price: sold.product.price,
+        }
+    }
+}
+
+impl QuotedLine {
+    /// Returns the differences from the line of the same product in the quote. `at` is the line's
+    /// position in the cart.
+    fn changes(&self, at: usize, quoted: Option<&Self>) -> Vec<FieldError> {
+        let error = |field: &str, reason, detail: String| {
+            let error = FieldError::new(format!("/items/{at}{field}"), detail).product(&self.product_id).reason(reason);
+            error.prices(quoted.map(|quoted| quoted.unit_price), Some(self.unit_price))
+        };
+        let Some(quoted) = quoted else { return vec![error("", Reason::LineAdded, "is not in the quote".to_owned())] };
+        let mut changes = Vec::new();
+        if self.born != quoted.born {
+            let detail = "was retired and created again since the quote".to_owned();
+            changes.push(error("/product_id", Reason::ProductReplaced, detail));
+        }
+        if self.quantity != quoted.quantity {
+            let detail = format!("is {}, but {} in the quote", self.quantity, quoted.quantity);
+            changes.push(error("/quantity", Reason::QuantityChanged, detail));
+        }
+        if self.unit_price != quoted.unit_price {
+            let (new, old) = (self.unit_price, quoted.unit_price);
+            let detail = format!(
+                "is {} {}, but {} {} in the quote (minor units)",
+                new.amount, new.currency, old.amount, old.currency
+            );
+            changes.push(error("/unit_price", Reason::PriceChanged, detail));
+        }
+        changes
+    }
+}
+
+/// Returns the differences between the lines of a quote and of the cart.
+fn changed_lines(quoted: &[QuotedLine], sold: &[Sold]) -> Vec<FieldError> {
+    let lines: Vec<_> = sold.iter().map(QuotedLine::from).collect();
+    let mut changes = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        changes.extend(line.changes(at, quoted.iter().find(|quoted| quoted.product_id == line.product_id)));
+    }
+    for line in quoted.iter().filter(|quoted| !lines.iter().any(|line| line.product_id == quoted.product_id)) {
+        let error = FieldError::new("/items", "no longer has a line of the quote").product(&line.product_id);
+        changes.push(error.reason(Reason::LineRemoved).prices(Some(line.unit_price), None));
+    }
+    if changes.is_empty() && lines != quoted {
+        changes.push(FieldError::new("/items", "has another sequence than the quote").reason(Reason::SequenceChanged));
+    }
+    changes
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Digests {
-    items: String,
-    prices: String,
     discounts: String,
     shipping: String,
     tax: String,
 }
 
 impl Digests {
-    fn of(sold: &[Sold], price: &Price<'_>) -> Result<Self, Problem> {
+    fn of(price: &Price<'_>) -> Result<Self, Problem> {
         let taxes: Vec<_> = price.priced.lines.iter().map(|line| line.tax).collect();
         let discounts = price.priced.lines.iter().map(|line| line.discount).enumerate();
         let discounts: Vec<_> = discounts.filter(|(_, discount)| *discount > 0).collect();
         let Charges { shipping, method, promotions, tax, tax_lines, tax_rounding, .. } = &price.charges();
-        // A product that was retired and created again is another product.
-        let items = sold.iter().map(|sold| (&sold.product.id, &sold.product.meta.born, sold.quantity));
-        let items: Vec<_> = items.collect();
-        let prices: Vec<_> = sold.iter().map(|sold| sold.product.price).collect();
         Ok(Self {
-            items: digest(&items)?,
-            prices: digest(&prices)?,
             discounts: digest(&(promotions, discounts))?,
             shipping: digest(&(method, shipping))?,
             tax: digest(&(taxes, tax_lines, tax_rounding, tax))?,
         })
     }
 
-    /// Returns the JSON Pointers to the parts of the quote that differ.
-    fn changed(&self, now: &Self) -> Vec<&'static str> {
+    /// Returns the parts of the quote that differ.
+    fn changes(&self, now: &Self) -> impl Iterator<Item = FieldError> {
         let parts = [
-            ("/items", self.items == now.items),
-            ("/lines", self.prices == now.prices),
             ("/discounts", self.discounts == now.discounts),
-            ("/shipping_methods", self.shipping == now.shipping),
+            (SHIPPING_METHODS, self.shipping == now.shipping),
             ("/tax_lines", self.tax == now.tax),
         ];
-        parts.into_iter().filter_map(|(pointer, is_equal)| (!is_equal).then_some(pointer)).collect()
+        parts.into_iter().filter(|(_, is_equal)| !is_equal).map(|(pointer, _)| differs(pointer))
     }
 }
 
@@ -93,19 +151,19 @@ impl Quote {
         Scope { list: "quote", parameters, caller: "" }
     }
 
-    fn seal(&self, services: &Services, customer: &CustomerId, now: Instant) -> Result<String, Problem> {
+    async fn seal(&self, services: &Services, customer: &CustomerId, now: Instant) -> Result<String, Problem> {
         let text = serde_json::to_string(self).map_err(Problem::internal)?;
         let parameters = [("customer", customer.as_str())];
-        services.cursors.seal_text(&Self::scope(&parameters), &text, now).map_err(Problem::internal)
+        services.cursors().await?.seal_text(&Self::scope(&parameters), &text, now).map_err(Problem::internal)
     }
 
     /// Opens the quote of a customer.
     ///
     /// # Errors
     /// 409 `quote_expired` for a quote that has expired, is altered, or is another customer's.
-    pub fn open(services: &Services, customer: &CustomerId, sealed: &str, now: Instant) -> Result<Self, Problem> {
+    pub async fn open(services: &Services, customer: &CustomerId, sealed: &str, now: Instant) -> Result<Self, Problem> {
         let parameters = [("customer", customer.as_str())];
-        let text = services.cursors.open_text(&Self::scope(&parameters), sealed, now);
+        let text = services.cursors().await?.open_text(&Self::scope(&parameters), sealed, now);
         let quote = text.ok().and_then(|text| serde_json::from_str::<Self>(&text).ok());
         quote.filter(|quote| quote.expires_at > now).ok_or_else(|| {
             Problem::new(Code::QuoteExpired, "This is not a quote of the customer, or it has expired. Get a new one.")
@@ -129,42 +187,53 @@ pub struct Quoted {
     pub rules: Rules,
     pub promotions: Vec<Candidate>,
     pub rounding: TaxRounding,
+    pub shipping_tax: ShippingTax,
 }
 
 impl Quoted {
     /// Computes the price of the sold lines, which must be the quoted price.
     ///
     /// # Errors
-    /// - 409 `quote_changed` with a pointer to each part that differs. If there is no price any
-    ///   more, the pointer is `/shipping_methods`.
+    /// - 409 `quote_changed` with a pointer to each line and each part that differs. If there is no
+    ///   price any more, the part is `/shipping_methods`.
     /// - 409 `promotion_not_applicable` if a code does not reduce the price any more.
     pub fn price(&self, sold: &[Sold], currency: Currency) -> Result<Price<'_>, Problem> {
-        let Self { quote, rules, promotions, rounding } = self;
+        let Self { quote, rules, promotions, rounding, shipping_tax } = self;
         let terms = Terms {
             rules,
             address: quote.shipping_address.as_ref(),
             method: quote.method.as_ref(),
             rounding: *rounding,
+            shipping_tax: *shipping_tax,
             promotions,
             codes: quote.codes(),
         };
-        let price = Price::of(sold, currency, terms);
-        let changed = match &price {
-            Ok(price) => quote.digests.changed(&Digests::of(sold, price)?),
-            Err(problem) if problem.code() == Code::PromotionNotApplicable => return price,
-            Err(_) => vec!["/shipping_methods"],
-        };
-        match price {
-            Ok(price) if changed.is_empty() => Ok(price),
-            _ => Err(self::changed(changed)),
+        let mut changes = changed_lines(&quote.lines, sold);
+        match Price::of(sold, currency, terms) {
+            Ok(price) => {
+                changes.extend(quote.digests.changes(&Digests::of(&price)?));
+                if changes.is_empty() {
+                    return Ok(price);
+                }
+            }
+            Err(problem) if problem.code() == Code::PromotionNotApplicable => return Err(problem),
+            Err(_) => changes.push(differs(SHIPPING_METHODS)),
         }
+        Err(changed(changes))
     }
 }
 
-/// Returns the problem of a quote whose parts at these JSON Pointers differ from the present price.
-pub fn changed(pointers: impl IntoIterator<Item = &'static str>) -> Problem {
-    let problem = Problem::new(Code::QuoteChanged, "The price has changed since the quote. Get a new one.");
-    pointers.into_iter().fold(problem, |problem, pointer| problem.error(pointer, "differs from the quote"))
+const SHIPPING_METHODS: &str = "/shipping_methods";
+
+/// Returns the error of a part of the quote, at this JSON Pointer, that differs from the present
+/// price.
+pub fn differs(pointer: &'static str) -> FieldError {
+    FieldError::new(pointer, "differs from the quote")
+}
+
+/// Returns the problem of a quote that differs from the present price.
+pub fn changed(changes: impl IntoIterator<Item = FieldError>) -> Problem {
+    Problem::new(Code::QuoteChanged, "The price has changed since the quote. Get a new one.").errors(changes)
 }
 
 pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
@@ -196,6 +265,7 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
         address: shipping_address.as_ref(),
         method: method.as_ref(),
         rounding: limits.tax_rounding,
+        shipping_tax: limits.shipping_tax,
         promotions: &usable,
         codes,
     };
@@ -204,7 +274,8 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
     let quote = Quote {
         method: price.chosen.as_ref().map(|offer| offer.method.id.clone()),
         expires_at,
-        digests: Digests::of(&sold, &price)?,
+        lines: sold.iter().map(QuotedLine::from).collect(),
+        digests: Digests::of(&price)?,
         shipping_address: shipping_address.clone(),
         billing_address,
         codes: texts.clone(),
@@ -224,12 +295,12 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
     });
     let offers = price.offers.iter().map(|offer| MethodView::offered(offer.method, money(offer.price)));
     let view = View {
-        id: quote.seal(services, &customer_id, now)?,
+        id: quote.seal(services, &customer_id, now).await?,
         lines: lines.collect(),
         shipping_method: quote.method.as_ref(),
         shipping_methods: offers.collect(),
         discounts: DiscountView::all(&charges, price.currency),
-        tax_lines: TaxLineView::all(&charges, price.currency),
+        tax_lines: TaxLineView::all(&charges.tax_lines, price.currency),
         tax_rounding: charges.tax_rounding,
         totals: TotalsView::new(&charges, price.total()),
         expires_at,
@@ -242,7 +313,7 @@ pub async fn rules(services: &Services) -> Result<Rules, Problem> {
 }
 
 pub fn read(body: &mut Object<'_>) -> Option<Option<String>> {
-    body.optional("quote_id", text(1..=MAX_SEALED_BYTES))
+    body.optional("quote_id", exact_text(1..=MAX_SEALED_BYTES))
 }
 
 #[derive(Debug, Serialize)]

@@ -141,9 +141,18 @@ pub async fn refused(
         // The remaining refusals mean that the new id exists already.
         return Err(Problem::unexpected(refusals));
     }
+    let missing: Vec<&WantedLine> = short.iter().filter(|(_, stock)| stock.is_none()).map(|(line, _)| *line).collect();
+    if !missing.is_empty() {
+        // The products were read before the transaction, so only their stock is damaged.
+        let problem = Problem::stock_unavailable("the stock of an order's line is missing or unreadable");
+        let at_line = |problem, line: &&WantedLine| {
+            line.error(problem, "product_id", "cannot be sold until its stock is repaired")
+        };
+        return Err(missing.iter().fold(problem, at_line));
+    }
     let gone: Vec<&WantedLine> = short
         .iter()
-        .filter(|(_, stock)| !stock.as_ref().is_some_and(|stock| stock.sellable))
+        .filter(|(_, stock)| stock.as_ref().is_some_and(|stock| !stock.sellable))
         .map(|(line, _)| *line)
         .collect();
     if !gone.is_empty() {

@@ -1,11 +1,13 @@
 use std::time::Duration;
 
-use http_api::fields::{boolean, money, one_of, text, visible_text};
+use http_api::fields::{boolean, money, one_of, visible_text};
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::id::{EntryId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::money::Money;
-use key_schema::order::{self, MAX_TOTAL, Movement, OrderAction, OrderStatus, RETURNED_AT_ONCE, Step};
+use key_schema::order::{
+    self, MAX_TOTAL, Movement, OrderAction, OrderStatus, OrderStatusEvent, RETURNED_AT_ONCE, Step,
+};
 
 use crate::refund::{refundable, refundable_amount, wallet_refused};
 use crate::view::{OrderCollection, no_such_order};
@@ -27,8 +29,8 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     let mut body = request.object()?;
     let to = body.required("to", one_of::<OrderStatus>(TARGETS));
     let note = body.optional("note", visible_text(1..=1000));
-    let mut carrier = body.optional("carrier", text(1..=128));
-    let mut tracking = body.optional("tracking", text(1..=128));
+    let mut carrier = body.optional("carrier", visible_text(1..=128));
+    let mut tracking = body.optional("tracking", visible_text(1..=128));
     if to.is_some_and(|to| to != OrderStatus::Shipped) {
         if matches!(carrier, Some(Some(_))) {
             carrier = body.refuse("carrier", "is allowed only with the status shipped");
@@ -38,10 +40,14 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
         }
     }
     let pay_from_wallet = body.optional("pay_from_wallet", boolean);
-    // Only staff may send `refund`. For any other caller it is an unknown field.
-    let refund = if caller.is_staff() { body.optional("refund", money(0..=MAX_TOTAL)) } else { Some(None) };
-    let (to, note, carrier, tracking, pay_from_wallet, refund) =
-        body.finish((to, note, carrier, tracking, pay_from_wallet, refund))?;
+    // Only staff may send `refund` and `message`. For any other caller they are unknown fields.
+    let (refund, message) = if caller.is_staff() {
+        (body.optional("refund", money(0..=MAX_TOTAL)), body.optional("message", visible_text(1..=1000)))
+    } else {
+        (Some(None), Some(None))
+    };
+    let (to, note, message, carrier, tracking, pay_from_wallet, refund) =
+        body.finish((to, note, message, carrier, tracking, pay_from_wallet, refund))?;
     let pay_from_wallet = pay_from_wallet == Some(true);
     let misplaced = |field: &str, detail: &'static str| {
         Err(Problem::new(Code::InvalidBody, "A field does not belong to this transition.").error(field, detail))
@@ -90,11 +96,16 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     // Clocks may differ, but the instants of a history must increase.
     let last = collection.history.iter().map(|step| step.at).max().unwrap_or(Instant::MIN);
     let (at, by) = (Instant::now().max(last.plus_millis(1)), caller.id().as_str());
-    let event = order::history(&collection.order, to, at, by, note.clone());
+    let event = OrderStatusEvent {
+        message: message.clone(),
+        carrier: carrier.clone(),
+        tracking: tracking.clone(),
+        ..order::history(&collection.order, to, at, by, note.clone())
+    };
     let entry = EntryId::generate(at, services.random()?);
     let money = movement(&collection, &entry, pay_from_wallet, to, refund)?;
-    let step = Step { order: &collection.order, lines: &collection.lines, to, at, by, note, carrier, tracking, money };
-    let advance = order::advance(step)?;
+    let (order, lines) = (&collection.order, &collection.lines);
+    let advance = order::advance(Step { order, lines, to, at, by, note, message, carrier, tracking, money })?;
     if let Err(refusals) = staging::advance(&services.table, advance).await? {
         return Err(match money {
             _ if refusals.names(OrderAction::Order) => Problem::version_mismatch(),
@@ -116,7 +127,7 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     collection.order.data.status = to;
     collection.order.meta.version += 1;
     collection.history.push(event);
-    Ok(Response::ok(&collection.view()).etag(collection.order.meta.version))
+    Ok(Response::ok(&collection.view(caller.is_staff())).etag(collection.order.meta.version))
 }
 
 /// Returns the movement of money that belongs to a step. If the order was paid from the wallet, its

@@ -1,12 +1,13 @@
 mod price;
 
 use http_api::{Problem, Services};
-use key_schema::entity::AnyEntity;
+use key_schema::address::PostalAddress;
 use key_schema::id::{CustomerId, OrderId, OrderReference, StoreId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::money::Money;
-use key_schema::order::addresses::{self, Destination, OrderAddresses, PostalAddress};
+use key_schema::order::OrderItem;
+use key_schema::order::addresses::{self, Destination, OrderAddresses};
 use key_schema::order::{Order, OrderLine, OrderStatus, OrderStatusEvent, TaxRounding};
 use serde::Serialize;
 
@@ -27,27 +28,26 @@ pub struct OrderCollection {
 impl OrderCollection {
     /// Assembles an order that is visible at `now`. A retired order is invisible from its expiry,
     /// even while its items still exist.
-    pub fn visible(items: Vec<AnyEntity>, now: Instant) -> Option<Self> {
+    pub fn visible(items: Vec<OrderItem>, now: Instant) -> Option<Self> {
         Self::assemble(items).filter(|collection| !collection.order.is_expired(now))
     }
 
     /// Assembles an order from the items of its partition. An order in status `placing` is
     /// invisible. A Query is not isolated from the transaction that places an order. If it returns
     /// only some of the items, the order is invisible, too.
-    pub fn assemble(items: Vec<AnyEntity>) -> Option<Self> {
+    pub fn assemble(items: Vec<OrderItem>) -> Option<Self> {
         Self::parts(items).filter(|parts| parts.has_all_lines() && parts.has_begun())
     }
 
     /// Assembles the parts of an order that were read. Returns `None` without the head, or if the
     /// status is `placing`.
-    pub fn parts(items: Vec<AnyEntity>) -> Option<Self> {
+    pub fn parts(items: Vec<OrderItem>) -> Option<Self> {
         let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
         for item in items {
             match item {
-                AnyEntity::Order(order) => head = Some(order),
-                AnyEntity::OrderLine(line) => lines.push(line.data),
-                AnyEntity::OrderStatusEvent(event) => history.push(event.data),
-                _ => {}
+                OrderItem::Order(order) => head = Some(order),
+                OrderItem::OrderLine(line) => lines.push(line.data),
+                OrderItem::OrderStatusEvent(event) => history.push(event.data),
             }
         }
         let order = head.filter(|order| order.status != OrderStatus::Placing)?;
@@ -75,8 +75,10 @@ impl OrderCollection {
         self.lines.iter().map(LineView::from).collect()
     }
 
-    pub fn history_views(&self) -> Vec<StepView<'_>> {
-        self.history.iter().map(StepView::from).collect()
+    /// Returns the steps. Only staff see the notes and the ids of staff.
+    pub fn history_views(&self, for_staff: bool) -> Vec<StepView<'_>> {
+        let customer = &self.order.customer_id;
+        self.history.iter().map(|step| StepView::new(step, for_staff || !step.is_by_staff(customer))).collect()
     }
 
     /// Returns the order as the first response showed it. Lines, total and the first step never
@@ -92,7 +94,8 @@ impl OrderCollection {
         self
     }
 
-    pub fn view(&self) -> View<'_> {
+    pub fn view(&self, for_staff: bool) -> View<'_> {
+        let shipped = self.history.iter().find(|step| step.status == OrderStatus::Shipped);
         let Order {
             id,
             customer_id,
@@ -121,11 +124,14 @@ impl OrderCollection {
             totals: TotalsView::new(&self.order.charges(), *total),
             shipping_method: charges.as_ref().and_then(|charges| ShippingView::of(charges, total.currency)),
             discounts: charges.as_ref().map(|charges| DiscountView::all(charges, total.currency)),
-            tax_lines: charges.as_ref().map(|charges| TaxLineView::all(charges, total.currency)),
+            tax_lines: charges.as_ref().map(|charges| TaxLineView::all(&charges.tax_lines, total.currency)),
             tax_rounding: charges.as_ref().map(|charges| charges.tax_rounding),
             placed_at: *placed_at,
             lapses_at: lapses_at.filter(|_| *status == OrderStatus::Pending),
-            history: self.history_views(),
+            history: self.history_views(for_staff),
+            shipped_at: shipped.map(|step| step.at),
+            carrier: shipped.and_then(|step| step.carrier.as_deref()),
+            tracking: shipped.and_then(|step| step.tracking.as_deref()),
             invoice_number: *invoice_number,
             refunded: (*refunded > 0).then(|| Money::new(*refunded, total.currency)),
             version: self.order.meta.version,
@@ -173,6 +179,13 @@ pub struct View<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     lapses_at: Option<Instant>,
     history: Vec<StepView<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shipped_at: Option<Instant>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    carrier: Option<&'a str>,
+    /// The carrier's tracking number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tracking: Option<&'a str>,
     invoice_number: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refunded: Option<Money>,
@@ -198,13 +211,23 @@ impl<'a> AddressView<'a> {
 pub struct StepView<'a> {
     status: OrderStatus,
     at: Instant,
-    by: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
 }
 
-impl<'a> From<&'a OrderStatusEvent> for StepView<'a> {
-    fn from(event: &'a OrderStatusEvent) -> Self {
-        Self { status: event.status, at: event.at, by: &event.by, note: event.note.as_deref() }
+impl<'a> StepView<'a> {
+    fn new(event: &'a OrderStatusEvent, with_author: bool) -> Self {
+        let OrderStatusEvent { status, at, by, note, message, .. } = event;
+        Self {
+            status: *status,
+            at: *at,
+            by: with_author.then_some(by),
+            note: note.as_deref().filter(|_| with_author),
+            message: message.as_deref(),
+        }
     }
 }

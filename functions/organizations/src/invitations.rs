@@ -6,10 +6,10 @@
 use http_api::identity::SignedIn;
 use http_api::url::location;
 use http_api::{Code, List, Problem, Request, Response, Services};
-use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, OrganizationId, TeamId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Meta, Stored};
+use key_schema::organization::invitation::PreparedItem;
 use key_schema::organization::invitation::{
     self, Invitation, LIFETIME_SECONDS, MAX_OF_CUSTOMER, MAX_OF_INVITER, MAX_OF_ORGANIZATION, State,
 };
@@ -26,7 +26,7 @@ pub async fn of_organization(services: &Services, request: &Request<'_>) -> Resu
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
     let parameters = [("organization", id.as_str())];
-    let page = request.page(&services.cursors, invitation::OF_ORGANIZATION.id, &parameters)?;
+    let page = request.page(services.cursors().await?, invitation::OF_ORGANIZATION.id, &parameters)?;
     if !caller.is_staff() {
         let member = services.table.get(&organization::member(&id, caller.id())?).await?;
         denied_by(member.as_ref()).map_or(Ok(()), Err)?;
@@ -95,11 +95,10 @@ pub async fn read(
     for item in services.table.batch_get(&invitation::prepare(id, customer, caller.id())?).await?.into_iter().flatten()
     {
         match item {
-            AnyEntity::Organization(head) => read.head = Some(head),
-            AnyEntity::Invitation(invitation) => read.state.invitation = Some(invitation),
-            AnyEntity::Invitations(roster) => read.state.roster = Some(roster),
-            AnyEntity::Member(member) => read.caller = Some(member),
-            _ => {}
+            PreparedItem::Organization(head) => read.head = Some(head),
+            PreparedItem::Invitation(invitation) => read.state.invitation = Some(invitation),
+            PreparedItem::Invitations(roster) => read.state.roster = Some(roster),
+            PreparedItem::Member(member) => read.caller = Some(member),
         }
     }
     Ok(read)

@@ -8,10 +8,10 @@
 use http_api::fields::{one_of, parsed};
 use http_api::identity::SignedIn;
 use http_api::{Code, Problem, Request, Response, Services};
-use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, OrganizationId, TeamId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::organization::PreparedItem;
 use key_schema::organization::invitation::State;
 use key_schema::organization::{self, Authority, Member, Organization, OrganizationAction, Role};
 use table::{Refusal, Refusals, retry_on_conflict};
@@ -25,7 +25,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
     let parameters = [("organization", id.as_str())];
-    let page = request.page(&services.cursors, organization::MEMBERS.id, &parameters)?;
+    let page = request.page(services.cursors().await?, organization::MEMBERS.id, &parameters)?;
     let members = page.read(services, organization::members(&id)?);
     let ((), list) = tokio::try_join!(may_see(services, &caller, &id), members)?;
     // A caller without a membership reaches this line only as staff. An empty first page means that
@@ -233,11 +233,11 @@ async fn read(
 ) -> Result<Read, Problem> {
     let mut found = services.table.batch_get(&organization::prepare(id, customer, caller.id())?).await?.into_iter();
     let head = match found.next().flatten() {
-        Some(AnyEntity::Organization(head)) => Some(head),
+        Some(PreparedItem::Organization(head)) => Some(head),
         _ => None,
     };
     let mut member = || match found.next().flatten() {
-        Some(AnyEntity::Member(member)) => Some(member),
+        Some(PreparedItem::Member(member)) => Some(member),
         _ => None,
     };
     let (member, caller) = (member(), member());

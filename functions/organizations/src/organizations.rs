@@ -1,10 +1,10 @@
 use http_api::fields::{parsed, visible_text};
 use http_api::url::location;
 use http_api::{Code, Problem, Request, Response, Services, read_fields};
-use key_schema::entity::AnyEntity;
 use key_schema::id::OrganizationId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::organization::HeadItem;
 use key_schema::organization::{self, Member, Organization, OrganizationAction, Role};
 use key_schema::quota::Quota;
 use key_schema::request::Query;
@@ -76,14 +76,13 @@ pub async fn rename(services: &Services, request: &Request<'_>) -> Result<Respon
     }
 }
 
-async fn with_teams(services: &Services, query: Query<AnyEntity>) -> Result<Response, Problem> {
+async fn with_teams(services: &Services, query: Query<HeadItem>) -> Result<Response, Problem> {
     let (mut head, mut teams) = (None, Vec::new());
     for item in services.table.query(&query).await?.items {
         match item {
-            AnyEntity::Organization(organization) => head = Some(organization),
-            AnyEntity::Team(team) => teams.push(team),
+            HeadItem::Organization(organization) => head = Some(organization),
+            HeadItem::Team(team) => teams.push(team),
             // This route ignores entities that a later release adds to the range.
-            _ => {}
         }
     }
     let head = head.ok_or_else(no_such_organization)?;

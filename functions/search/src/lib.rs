@@ -11,15 +11,15 @@ mod parameters;
 mod products;
 
 pub use disabled::Disabled;
-use http_api::{Checks, Measured, PatternCost, Routes, SettingsCache, SignIns};
-use key_schema::cursor::{CursorKeyError, Cursors};
+use http_api::{Checks, Keys, Measured, PatternCost, Routes, SettingsCache, SignIns};
+use key_schema::cursor::Cursors;
 use search_index::{ConfigError, SearchClient};
 use table::{SetupError, Table};
 
 #[derive(Debug)]
 pub struct App {
     pub client: SearchClient,
-    pub cursors: Cursors,
+    pub cursors: Keys<Cursors>,
     /// The table with the revocations of sign-ins. The function reads nothing else from it.
     pub table: Table,
     pub sign_ins: SignIns,
@@ -31,19 +31,15 @@ pub struct App {
 pub enum StartError {
     #[error(transparent)]
     Search(#[from] ConfigError),
-    /// `CURSOR_KEYS` is missing or unusable.
-    #[error("CURSOR_KEYS: {0}")]
-    Cursors(#[from] CursorKeyError),
     #[error(transparent)]
     Table(#[from] SetupError),
 }
 
 impl App {
     /// Creates the state from the environment: `SEARCH_ENDPOINT`, `SEARCH_INDEX_PREFIX`,
-    /// `CURSOR_KEYS`, `TABLE_NAME`, the SDK's variables, and optionally `SEARCH_SERVICE`.
+    /// `CURSOR_KEYS_SECRET`, `TABLE_NAME`, the SDK's variables, and optionally `SEARCH_SERVICE`.
     pub async fn from_env() -> Result<Self, StartError> {
-        let cursors = Cursors::new(&std::env::var("CURSOR_KEYS").unwrap_or_default())?;
-        let (client, table) = (SearchClient::from_env()?, Table::from_env().await?);
+        let (client, table, cursors) = (SearchClient::from_env()?, Table::from_env().await?, Keys::of_cursors()?);
         Ok(Self { client, cursors, table, sign_ins: SignIns::default(), settings: SettingsCache::default() })
     }
 }

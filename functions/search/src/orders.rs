@@ -14,7 +14,7 @@ pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Proble
     request.staff()?;
     let text = text(request)?;
     let parameters = [("q", request.query("q")?.unwrap_or_default())];
-    let page = request.page(&app.cursors, "search.orders", &parameters)?;
+    let page = request.page(app.cursors.get().await?, "search.orders", &parameters)?;
     let query = OrderQuery { text, size: list::size(&page), after: list::after(&page)? };
     let mut found = list::found(app.client.search_orders(&query).await)?;
     let ends = list::cut(&mut found, &page)?;

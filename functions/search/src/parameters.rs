@@ -5,6 +5,7 @@ use std::str::FromStr;
 use http_api::{Code, Problem, Request};
 use key_schema::id;
 use key_schema::product::{CategoryError, CategoryPath};
+use key_schema::text::visible_name;
 use search_index::{ProductSort, SearchText};
 
 const MAX_VALUES: usize = 10;
@@ -69,9 +70,12 @@ fn path(text: &str) -> Result<CategoryPath, CategoryError> {
     }
 }
 
-/// Reads every `brand`. A product matches if one of them equals its brand exactly.
+/// Reads every `brand` in its one spelling. A product matches if one of them equals its brand.
 pub fn brands(request: &Request<'_>) -> Result<Vec<String>, Problem> {
-    read_all(request, "brand", |text| id::check(text).map(|()| text.to_owned()))
+    read_all(request, "brand", |text| {
+        let brand = visible_name(text).map_err(|error| error.to_string())?;
+        id::check(&brand).map(|()| brand).map_err(|error| error.to_string())
+    })
 }
 
 pub fn in_stock(request: &Request<'_>) -> Result<Option<bool>, Problem> {

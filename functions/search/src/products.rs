@@ -34,7 +34,7 @@ pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Proble
         ("max_price", &high),
         ("sort", sort.name),
     ];
-    let page = request.page(&app.cursors, "search.products", &parameters)?;
+    let page = request.page(app.cursors.get().await?, "search.products", &parameters)?;
     let mut query = ProductQuery {
         text,
         categories,

@@ -93,8 +93,9 @@ fn limits(value: Value<'_>) -> Result<(), Invalid> {
     let daily = limits.optional("max_orders_per_day", integer(MAX_ORDERS_PER_DAY));
     let address = limits.optional("shipping_address_required", boolean);
     let rounding = limits.optional("tax_rounding", one_of::<String>(&["line", "order"]));
+    let shipping = limits.optional("shipping_tax", one_of::<String>(&["rule", "apportioned"]));
     let optional = limits.optional("quote_optional", boolean);
-    limits.finish((minutes, orders, quantity, lines, daily, address, rounding, optional)).map(|_| ())
+    limits.finish((minutes, orders, quantity, lines, daily, address, rounding, shipping, optional)).map(|_| ())
 }
 
 fn checked(value: Value<'_>) -> Result<Members<'_>, Invalid> {

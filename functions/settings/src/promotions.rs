@@ -4,11 +4,11 @@ mod body;
 
 use http_api::url::location;
 use http_api::{Code, Once, Problem, Request, Response, Services};
-use key_schema::entity::AnyEntity;
 use key_schema::id::PromotionId;
 use key_schema::instant::Instant;
 use key_schema::item::{Stored, size};
 use key_schema::pricing::Rules;
+use key_schema::promotion::PromotionItem;
 use key_schema::promotion::{
     self, Conditions, Goods, MAX_AUTOMATIC, MAX_PROMOTION_BYTES, Promotion, PromotionAction, PromotionUses, Reduction,
 };
@@ -115,9 +115,9 @@ async fn load(services: &Services, id: &PromotionId) -> Result<(Stored<Promotion
     let (mut found, mut uses) = (None, None);
     for item in services.table.batch_get(&promotion::get(id)?).await?.into_iter().flatten() {
         match item {
-            AnyEntity::Promotion(promotion) => found = Some(promotion),
-            AnyEntity::PromotionUses(stored) => uses = counted(&stored),
-            _ => {}
+            PromotionItem::Promotion(promotion) => found = Some(promotion),
+            PromotionItem::PromotionUses(stored) => uses = counted(&stored),
+            PromotionItem::CustomerUses(_) => {}
         }
     }
     Ok((found.ok_or_else(|| Problem::not_found("promotion"))?, uses))

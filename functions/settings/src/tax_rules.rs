@@ -1,9 +1,9 @@
 use http_api::fields::{boolean, integer, parsed, visible_text};
 use http_api::{Code, Problem, Request, read_fields};
+use key_schema::address::Country;
 use key_schema::id::{TaxCategory, TaxRuleId};
 use key_schema::instant::Instant;
 use key_schema::item::{EncodeError, Stored};
-use key_schema::order::addresses::Country;
 use key_schema::pricing::{self, BASIS_POINT, MAX_TAX_RULES, PricingAction, Rules, TaxRule};
 use key_schema::request::Transaction;
 use serde::Serialize;

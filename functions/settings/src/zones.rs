@@ -3,10 +3,10 @@ use std::collections::BTreeSet;
 use http_api::fields::{MAX_AMOUNT, array, integer, money, parsed, visible_text};
 use http_api::json::Value;
 use http_api::{Code, Invalid, Problem, Request, read_fields};
+use key_schema::address::Country;
 use key_schema::id::{Born, MethodId, ZoneId};
 use key_schema::instant::Instant;
 use key_schema::item::{EncodeError, Stored, size};
-use key_schema::order::addresses::Country;
 use key_schema::pricing::{
     self, MAX_COUNTRIES, MAX_METHODS, MAX_RATES, MAX_REGIONS, MAX_ZONE_BYTES, MAX_ZONES, PricingAction, Rules,
     ShippingMethod, ShippingRate, ShippingZone,

@@ -17,10 +17,6 @@ use crate::settings::{self, Settings, StartError};
 use crate::sink::{self, Shared, Sink};
 use crate::verdict::{Verdict, Verdicts};
 
-/// The required `StreamViewType` of the stream. The sinks use the old image for events, audit
-/// entries and removals.
-const BOTH_IMAGES: &str = "NEW_AND_OLD_IMAGES";
-
 /// The consumer: the sinks of this deployment and the parts that they share.
 pub struct Consumer {
     name: String,
@@ -43,10 +39,6 @@ impl Consumer {
         let names = settings::sinks(names.as_deref())?;
         let settings = Settings::from_env()?;
         let table = Arc::new(Table::from_env().await?);
-        let view = table.stream_view().await?;
-        if view.as_deref() != Some(BOTH_IMAGES) {
-            return Err(StartError::StreamView(view.unwrap_or_else(|| "none".to_owned())));
-        }
         let shared = Shared { table: table.clone(), settings };
         let mut sinks = Vec::with_capacity(names.len());
         for name in names {

@@ -32,14 +32,6 @@ pub enum StartError {
     },
     #[error(transparent)]
     Table(#[from] table::SetupError),
-    #[error(
-        "the table's stream cannot be looked up: {0}; check TABLE_NAME, AWS_REGION, the endpoint (AWS_ENDPOINT_URL, \
-         AWS_ENDPOINT_URL_DYNAMODB) and the role's permission dynamodb:DescribeTable"
-    )]
-    Describe(#[from] table::TableError),
-    /// The stream's records lack images that the sinks read.
-    #[error("the table's stream must show NEW_AND_OLD_IMAGES, and its view is {0}: set StreamViewType and start again")]
-    StreamView(String),
     #[error(transparent)]
     Search(#[from] search_index::ConfigError),
     /// The event bus's client cannot be set up: `BUS_NAME` is missing, or TLS fails.
@@ -116,15 +108,6 @@ mod tests {
         assert_eq!((with("").unwrap().stock_low, with("60").unwrap().stock_low), (10, 60));
         for bad in ["0", "-1", "65", "many", "1e3", "99999999999999999999"] {
             assert!(matches!(with(bad), Err(StartError::Number { name: "STREAM_CONCURRENCY", .. })), "{bad}");
-        }
-    }
-
-    #[test]
-    fn a_consumer_that_cannot_start_says_what_to_check() {
-        let cause = table::TableError::Unavailable("status 200 with a body that cannot be read".to_owned());
-        let message = StartError::from(cause).to_string();
-        for said in ["status 200 with a body", "TABLE_NAME", "AWS_ENDPOINT_URL_DYNAMODB", "dynamodb:DescribeTable"] {
-            assert!(message.contains(said), "{said}: {message}");
         }
     }
 

@@ -5,11 +5,11 @@ use http_api::fields::{long_text, text};
 use http_api::url::location;
 use http_api::view::{CustomerView, QuestionView};
 use http_api::{Code, Once, Problem, Request, Response, Services, read_fields};
-use key_schema::entity::AnyEntity;
 use key_schema::id::{CustomerId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::question::{self, Open, Question, QuestionAction, QuestionStatus};
+use key_schema::question::{SupportItem, ThreadItem};
 use key_schema::quota::Quota;
 use table::Refusals;
 
@@ -66,10 +66,9 @@ pub async fn support(services: &Services, request: &Request<'_>) -> Result<Respo
     let (mut profile, mut questions) = (None, Vec::new());
     for item in &found.items {
         match item {
-            AnyEntity::Customer(customer) => profile = Some(customer),
-            AnyEntity::CustomerQuestion(question) => questions.push(QuestionView::from(question)),
+            SupportItem::Customer(customer) => profile = Some(customer),
+            SupportItem::CustomerQuestion(question) => questions.push(QuestionView::from(question)),
             // This route ignores entities that a later release adds to the range.
-            _ => {}
         }
     }
     let customer = profile.ok_or_else(no_customer)?;
@@ -93,10 +92,9 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     let (mut question, mut answers) = (None, Vec::new());
     for item in &found.items {
         match item {
-            AnyEntity::Question(found) => question = Some(found),
-            AnyEntity::Answer(answer) => answers.push(answer.into()),
+            ThreadItem::Question(found) => question = Some(found),
+            ThreadItem::Answer(answer) => answers.push(answer.into()),
             // This route ignores entities that a later release adds to the range.
-            _ => {}
         }
     }
     let question = question.ok_or_else(no_question)?;

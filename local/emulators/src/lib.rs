@@ -1,5 +1,5 @@
 //! Emulates AWS services on one machine: the table, the search engine, the event bus, the object
-//! store, mail, and CloudWatch's report of throttled keys.
+//! store, mail, secrets, and CloudWatch's report of throttled keys.
 
 pub mod access;
 pub mod contributors;
@@ -8,6 +8,7 @@ pub mod faults;
 pub mod mail;
 pub mod objects;
 pub mod search;
+pub mod secrets;
 pub mod table;
 
 mod cut;

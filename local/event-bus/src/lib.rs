@@ -21,10 +21,11 @@
 mod function;
 mod journal;
 mod mapping;
-mod pace;
 mod pending;
 mod queue;
 mod rules;
+
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -32,7 +33,6 @@ use futures::future::BoxFuture;
 pub use function::{AsyncFunction, AsyncSettings};
 pub use journal::{Accepted, Journal, Unsettled};
 pub use mapping::{QueueCall, QueueMapping, QueueMappingSettings, Role};
-pub use pace::Pace;
 pub use pending::{Pending, Work};
 pub use queue::{GivenUp, Message, Queue, QueueFull, QueueSettings};
 pub use rules::{EventBus, Rule, Target, TargetKind};
@@ -50,6 +50,28 @@ pub enum CallError {
     /// The function could not be called, because it is throttled or does not exist.
     #[error("the function could not be called: {0}")]
     NotCalled(String),
+}
+
+/// The waits between retries. The default suits one machine. On AWS, the waits are much longer.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// The first wait. Each further wait is twice as long, up to `most`.
+    pub first: Duration,
+    pub most: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { first: Duration::from_millis(100), most: Duration::from_secs(5) }
+    }
+}
+
+impl Pace {
+    /// Returns the wait after this many failures. The number is at least 1.
+    pub(crate) fn after(self, failures: u32) -> Duration {
+        let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
+        self.first.saturating_mul(doubled).min(self.most)
+    }
 }
 
 #[cfg(test)]

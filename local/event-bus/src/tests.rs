@@ -336,3 +336,10 @@ async fn abandoned_calls_and_dead_letters_are_not_pending() {
     dead.give_up(Message::new("x".to_owned()), "arn", Value::Null).unwrap();
     assert_eq!((pending.count(), dead.contents().len()), (0, 1));
 }
+
+#[test]
+fn each_wait_is_twice_the_previous_one_up_to_the_maximum() {
+    let pace = Pace { first: Duration::from_millis(20), most: Duration::from_millis(70) };
+    let waits: Vec<u128> = [1, 2, 3, 4, 40].map(|failures| pace.after(failures).as_millis()).into();
+    assert_eq!(waits, [20, 40, 70, 70, 70]);
+}

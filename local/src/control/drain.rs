@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use stream_poller::MappingProgress;
 
 use super::Control;
+use super::answer::Problem;
 use super::objects;
-use super::problem::Problem;
 
 const LONGEST_SECONDS: u64 = 3600;
 /// Maximum number of rounds. In each round, subscribers process events. Their writes can cause

@@ -11,15 +11,14 @@ use emulators::events::Published;
 use serde_json::{Value, json};
 
 use super::Control;
-use super::paging::{self, PAGE, Parameters};
-use super::problem::Problem;
+use super::answer::{PAGE, Parameters, Problem, paged};
 
 pub(super) async fn events(
     State(control): State<Arc<Control>>,
     Query(parameters): Query<Parameters>,
 ) -> Result<Json<Value>, Problem> {
     let page = control.backends.events.published(parameters.after()?, PAGE);
-    Ok(Json(paging::answer(page, event)))
+    Ok(Json(paged(page, event)))
 }
 
 pub(super) async fn mail(
@@ -27,7 +26,7 @@ pub(super) async fn mail(
     Query(parameters): Query<Parameters>,
 ) -> Result<Json<Value>, Problem> {
     let page = control.backends.mail.sent(parameters.after()?, PAGE);
-    Ok(Json(paging::answer(page, |mail| json!(mail))))
+    Ok(Json(paged(page, |mail| json!(mail))))
 }
 
 /// Returns the event's detail, with its envelope in the field `envelope`.

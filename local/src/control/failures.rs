@@ -11,8 +11,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::Control;
-use super::paging::{self, PAGE, Parameters};
-use super::problem::Problem;
+use super::answer::{PAGE, Parameters, Problem, paged};
 
 /// Returns a page of the messages in dead-letter queues, queue by queue. The oldest message of a
 /// queue comes first.
@@ -27,7 +26,7 @@ pub(super) async fn list(
     let items: Vec<GivenUp> = all.into_iter().skip(skipped).take(PAGE).collect();
     let next = after.saturating_add(u64::try_from(items.len()).unwrap_or(u64::MAX));
     let page = Page { items, next, more: next < total };
-    Ok(Json(paging::answer(page, |given_up| failure(&control, given_up))))
+    Ok(Json(paged(page, |given_up| failure(&control, given_up))))
 }
 
 /// Sends all messages back to the queue or function that they were meant for.

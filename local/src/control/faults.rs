@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use telemetry::crash::{Plan, PlanError};
 
 use super::Control;
-use super::problem::Problem;
+use super::answer::Problem;
 
 const FUNCTION: &str = "function:";
 
@@ -101,7 +101,7 @@ pub(super) async fn clear(State(control): State<Arc<Control>>) -> Result<StatusC
 }
 
 /// An external search engine has no fault rules.
-fn backends(control: &Control) -> [(&'static str, Option<&Faults>); 6] {
+fn backends(control: &Control) -> [(&'static str, Option<&Faults>); 7] {
     let backends = &control.backends;
     [
         ("table", Some(backends.proxy.faults())),
@@ -110,6 +110,7 @@ fn backends(control: &Control) -> [(&'static str, Option<&Faults>); 6] {
         ("store", Some(backends.objects.faults())),
         ("mail", Some(backends.mail.faults())),
         ("cloudwatch", Some(backends.insights.faults())),
+        ("secrets", Some(backends.secrets.faults())),
     ]
 }
 

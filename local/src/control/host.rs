@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use http::header::{HOST, ORIGIN};
 use http::uri::Authority;
 
-use super::problem::Problem;
+use super::answer::Problem;
 
 /// Forwards a request if it names a loopback host and is not from a page of another host. Refuses
 /// any other request with 403.

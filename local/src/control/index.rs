@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Control;
-use super::problem::Problem;
+use super::answer::Problem;
 
 const PAGE: u32 = 1000;
 

@@ -1,17 +1,15 @@
 //! `/_local/…`: lets tests and operators inspect the local system and inject faults. These routes
 //! are not deployed.
 
+mod answer;
 mod drain;
 mod events;
 mod failures;
 mod faults;
+mod functions;
 mod host;
 mod index;
-mod invoke;
-mod logs;
 mod objects;
-mod paging;
-mod problem;
 mod tokens;
 
 use std::collections::BTreeMap;
@@ -19,16 +17,17 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
-use axum::middleware::from_fn;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{get, post};
 use runtime_api::Functions;
 use search_index::SearchClient;
 use serde_json::{Value as Json, json};
 use stream_poller::Poller;
-use template::TableDefinition;
+use template::{Cors, TableDefinition};
 
+use self::answer::Problem;
 pub(crate) use self::host::loopback_only;
-use self::problem::Problem;
+pub(crate) use self::tokens::{issuer_endpoint, issuer_router};
 use crate::backends::Backends;
 use crate::crash::CrashPoints;
 use crate::dynamodb::DynamoDb;
@@ -48,6 +47,8 @@ pub(crate) struct Control {
     pub(crate) backends: Arc<Backends>,
     pub(crate) dynamodb: DynamoDb,
     pub(crate) table: TableDefinition,
+    /// The pages that may request tokens.
+    pub(crate) cors: Option<Cors>,
 }
 
 /// Returns the routes below `/_local`, and `/health`.
@@ -61,12 +62,12 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>(control: Arc<Control>) ->
         .route("/_local/quarantine", get(objects::quarantine))
         .route("/_local/failures", get(failures::list))
         .route("/_local/failures/redrive", post(failures::redrive))
-        .route("/_local/logs", get(logs::logs))
+        .route("/_local/logs", get(functions::logs))
         .route("/_local/environment", get(environment))
         .route("/_local/grants", get(grants))
         .route("/_local/ttl-sweep", post(sweep))
-        .route("/_local/tokens", post(tokens::issue))
-        .route("/_local/invoke/{function}", post(invoke::invoke))
+        .route("/_local/tokens", post(tokens::issue).layer(from_fn_with_state(Arc::clone(&control), tokens::to_pages)))
+        .route("/_local/invoke/{function}", post(functions::invoke))
         .route("/_local/faults", get(faults::list).post(faults::add).delete(faults::clear))
         .layer(from_fn(loopback_only))
         .route("/health", get(health))

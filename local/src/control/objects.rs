@@ -12,8 +12,7 @@ use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 use super::Control;
-use super::paging::Parameters;
-use super::problem::Problem;
+use super::answer::{Parameters, Problem};
 
 /// Number of objects per page. It is small, because the page contains the contents of the objects.
 const PAGE: usize = 100;

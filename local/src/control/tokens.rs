@@ -1,22 +1,34 @@
-//! `POST /_local/tokens`: issues a token, as `bodega token` does.
+//! `POST /_local/tokens`: issues a token, as `bodega token` does. `/_local/issuer` serves the public
+//! key of the tokens, as a Cognito user pool does.
 //!
-//! The page `/docs` uses this route. A page of another origin cannot read the response, because
-//! `/_local` has no CORS headers.
+//! The page `/docs` uses the first route. Pages of the origins that the template permits may use it,
+//! too, if they are on this machine ([`loopback_only`]).
+//!
+//! The issuer's name is not an address. So a function that verifies tokens itself reads the
+//! issuer's address from `JWT_ISSUER_ENDPOINT`.
 
 use std::sync::Arc;
 
-use axum::Json;
-use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
+use axum::extract::{Request as HttpRequest, State};
+use axum::middleware::{Next, from_fn};
+use axum::response::Response;
+use axum::routing::get;
+use axum::{Json, Router};
 use key_schema::id::CustomerId;
 use key_schema::text::Email;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
 
-use super::Control;
-use super::problem::Problem;
-use crate::token::{MoreClaims, is_group};
+use super::answer::Problem;
+use super::{Control, loopback_only};
+use crate::gateway::cors;
+use crate::token::{ISSUER, MoreClaims, SigningKey, is_group};
+
+const ISSUER_PATH: &str = "/_local/issuer";
+const DISCOVERY: &str = "/.well-known/openid-configuration";
+const KEYS: &str = "/.well-known/jwks.json";
 
 /// The body of a request, such as `{"sub":"sam","groups":["staff"]}`. The members are the options
 /// of `bodega token`.
@@ -28,6 +40,18 @@ pub(super) struct Request {
     groups: Vec<String>,
     sid: Option<String>,
     email: Option<String>,
+}
+
+/// Applies the CORS settings of the API to this route.
+pub(super) async fn to_pages(State(control): State<Arc<Control>>, request: HttpRequest, next: Next) -> Response {
+    let Some(cors) = &control.cors else { return next.run(request).await };
+    if let Some(answer) = cors::preflight(cors, request.method(), request.headers()) {
+        return answer;
+    }
+    let asked = request.headers().clone();
+    let mut response = next.run(request).await;
+    cors::share(cors, &asked, response.headers_mut());
+    response
 }
 
 /// Returns a token that is valid for 12 hours.
@@ -49,4 +73,24 @@ pub(super) async fn issue(
     let now = OffsetDateTime::now_utc().unix_timestamp();
     let token = control.key.issue_with(&request.sub, &request.groups, more, now);
     Ok(Json(json!({"token": token.map_err(|error| Problem::failed(&error))?})))
+}
+
+pub(crate) fn issuer_endpoint(url: &str) -> String {
+    format!("{url}{ISSUER_PATH}")
+}
+
+/// Returns the routes of the discovery document and the key set for the system at `url`.
+pub(crate) fn issuer_router<S: Clone + Send + Sync + 'static>(key: &SigningKey, url: &str) -> Router<S> {
+    let keys = key.key_set();
+    let discovery = json!({
+        "issuer": ISSUER,
+        "jwks_uri": format!("{}{KEYS}", issuer_endpoint(url)),
+        "id_token_signing_alg_values_supported": ["ES256"],
+        "subject_types_supported": ["public"],
+    });
+    let shown = |document: Value| get(async move || Json(document));
+    Router::new()
+        .route(&format!("{ISSUER_PATH}{DISCOVERY}"), shown(discovery))
+        .route(&format!("{ISSUER_PATH}{KEYS}"), shown(keys))
+        .layer(from_fn(loopback_only))
 }

@@ -31,7 +31,7 @@ const OWN: [HeaderName; 6] = [
 ///
 /// The status is 204, and the request needs neither a route nor a token. The response has CORS
 /// headers only if the origin, the method and all headers are allowed.
-pub(super) fn preflight(cors: &Cors, method: &Method, headers: &HeaderMap) -> Option<Response> {
+pub(crate) fn preflight(cors: &Cors, method: &Method, headers: &HeaderMap) -> Option<Response> {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let wanted = text(ACCESS_CONTROL_REQUEST_METHOD)?;
     if method != Method::OPTIONS || !headers.contains_key(ORIGIN) {
@@ -55,7 +55,7 @@ pub(super) fn preflight(cors: &Cors, method: &Method, headers: &HeaderMap) -> Op
 }
 
 /// `headers` are the request's headers.
-pub(super) fn share(cors: &Cors, headers: &HeaderMap, answer: &mut HeaderMap) {
+pub(crate) fn share(cors: &Cors, headers: &HeaderMap, answer: &mut HeaderMap) {
     for name in OWN {
         answer.remove(name);
     }

@@ -4,7 +4,7 @@
 //! Gateway's own error responses and CORS headers.
 
 mod answer;
-mod cors;
+pub(crate) mod cors;
 mod event;
 mod path;
 mod routes;
@@ -34,6 +34,8 @@ use crate::token::{Claims, SigningKey};
 
 /// Maximum request body in bytes (quota of HTTP APIs: 10 MB).
 const MAX_BODY: usize = 10 * 1024 * 1024;
+/// Maximum size of the request line and the headers in bytes (quota of HTTP APIs: 10,240 bytes).
+const MAX_HEAD: usize = 10_240;
 /// Maximum wait for a function's response (quota of HTTP APIs: 30 s).
 const INTEGRATION_TIMEOUT: Duration = Duration::from_secs(30);
 const REQUEST_ID: HeaderName = HeaderName::from_static("apigw-requestid");
@@ -53,6 +55,7 @@ enum Refusal {
     BadRequest,
     Unauthorized,
     NotFound,
+    HeadersTooLarge,
     TooLarge,
     InternalServerError,
     ServiceUnavailable,
@@ -102,6 +105,9 @@ impl Gateway {
     async fn answer(&self, client: SocketAddr, request: Request, request_id: &str) -> Result<Response, Refusal> {
         let at = OffsetDateTime::now_utc();
         let (head, body) = request.into_parts();
+        if head_bytes(&head) > MAX_HEAD {
+            return Err(Refusal::HeadersTooLarge);
+        }
         let path = path::routed(head.uri.path()).ok_or(Refusal::BadRequest)?;
         let found = self.routes.find(head.method.as_str(), &path).ok_or(Refusal::NotFound)?;
         let claims = self.authorize(&found, &head, at)?;
@@ -137,6 +143,13 @@ impl Gateway {
     }
 }
 
+/// Returns the bytes of the request line and the headers, without separators and line ends.
+fn head_bytes(head: &Parts) -> usize {
+    let target = head.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    let headers = head.headers.iter().map(|(name, value)| name.as_str().len() + value.len());
+    head.method.as_str().len() + target + headers.sum::<usize>()
+}
+
 async fn read_body(head: &Parts, body: Body) -> Result<Bytes, Refusal> {
     let announced = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if announced.is_some_and(|length| length > MAX_BODY) {
@@ -163,6 +176,7 @@ impl Refusal {
             Self::BadRequest => (StatusCode::BAD_REQUEST, "Bad Request"),
             Self::Unauthorized => (StatusCode::UNAUTHORIZED, "Unauthorized"),
             Self::NotFound => (StatusCode::NOT_FOUND, "Not Found"),
+            Self::HeadersTooLarge => (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "Request Header Fields Too Large"),
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large"),
             Self::InternalServerError => (StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error"),
             Self::ServiceUnavailable => (StatusCode::SERVICE_UNAVAILABLE, "Service Unavailable"),

@@ -25,6 +25,7 @@ pub struct Client {
     run: String,
     retried: AtomicU64,
     unauthorized: Notify,
+    gone: Notify,
 }
 
 #[derive(Debug)]
@@ -59,7 +60,15 @@ impl Client {
     /// Creates a client for the system at this address. `run` is the id of this run of the import.
     pub fn new(base: String, token: String, run: String) -> Result<Self, reqwest::Error> {
         let http = reqwest::Client::builder().timeout(TIMEOUT).build()?;
-        Ok(Self { http, base, token, run, retried: AtomicU64::new(0), unauthorized: Notify::new() })
+        Ok(Self {
+            http,
+            base,
+            token,
+            run,
+            retried: AtomicU64::new(0),
+            unauthorized: Notify::new(),
+            gone: Notify::new(),
+        })
     }
 
     pub async fn is_up(&self) -> bool {
@@ -81,11 +90,17 @@ impl Client {
         self.unauthorized.notified().await;
     }
 
+    /// Waits until the system no longer accepts connections. Then no later call can succeed.
+    pub async fn gone(&self) {
+        self.gone.notified().await;
+    }
+
     /// Sends a POST request, and retries temporary failures.
     ///
     /// All calls of the import are safe to repeat. Orders have an idempotency key, and for other
-    /// resources the API reports that they already exist. If the system rejects the token, this
-    /// call never returns. [`Self::unauthorized`] then returns.
+    /// resources the API reports that they already exist. If the system rejects the token, or accepts
+    /// no connections any more, this call never returns. [`Self::unauthorized`] or [`Self::gone`] then
+    /// returns.
     pub async fn post(
         &self,
         path: &str,
@@ -105,6 +120,10 @@ impl Client {
         match self.persist(send).await {
             Ok(Answer { status: StatusCode::UNAUTHORIZED, .. }) => {
                 self.unauthorized.notify_one();
+                std::future::pending().await
+            }
+            Err(_) if !self.is_up().await => {
+                self.gone.notify_one();
                 std::future::pending().await
             }
             other => other,
@@ -212,5 +231,18 @@ mod tests {
     async fn a_refusal_is_not_retried() {
         let refused = outcome([answer(409, "insufficient_stock")]).await;
         assert_eq!(refused, (Ok("409 Conflict insufficient_stock".to_owned()), 0, 0));
+    }
+
+    /// The calls that run at the same time must not report the same failure once for each row.
+    #[tokio::test]
+    async fn a_system_that_has_stopped_ends_the_import_instead_of_every_call() {
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let client = Client::new(format!("http://127.0.0.1:{port}"), String::new(), String::new()).unwrap();
+        let calls = futures::future::join(client.get("/v1/products/a"), client.get("/v1/products/b"));
+        let is_gone = tokio::select! {
+            _ = calls => false,
+            () = client.gone() => true,
+        };
+        assert!(is_gone);
     }
 }

@@ -78,6 +78,10 @@ pub async fn run(args: ImportArgs, base: String, token: String) -> ExitCode {
             );
             return ExitCode::FAILURE;
         }
+        () = client.gone() => {
+            eprintln!("bodega import: the system at {base} has stopped; start it, and run the import again");
+            return ExitCode::from(EXIT_NOTHING_LISTENS);
+        }
     };
     match loaded {
         Ok(summary) => {

@@ -159,10 +159,13 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>, SourceError> {
 pub fn rows<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<Vec<T>, SourceError> {
     let mut text = Vec::new();
     open(path)?.read_to_end(&mut text).map_err(|source| SourceError::Read { path: path.to_owned(), source })?;
-    let rows: Vec<T> = csv::Reader::from_reader(text.as_slice())
-        .deserialize()
-        .collect::<Result<_, _>>()
-        .map_err(|source| SourceError::Csv { path: path.to_owned(), source })?;
+    let failed = |source| SourceError::Csv { path: path.to_owned(), source };
+    // Spreadsheets write column names with blanks and capitals. A column that is not found would
+    // silently be empty.
+    let mut file = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(text.as_slice());
+    let columns = file.headers().map_err(failed)?.iter().map(str::to_lowercase).collect();
+    file.set_headers(columns);
+    let rows: Vec<T> = file.deserialize().collect::<Result<_, _>>().map_err(failed)?;
     if rows.is_empty() { Err(SourceError::Empty { path: path.to_owned() }) } else { Ok(rows) }
 }
 
@@ -208,7 +211,7 @@ pub fn survey(path: &Path, limit: Option<u64>) -> Result<Survey, SourceError> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::indexing_slicing, clippy::unwrap_used)]
 
     use super::*;
 
@@ -241,5 +244,20 @@ mod tests {
         assert_eq!(row("", "", "", "").category_path(), ["UNKNOWN"]);
         assert_eq!(row("A", "B", "C", "1 LB").name(), "C 1 LB");
         assert_eq!(row("A", "B", "", "1 LB").name(), "Product 7");
+    }
+
+    #[test]
+    fn columns_and_values_of_a_file_may_have_blanks_at_their_ends() {
+        let path = std::env::temp_dir().join(format!("bodega-columns-{}.csv", std::process::id()));
+        std::fs::write(&path, "\u{feff}PRODUCT_ID, Brand ,product_type\n 7 , National , ICE \n").unwrap();
+        let read: Vec<ProductRow> = rows(&path).unwrap();
+        std::fs::write(&path, "product_id,brand,Brand \n7,A,B\n").unwrap();
+        let twice = rows::<ProductRow>(&path);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(
+            (read[0].product_id.as_str(), read[0].brand.as_str(), read[0].name().as_str()),
+            ("7", "National", "ICE")
+        );
+        assert!(matches!(twice, Err(SourceError::Csv { .. })), "{twice:?}");
     }
 }

@@ -25,6 +25,7 @@ use table::{Refusal, Refusals, TableError};
 
 use super::*;
 use crate::Options;
+use crate::token::SigningKey;
 
 struct Records(Vec<Json>);
 
@@ -168,7 +169,8 @@ impl Rig {
     async fn start(ports: Ports, records: Vec<Json>, change: impl Fn(&mut MappingSettings)) -> Self {
         let template = Template::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../template.yaml")).unwrap();
         let options = Options { table_endpoint: None, search_endpoint: None, ..Options::from_environment("".into()) };
-        let backends = Arc::new(Backends::start(&options, &template).await.unwrap());
+        let key = SigningKey::open(None).unwrap();
+        let backends = Arc::new(Backends::start(&options, &template, &key).await.unwrap());
         let mapping = |stream: &StreamMapping| {
             let table = Arc::new(ports.clone());
             let rules = Rules { table: "shop".to_owned(), stock_low: 10 };

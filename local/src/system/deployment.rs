@@ -4,20 +4,20 @@ use runtime_api::FunctionSpec;
 use template::{Deployment, Template, TemplateError};
 
 use super::{JWT_ISSUER, JWT_ISSUER_ENDPOINT, StartError};
+use crate::Options;
 use crate::backends::{ACCOUNT, Backends};
+use crate::control::issuer_endpoint;
 use crate::crash::CrashPoints;
 use crate::dynamodb::REGION;
 use crate::grants::Grants;
-use crate::token::SigningKey;
-use crate::{Options, issuer};
 
 /// Adds to an error's message that the error is in the template of this program.
 pub(super) fn in_program(error: TemplateError) -> TemplateError {
     error.in_file("the program's template.yaml".as_ref())
 }
 
-pub(super) fn deployment(options: &Options, backends: &Backends, key: &SigningKey) -> Result<Deployment, StartError> {
-    let mut deployment = backends.deployment(key);
+pub(super) fn deployment(options: &Options, backends: &Backends) -> Result<Deployment, StartError> {
+    let mut deployment = backends.deployment();
     for (name, value) in &options.parameters {
         if deployment.parameters.insert(name.clone(), value.clone()).is_some() {
             return Err(StartError::Parameter(name.clone()));
@@ -40,10 +40,7 @@ pub(super) fn specs(
         environment.extend(grants.variables(&function.logical_id));
         environment.extend([crash_points.variable(&function.logical_id)]);
         if environment.contains_key(JWT_ISSUER) {
-            environment.insert(JWT_ISSUER_ENDPOINT.to_owned(), issuer::endpoint(url));
-        }
-        if let Some(level) = &function.log_level {
-            environment.insert("AWS_LAMBDA_LOG_LEVEL".to_owned(), level.clone());
+            environment.insert(JWT_ISSUER_ENDPOINT.to_owned(), issuer_endpoint(url));
         }
         let (program, args) = match &options.bootstraps {
             Some(folder) => (folder.join(function.crate_name()), Vec::new()),
@@ -71,7 +68,7 @@ pub(super) fn specs(
 /// Returns the environment variables with which other programs can call the backends: the variables
 /// of the AWS SDK, and some of the functions' own variables.
 pub(super) fn environment(template: &Template, backends: &Backends, url: &str) -> BTreeMap<String, String> {
-    const WANTED: [&str; 12] = [
+    const WANTED: [&str; 13] = [
         "TABLE_NAME",
         "METRICS_TABLES",
         "SEARCH_ENDPOINT",
@@ -81,12 +78,13 @@ pub(super) fn environment(template: &Template, backends: &Backends, url: &str) -
         "ARCHIVE_BUCKET",
         "FAILED_RECORDS_BUCKET",
         "MEDIA_BUCKET",
-        "CURSOR_KEYS",
+        "CURSOR_KEYS_SECRET",
+        "EMAIL_CODE_KEYS_SECRET",
         JWT_ISSUER,
         "JWT_AUDIENCE",
     ];
     let mut environment = backends.sdk_variables();
-    environment.insert(JWT_ISSUER_ENDPOINT.to_owned(), issuer::endpoint(url));
+    environment.insert(JWT_ISSUER_ENDPOINT.to_owned(), issuer_endpoint(url));
     for (name, value) in template.functions.iter().flat_map(|function| &function.environment) {
         if WANTED.contains(&name.as_str()) {
             environment.insert(name.clone(), value.clone());

@@ -15,6 +15,23 @@ pub trait Invoke: Send + Sync + 'static {
     fn invoke(&self, payload: Bytes) -> BoxFuture<'_, Result<Bytes, FunctionError>>;
 }
 
+/// The role of a function. To read the stream for the function, Lambda assumes the role.
+pub trait Role: Send + Sync + 'static {
+    /// Checks that the role allows this call of the stream.
+    ///
+    /// # Errors
+    /// The reason, in AWS's wording.
+    fn check(&self, call: StreamCall) -> Result<(), String>;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StreamCall {
+    DescribeStream,
+    /// Returns an iterator, which is a position in a shard.
+    GetShardIterator,
+    GetRecords,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FunctionError {
     /// The function ran and failed, timed out or crashed. This counts as an attempt.

@@ -10,8 +10,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::answer::{self, Outcome};
-use crate::backoff::Backoff;
 use crate::mapping::{MappingState, ShardState, count};
+use crate::poller::Backoff;
 use crate::{Condition, DiscardedBatch, FunctionError, MappingSettings, Record};
 
 /// Leaves room for the JSON around the records, because Lambda's limit for an event is 6 MiB.

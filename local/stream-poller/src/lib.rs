@@ -25,7 +25,6 @@
 //! no unsettled record before it.
 
 mod answer;
-mod backoff;
 mod checkpoint;
 mod filter;
 mod function;
@@ -33,22 +32,18 @@ mod http;
 mod lane;
 mod mapping;
 mod poller;
-mod progress;
 mod reader;
 mod record;
-mod role;
 mod settings;
 mod source;
 mod swept;
 
 pub use filter::{Filter, FilterError};
-pub use function::{Condition, Destination, DestinationError, DiscardedBatch, FunctionError, Invoke};
+pub use function::{Condition, Destination, DestinationError, DiscardedBatch, FunctionError, Invoke, Role, StreamCall};
 pub use http::{Endpoint, HttpStream};
 pub use mapping::Mapping;
-pub use poller::{Pace, Poller};
-pub use progress::{MappingProgress, Progress, ShardProgress};
+pub use poller::{MappingProgress, Pace, Poller, Progress, ShardProgress};
 pub use record::{Record, SequenceNumber};
-pub use role::{Role, StreamCall};
 pub use settings::{MappingSettings, SettingsError, StartingPosition};
 pub use source::{Page, Shard, SourceError, Start, StreamSource};
 pub use swept::Swept;

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use crate::mapping::{Attention, Mapping, MappingState, ShardState};
 use crate::source::SharedSource;
-use crate::{Progress, SequenceNumber, SourceError, Start, StartingPosition, StreamCall, StreamSource};
+use crate::{SequenceNumber, SourceError, Start, StartingPosition, StreamCall, StreamSource};
 
 mod follow;
 
@@ -34,6 +34,68 @@ impl Default for Pace {
             retry_most: Duration::from_secs(5),
         }
     }
+}
+
+/// A series of waits. Each wait is twice as long as the wait before it, but not longer than `last`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Backoff {
+    first: Duration,
+    last: Duration,
+    next: Duration,
+}
+
+impl Backoff {
+    pub(crate) fn new(first: Duration, last: Duration) -> Self {
+        Self { first, last, next: first }
+    }
+
+    pub(crate) fn next(&mut self) -> Duration {
+        let wait = self.next.min(self.last);
+        self.next = wait.saturating_mul(2);
+        wait
+    }
+
+    pub(crate) fn reset(&mut self) {
+        self.next = self.first;
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// One entry for each mapping, in the order in which the caller passed them.
+    pub mappings: Vec<MappingProgress>,
+}
+
+/// The progress of one mapping. All counts except `pending` are totals since the start of the
+/// poller.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MappingProgress {
+    pub function: String,
+    pub shards: Vec<ShardProgress>,
+    /// Number of records that were read but are not yet settled.
+    pub pending: usize,
+    pub delivered: u64,
+    /// Records that the poller dropped, because the filter excludes them or the write changed
+    /// nothing.
+    pub filtered: u64,
+    /// Records that the poller gave up. If there is a destination, it has stored them.
+    pub discarded: u64,
+    /// Records that the poller gave up and that the destination failed to store.
+    pub lost: u64,
+    pub invocations: u64,
+    /// Attempts that left at least one record unprocessed.
+    pub failed_invocations: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShardProgress {
+    pub shard_id: String,
+    /// The last record that is settled and has no unsettled record before it.
+    pub position: Option<SequenceNumber>,
+    /// Whether the shard is closed and all its records are settled.
+    pub finished: bool,
+    /// The error of the last read, if it failed. The counts do not include unread records.
+    pub trouble: Option<SourceError>,
 }
 
 /// Feeds functions from a stream. Dropping the value ends the poller and abandons calls in
@@ -197,4 +259,18 @@ fn lowest_position(mappings: &[Arc<MappingState>]) -> Option<SequenceNumber> {
         }
     }
     lowest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_double_up_to_the_longest_and_a_reset_returns_to_the_first() {
+        let mut backoff = Backoff::new(Duration::from_millis(20), Duration::from_millis(70));
+        let waits: Vec<u128> = (0..4).map(|_| backoff.next().as_millis()).collect();
+        assert_eq!(waits, [20, 40, 70, 70]);
+        backoff.reset();
+        assert_eq!(backoff.next(), Duration::from_millis(20));
+    }
 }

@@ -6,9 +6,9 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::backoff::Backoff;
 use crate::lane::{Entry, Lane};
 use crate::mapping::{Attention, MappingState, ShardState, count};
+use crate::poller::Backoff;
 use crate::source::SharedSource;
 use crate::{Page, Record, SourceError, Start, StreamCall};
 

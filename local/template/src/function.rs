@@ -22,8 +22,6 @@ pub struct Function {
     pub literals: BTreeSet<String>,
     /// Tracing mode, e.g. `Active`. `None` means Lambda's default.
     pub tracing: Option<String>,
-    /// Log level, e.g. `INFO`. `None` means Lambda's default.
-    pub log_level: Option<String>,
     pub asynchronous: Asynchronous,
     /// Permissions of the function's role. They do not include the permissions that SAM adds for
     /// logs, traces and the destination of failed events.
@@ -111,13 +109,6 @@ pub(crate) fn read(
             }
         }
     }
-    let log_level = match setting("LoggingConfig")? {
-        Some(logging) => match logging.get("ApplicationLogLevel")? {
-            Some(level) => Some(level.text()?),
-            None => None,
-        },
-        None => None,
-    };
     let tracing = setting("Tracing")?.map(|mode| mode.text()).transpose()?;
     let statements = match properties.get("Policies")? {
         Some(policies) => read_policies(&policies)?,
@@ -133,7 +124,6 @@ pub(crate) fn read(
         environment,
         literals,
         tracing,
-        log_level,
         asynchronous: read_asynchronous(properties)?,
         statements,
     })

@@ -40,7 +40,8 @@ impl<'a> Resolver<'a> {
             defaults.insert(name.as_str(), default);
         }
         if let Some(unknown) = deployment.parameters.keys().find(|name| !defaults.contains_key(name.as_str())) {
-            let message = format!("there is no parameter {unknown}");
+            let hint = crate::near::hint(unknown, defaults.keys().copied());
+            let message = format!("there is no parameter {unknown}{hint}");
             return Err(TemplateError::at(document.line, "Parameters", message));
         }
         for (name, parameter) in entries(document.child("Parameters")) {

@@ -29,6 +29,7 @@ mod events;
 mod function;
 mod intrinsics;
 mod mapping;
+pub mod near;
 mod schedule;
 mod section;
 mod storage;

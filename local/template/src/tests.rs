@@ -20,7 +20,8 @@ fn local() -> Deployment {
     Deployment::new("eu-west-1", "111122223333")
         .parameter("SearchEndpoint", "http://127.0.0.1:9200")
         .parameter("SearchArn", "arn:aws:es:eu-west-1:111122223333:domain/local")
-        .parameter("CursorKeys", "k1:secret")
+        .parameter("CursorKeysSecret", "arn:cursors")
+        .parameter("EmailCodeKeysSecret", "arn:codes")
         .parameter("MailFrom", "shop@example.com")
         .parameter("MailIdentity", "example.com")
         .name("Table", "bodega")
@@ -147,8 +148,7 @@ fn the_real_template_has_its_functions_with_resolved_settings() {
     assert_eq!(customers.handler, "bootstrap");
     assert_eq!(customers.timeout, Duration::from_secs(10));
     assert_eq!(customers.environment["TABLE_NAME"], "bodega");
-    assert_eq!(customers.environment["CURSOR_KEYS"], "k1:secret");
-    assert_eq!(customers.log_level.as_deref(), Some("INFO"));
+    assert_eq!(customers.environment["CURSOR_KEYS_SECRET"], "arn:cursors");
     let events = template.function("StreamEvents").unwrap();
     assert_eq!(events.crate_name(), "stream");
     assert_eq!(events.environment["SINKS"], "bus,audit,derived");
@@ -227,7 +227,7 @@ fn one_parameter_combines_the_stream_consumers_into_one_function() {
 fn a_parameter_without_a_value_is_refused_where_it_is_used() {
     let error = Template::read_for(&real_path(), &Deployment::new("r", "a")).unwrap_err();
     let message = error.to_string();
-    assert!(message.contains("CursorKeys has no value"), "{message}");
+    assert!(message.contains("CursorKeysSecret has no value"), "{message}");
     assert!(message.contains("Customers.Properties.Environment.Variables"), "{message}");
     assert!(error.line().is_some());
 }

@@ -7,7 +7,7 @@ use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Item, Stored};
-use key_schema::order::{self, CustomerOrder, Order};
+use key_schema::order::{self, CustomerOrder, Order, OrderItem};
 use serde::Serialize;
 use serde_dynamo::AttributeValue;
 use storage::objects::ObjectStore;
@@ -93,7 +93,7 @@ async fn headless(table: &Table, entity: &AnyEntity) -> Result<Option<String>, O
         _ => return Ok(None),
     };
     let items = table.query(&order::read_for_update(id)?).await?.items;
-    let lives_on = |item: &AnyEntity| matches!(item, AnyEntity::Order(head) if head.expires_at.is_none());
+    let lives_on = |item: &OrderItem| matches!(item, OrderItem::Order(head) if head.expires_at.is_none());
     Ok((!items.iter().any(lives_on)).then(|| {
         format!("it is a part of order {id}, whose head does not exist: give the name of the head, or --order {id}")
     }))
@@ -142,12 +142,12 @@ async fn lacking(table: &Table, head: &Stored<Order>) -> Result<Option<String>, 
     let (mut lines, mut is_expired) = (0_u64, false);
     for item in table.query(&order::read_for_update(&head.id)?).await?.items {
         match item {
-            AnyEntity::OrderLine(line) => {
+            OrderItem::OrderLine(line) => {
                 lines += 1;
                 is_expired |= line.expires_at.is_some();
             }
-            AnyEntity::OrderStatusEvent(event) => is_expired |= event.expires_at.is_some(),
-            _ => {}
+            OrderItem::OrderStatusEvent(event) => is_expired |= event.expires_at.is_some(),
+            OrderItem::Order(_) => {}
         }
     }
     if is_expired {

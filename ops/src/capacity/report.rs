@@ -4,7 +4,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::metrics::{Kind, MINUTE, Series};
-use super::simulation::{Bounds, bounds, simulate};
+use super::simulation::{Bounds, bounds, initial, simulate};
 use crate::cost::money::Nano;
 use crate::cost::prices::Prices;
 use crate::error::OpsError;
@@ -46,6 +46,8 @@ pub struct Throughput {
     /// The consumption in the busiest minute, in units per second, rounded up.
     pub peak: u64,
     pub bounds: Bounds,
+    /// The capacity with which a provisioned table starts, from the last hour of the series.
+    pub initial: u64,
     /// The monthly bill on demand.
     #[serde(rename = "on_demand_nano_dollars")]
     pub on_demand: Nano,
@@ -102,6 +104,7 @@ impl Report {
                 units: half_units.div_ceil(2),
                 peak: series.minutes.values().copied().max().unwrap_or_default().div_ceil(2 * MINUTE.unsigned_abs()),
                 bounds,
+                initial: initial(series, end, bounds, target_percent),
                 on_demand: a_month(prices.amount(unit, half_units.into(), parts)?),
                 provisioned: a_month(prices.amount(hour, simulated.unit_hours.into(), 1)?),
                 throttled_minutes: simulated.throttled_minutes,
@@ -155,17 +158,21 @@ fn recommend(throughputs: &[Throughput], on_demand: Nano, provisioned: Nano, hou
     (mode, reasons)
 }
 
-/// Returns the values of the template's parameters. The lists have a lower and an upper bound for
-/// the table and for each index.
+/// Returns the values of the template's parameters. The lists have a lower and an upper bound, or the
+/// initial capacity, for the table and for each index.
 fn parameters(mode: Mode, throughputs: &[Throughput], target: u64) -> BTreeMap<&'static str, String> {
     let mut parameters = BTreeMap::from([("CapacityMode", mode.parameter().to_owned())]);
     if mode == Mode::Provisioned {
-        let list = |kind| {
+        let list = |kind, value: fn(&Throughput) -> String| {
             let of_kind = throughputs.iter().filter(|one| one.kind == kind);
-            of_kind.map(|one| format!("{},{}", one.bounds.min, one.bounds.max)).collect::<Vec<_>>().join(",")
+            of_kind.map(value).collect::<Vec<_>>().join(",")
         };
-        parameters.insert("ReadCapacity", list(Kind::Reads));
-        parameters.insert("WriteCapacity", list(Kind::Writes));
+        let bounds = |one: &Throughput| format!("{},{}", one.bounds.min, one.bounds.max);
+        let initial = |one: &Throughput| one.initial.to_string();
+        parameters.insert("ReadCapacity", list(Kind::Reads, bounds));
+        parameters.insert("WriteCapacity", list(Kind::Writes, bounds));
+        parameters.insert("InitialReadCapacity", list(Kind::Reads, initial));
+        parameters.insert("InitialWriteCapacity", list(Kind::Writes, initial));
         parameters.insert("CapacityTarget", target.to_string());
     }
     parameters

@@ -70,6 +70,14 @@ pub fn bounds(series: &Series, (start, end): (i64, i64), target: u64) -> Bounds 
     Bounds { min: needed(quiet, target).min(max), max }
 }
 
+/// Returns the capacity that the busiest minute of the last hour needs. A table that starts with less
+/// throttles requests until auto scaling has reacted.
+#[must_use]
+pub fn initial(series: &Series, end: i64, bounds: Bounds, target: u64) -> u64 {
+    let busiest = series.minutes.range(end - 3_600..).map(|(_, units)| *units).max().unwrap_or_default();
+    needed(busiest, target).clamp(bounds.min, bounds.max)
+}
+
 /// Simulates auto scaling from the start to the end of a series, in seconds since 1970.
 #[must_use]
 pub fn simulate(series: &Series, (start, end): (i64, i64), bounds: Bounds, target: u64) -> Simulated {

@@ -19,7 +19,7 @@ const MB_OF_GB: u64 = 1 << 10;
 const MB_MS: u64 = 1_024 * 1_000;
 /// One invocation in twenty is traced.
 const TRACED: u64 = 20;
-const ACCESS_LINE: u64 = 220;
+const ACCESS_LINE: u64 = 260;
 const EVENT_BYTES: u64 = 1_024;
 /// CloudWatch compresses stored log lines to about 15 percent.
 const COMPRESSED: (u64, u64) = (15, 100);

@@ -18,7 +18,7 @@ const PARAMETERS: [(&str, &str); 11] = [
     ("MetricsTables", "monthly"),
     ("SearchService", "none"),
     ("SearchService", "es"),
-    ("SearchInstances", "2"),
+    ("SearchInstances", "3"),
     ("SearchStorageGb", "20"),
     ("FoldStreamConsumers", "true"),
     ("Architecture", "x86_64"),

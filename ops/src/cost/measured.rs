@@ -116,6 +116,12 @@ impl Measured {
     }
 
     #[must_use]
+    /// Returns a suggestion of routes for an unknown route, or nothing.
+    pub fn near(&self, route: &str) -> String {
+        let known = self.routes().iter().filter(|known| !known.is_scheduled());
+        template::near::hint(route, known.map(|known| known.route.as_str()))
+    }
+
     pub fn routes(&self) -> &[Route] {
         &self.routes
     }

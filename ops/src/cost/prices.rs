@@ -59,7 +59,10 @@ impl Prices {
         regions.dedup();
         if !regions.contains(&region) {
             let known = regions.join(", ");
-            return Err(OpsError::Usage(format!("there are no prices of the Region {region:?}, only of {known}")));
+            let hint = template::near::hint(region, regions.iter().copied());
+            return Err(OpsError::Usage(format!(
+                "there are no prices of the Region {region:?}, only of {known}{hint}"
+            )));
         }
         let mut prices = BTreeMap::new();
         for (name, row) in &file.prices {

@@ -4,7 +4,6 @@ use serde::Deserialize;
 
 use super::measured::Measured;
 use crate::error::OpsError;
-use crate::explain::near;
 
 /// A commented profile, which `--example-profile` prints.
 pub const EXAMPLE: &str = include_str!("example.toml");
@@ -196,7 +195,7 @@ impl Profile {
         let (mut requests, mut operations) = (self.unmatched, 0_u64);
         for (route, traffic) in &self.routes {
             if known.route(route).is_none_or(super::measured::Route::is_scheduled) {
-                return Err(OpsError::Usage(format!("there is no route {route:?}{}", near::hint(route, known))));
+                return Err(OpsError::Usage(format!("there is no route {route:?}{}", known.near(route))));
             }
             let detail = traffic.detail();
             let times = self.per_month(route, [detail.per_month, detail.per_day, detail.per_hour])?;

@@ -131,7 +131,7 @@ impl Display for Report {
         writeln!(f, "{} of these dollars accrue even without traffic", self.idle)?;
         table(f, "by service", &self.services, usize::MAX)?;
         table(f, "by route", &self.routes, SHOWN)?;
-        table(f, "capacity units by table and index", &self.places, usize::MAX)?;
+        table(f, "of these, for capacity units by table and index", &self.places, usize::MAX)?;
         if let Some(break_even) = &self.break_even_hundredths_of_percent {
             writeln!(f, "\non demand or provisioned, at {} % utilization", self.target_percent)?;
             for modes in &self.capacity {

@@ -8,8 +8,12 @@ use crate::error::OpsError;
 
 const TEMPLATE: &str = include_str!("../../../template.yaml");
 /// Values of the parameters without a default. They do not change the bill.
-const REQUIRED: [(&str, &str); 3] =
-    [("MailFrom", "shop@example.com"), ("MailIdentity", "example.com"), ("CursorKeys", "-")];
+const REQUIRED: [(&str, &str); 4] = [
+    ("MailFrom", "shop@example.com"),
+    ("MailIdentity", "example.com"),
+    ("CursorKeysSecret", "-"),
+    ("EmailCodeKeysSecret", "-"),
+];
 pub(crate) const ARCHITECTURE: &str = "Architecture";
 
 #[derive(Debug, Clone)]

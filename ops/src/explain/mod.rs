@@ -4,7 +4,6 @@
 //! compares with the functions. So the tool does not depend on the crates of the functions.
 
 mod keys;
-pub(crate) mod near;
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -100,7 +99,7 @@ pub fn run(args: &ExplainArgs) -> Result<Outcome, OpsError> {
         let all = all.map(|route| explain(route, &Values::default(), measured)).collect::<Result<_, _>>()?;
         return Ok(Outcome::new(&Explanation(all), true));
     };
-    let unknown = || OpsError::Usage(format!("there is no route {wanted:?}{}", near::hint(wanted, measured)));
+    let unknown = || OpsError::Usage(format!("there is no route {wanted:?}{}", measured.near(wanted)));
     let (route, mut given) = find(wanted, measured).ok_or_else(unknown)?;
     for value in &args.values {
         let (name, value) = value

@@ -277,6 +277,17 @@ fn write(path: &Path, value: &impl Serialize) -> Result<(), OpsError> {
     written.and_then(|()| fs::rename(&new, path)).map_err(|error| failed(path, error))
 }
 
+/// Writes a new file that only the owner can read.
+///
+/// # Errors
+/// [`OpsError::Usage`] when the file exists.
+pub(crate) fn write_private(path: &Path, value: &impl Serialize) -> Result<(), OpsError> {
+    let text = serde_json::to_vec_pretty(value).map_err(OpsError::failed)?;
+    let opened = private(OpenOptions::new().write(true).create_new(true)).open(path);
+    let mut file = opened.map_err(|error| OpsError::Usage(format!("{}: {error}", path.display())))?;
+    file.write_all(&text).and_then(|()| file.sync_all()).map_err(|error| failed(path, error))
+}
+
 /// Returns whether a name is a plain file name, so that the file is in the folder itself.
 fn is_plain(name: &str) -> bool {
     Path::new(name).file_name().is_some_and(|plain| plain == name)

@@ -21,6 +21,7 @@ use clap::Args;
 use futures::future::try_join_all;
 use serde::Serialize;
 
+pub(crate) use folder::write_private;
 pub use folder::{Export, Line, Manifest};
 
 use crate::error::OpsError;

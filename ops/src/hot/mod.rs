@@ -7,7 +7,7 @@
 
 mod advice;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use aws::CloudWatch;
 use clap::Args;
 use key_schema::index::INDEXES;
 use key_schema::instant::Instant;
-use key_schema::key::{Key, PartitionKey, SortKey};
+use key_schema::key::{Key, PartitionKey, SortKey, shown};
 use key_schema::registry;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -26,12 +26,13 @@ pub use advice::{ADVICE, advice};
 use crate::error::OpsError;
 use crate::items::Items;
 use crate::outcome::Outcome;
-use crate::verify::shown;
 
 const TABLE: &str = "table";
 /// The prefixes of the names of rules: for throttled partition keys, and for throttled whole keys.
 const RULES: [&str; 2] = ["DynamoDBContributorInsights-PKT-", "DynamoDBContributorInsights-SKT-"];
 const MINUTE: i64 = 60;
+/// The maximum number of patterns of a key in the text. The JSON has all.
+const SHOWN: usize = 5;
 /// The maximum number of contributors of a report (API reference, `GetInsightRuleReport`).
 const CONTRIBUTORS: u32 = 100;
 
@@ -64,7 +65,7 @@ fn place(name: &str) -> Result<String, String> {
     if known().any(|place| place == name) {
         return Ok(name.to_owned());
     }
-    Err(format!("must be one of {}", known().collect::<Vec<_>>().join(", ")))
+    Err(format!("must be one of {}{}", known().collect::<Vec<_>>().join(", "), template::near::hint(name, known())))
 }
 
 pub(crate) async fn run(args: HotArgs) -> Result<Outcome, OpsError> {
@@ -162,6 +163,11 @@ impl Hot {
             HotKey { throttled, place, key: readable(partition, sort), patterns, help }
         };
         let mut keys: Vec<HotKey> = counts.into_iter().filter(|(_, count)| *count > 0).map(hot).collect();
+        // A report of an index may name the keys of the table. The key is listed only for the places
+        // where it is a key, if there is one.
+        let used: BTreeSet<String> =
+            keys.iter().filter(|key| !key.patterns.is_empty()).map(|key| key.key.clone()).collect();
+        keys.retain(|key| !key.patterns.is_empty() || !used.contains(&key.key));
         keys.sort_by(|a, b| b.throttled.cmp(&a.throttled).then_with(|| a.cmp(b)));
         Self { keys }
     }
@@ -202,7 +208,13 @@ impl fmt::Display for Hot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for HotKey { throttled, place, key, patterns, help } in &self.keys {
             writeln!(f, "{throttled:>9} throttled  {place}  {key}")?;
-            writeln!(f, "           used by {}", patterns.join(", "))?;
+            let (shown, others) = patterns.split_at(patterns.len().min(SHOWN));
+            let others = if others.is_empty() { String::new() } else { format!(" and {} others", others.len()) };
+            writeln!(
+                f,
+                "           used by {}{others}",
+                if shown.is_empty() { "no pattern".to_owned() } else { shown.join(", ") }
+            )?;
             writeln!(f, "           {help}")?;
         }
         match self.keys.len() {

@@ -79,7 +79,8 @@ pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
         }
         Command::Run { name, dry_run, max_write_units, speed } => {
             let migration = find(&name).ok_or_else(|| {
-                OpsError::Usage(format!("there is no migration {name}: `ops migrate list` lists the migrations"))
+                let hint = template::near::hint(&name, ALL.iter().map(|migration| migration.name()));
+                OpsError::Usage(format!("there is no migration {name}: `ops migrate list` lists the migrations{hint}"))
             })?;
             let options =
                 MigrateOptions { dry_run, max_write_units: Some(max_write_units), ..MigrateOptions::new(speed) };

@@ -16,17 +16,19 @@ mod replay;
 mod show;
 
 use std::io::{IsTerminal as _, stdin};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use storage::objects::ObjectStore;
 
-pub use objects::{FailedObject, names};
+pub use objects::{FailedObject, Images, names};
 pub use present::Present;
-pub use replay::{FromEnvironment, Replayed, Sinks, replay};
+pub use replay::{FromEnvironment, Replayed, Sinks, replay, replay_with};
 pub use show::{Discarded, ObjectList, list, show};
 
 use crate::error::OpsError;
+use crate::item;
 use crate::outcome::Outcome;
 use crate::progress::Progress;
 
@@ -37,9 +39,7 @@ const CONCURRENCY: usize = 8;
 pub enum Command {
     /// List everything that was set aside, with the kind and the reason.
     ///
-    /// `malformed_item`: the item in the record is invalid. Repair the item in the table, which
-    /// causes a new record, and discard the old one. For the search index you can also replay it.
-    /// `index_rejects`: the engine refuses a document.
+    /// docs/operations/failed-records.md explains each kind.
     List,
     /// Show a complete object: the record or batch, and the reason.
     Show {
@@ -51,8 +51,20 @@ pub enum Command {
     /// A record is replayed to the sinks that have not processed it, and a batch that Lambda gave
     /// up to all sinks. The search index gets the present state of the item.
     #[command(after_help = "Examples:\n  ops redrive replay --all\n  ops redrive replay \
-                            quarantine/2026-11-21/0f3c-search.json")]
-    Replay(Chosen),
+                            quarantine/2026-11-21/0f3c-search.json\n  ops redrive replay --old old.json \
+                            quarantine/2026-11-21/0f3c-bus.json")]
+    Replay {
+        /// The objects to replay.
+        #[command(flatten)]
+        chosen: Chosen,
+        /// Replay one record with this old image instead of its own, which cannot be read. The file
+        /// has the corrected item in DynamoDB's JSON. The record's events are then published.
+        #[arg(long, value_name = "FILE", conflicts_with = "all")]
+        old: Option<PathBuf>,
+        /// Replay one record with this new image instead of its own.
+        #[arg(long, value_name = "FILE", conflicts_with = "all")]
+        new: Option<PathBuf>,
+    },
     /// Delete objects without processing their records.
     Discard {
         /// The objects to delete.
@@ -90,9 +102,13 @@ pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
             Ok(Outcome::new(&listed, true))
         }
         Command::Show { name } => show(&store, &name).await,
-        Command::Replay(chosen) => {
+        Command::Replay { chosen, old, new } => {
             let names = chosen.names(&store).await?;
-            let replayed = replay(&store, &FromEnvironment::new().await?, &names).await?;
+            let images = Images {
+                old: old.map(|path| item::parse(&path)).transpose()?,
+                new: new.map(|path| item::parse(&path)).transpose()?,
+            };
+            let replayed = replay_with(&store, &FromEnvironment::new().await?, &names, &images).await?;
             Ok(Outcome::new(&replayed, replayed.is_complete()))
         }
         Command::Discard { chosen, yes } => {

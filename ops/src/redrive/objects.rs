@@ -1,15 +1,34 @@
+use key_schema::item::{Item, entity_name, key_of};
+use key_schema::key::shown;
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::to_raw_value;
 use storage::objects::ObjectStore;
 use stream::quarantine::{PREFIX, Quarantined};
 
 use crate::error::OpsError;
+use crate::verify;
 
 /// The prefix of the names of batches that Lambda gave up (Lambda developer guide, "Capturing
 /// discarded batches for a DynamoDB event source").
 const LAMBDA: &str = "aws/lambda/";
 pub(crate) const ALL: [&str; 4] = ["search", "bus", "audit", "derived"];
 const PAGE: u16 = 1_000;
+/// The maximum number of items of an object that a list names.
+const NAMED: usize = 3;
+
+/// Images that replace those of a record, because an operator has corrected them.
+#[derive(Debug, Clone, Default)]
+pub struct Images {
+    pub old: Option<Item>,
+    pub new: Option<Item>,
+}
+
+impl Images {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.old.is_none() && self.new.is_none()
+    }
+}
 
 #[derive(Debug)]
 pub enum FailedObject {
@@ -93,6 +112,31 @@ impl FailedObject {
         serde_json::from_slice(body).map(Self::Batch).map_err(wrong)
     }
 
+    /// Returns the object with other images in its record.
+    pub(super) fn with_images(self, images: &Images) -> Result<Self, OpsError> {
+        if images.is_empty() {
+            return Ok(self);
+        }
+        let Self::Record(mut kept) = self else {
+            return Err(OpsError::Usage("--old and --new need a record, and this is a batch".to_owned()));
+        };
+        let mut record: Value = serde_json::from_str(kept.record.get()).map_err(OpsError::failed)?;
+        let change = record.get_mut("dynamodb").and_then(Value::as_object_mut);
+        let change = change.ok_or_else(|| OpsError::Failed("the record has no change of an item".to_owned()))?;
+        let keys = change.get("Keys").cloned().unwrap_or_default();
+        let keys = serde_json::from_value::<Item>(keys).map_err(OpsError::failed)?;
+        for (name, image) in [("OldImage", &images.old), ("NewImage", &images.new)] {
+            let Some(image) = image else { continue };
+            if key_of(image) != key_of(&keys) {
+                return Err(OpsError::Usage(format!("{name} in the file is another item than that of the record")));
+            }
+            verify::readable(image).map_err(|fault| OpsError::Usage(format!("{name} in the file: {fault}")))?;
+            change.insert(name.to_owned(), serde_json::to_value(image).map_err(OpsError::failed)?);
+        }
+        kept.record = to_raw_value(&record).map_err(OpsError::failed)?;
+        Ok(Self::Record(kept))
+    }
+
     #[must_use]
     pub fn at(&self) -> String {
         match self {
@@ -161,4 +205,29 @@ impl FailedObject {
         let event = self.event().unwrap_or_default();
         serde_json::from_str::<Counted>(&event).map_or(0, |counted| counted.records.len())
     }
+
+    /// Returns the entity and the key of the first items that the records name.
+    #[must_use]
+    pub fn items(&self) -> Vec<String> {
+        #[derive(Deserialize)]
+        struct Event {
+            #[serde(rename = "Records")]
+            records: Vec<Value>,
+        }
+        let event = self.event().unwrap_or_default();
+        let records = serde_json::from_str::<Event>(&event).map_or_else(|_| Vec::new(), |event| event.records);
+        let mut items: Vec<String> = records.iter().filter_map(named).collect();
+        items.dedup();
+        items.truncate(NAMED);
+        items
+    }
+}
+
+/// Returns the entity and the key in a record, even if its image cannot be decoded.
+fn named(record: &Value) -> Option<String> {
+    let part = |name: &str| Item::deserialize(record.get("dynamodb")?.get(name)?).ok();
+    let key = key_of(&part("Keys")?)?;
+    let image = part("NewImage").or_else(|| part("OldImage"));
+    let entity = image.as_ref().and_then(|image| entity_name(image).ok()).unwrap_or("unknown entity");
+    Some(format!("{entity} {}", shown(&key)))
 }

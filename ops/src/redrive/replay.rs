@@ -16,7 +16,7 @@ use stream::{Consumer, Settings};
 use table::Table;
 use tokio::time::Instant;
 
-use super::objects::{ALL, FailedObject, check, read};
+use super::objects::{ALL, FailedObject, Images, check, read};
 use super::present::Present;
 use crate::error::OpsError;
 use crate::items::Items;
@@ -83,7 +83,7 @@ pub struct Failed {
 impl Replayed {
     #[must_use]
     pub const fn is_complete(&self) -> bool {
-        self.kept.is_empty()
+        self.kept.is_empty() && self.gone.is_empty()
     }
 }
 
@@ -112,6 +112,23 @@ impl fmt::Display for Replayed {
 /// [`OpsError`] when the bucket or a sink cannot be reached at all. The objects that were replayed
 /// before the error are already deleted. Call the function again to replay the other objects.
 pub async fn replay(store: &ObjectStore, sinks: &impl Sinks, names: &[String]) -> Result<Replayed, OpsError> {
+    replay_with(store, sinks, names, &Images::default()).await
+}
+
+/// Like [`replay`], with other images than those in the record.
+///
+/// # Errors
+/// [`OpsError::Usage`] if there are images and not exactly one name, or if an image is unreadable or
+/// belongs to another item.
+pub async fn replay_with(
+    store: &ObjectStore,
+    sinks: &impl Sinks,
+    names: &[String],
+    images: &Images,
+) -> Result<Replayed, OpsError> {
+    if !images.is_empty() && names.len() != 1 {
+        return Err(OpsError::Usage("--old and --new need the name of one record".to_owned()));
+    }
     names.iter().try_for_each(|name| check(name))?;
     let bar = Progress::new("replay", u64::try_from(names.len()).ok());
     let mut opened = Opened { sinks, search: None, consumers: BTreeMap::new() };
@@ -123,6 +140,7 @@ pub async fn replay(store: &ObjectStore, sinks: &impl Sinks, names: &[String]) -
         };
         let reasons = match FailedObject::decode(name, &body) {
             Ok(kept) => {
+                let kept = kept.with_images(images)?;
                 let reasons = opened.take(&kept).await?;
                 if reasons.is_empty() {
                     // The object is deleted last. After a crash, the next run replays the object

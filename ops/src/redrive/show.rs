@@ -29,12 +29,17 @@ pub struct ObjectSummary {
     /// The details of the reason, shortened.
     pub reason: String,
     pub records: usize,
+    /// The entity and the key of the first items that the records name.
+    pub items: Vec<String>,
 }
 
 impl fmt::Display for ObjectList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for ObjectSummary { name, at, by, kind, reason, records } in &self.objects {
+        for ObjectSummary { name, at, by, kind, reason, records, items } in &self.objects {
             writeln!(f, "{name}\n  {at}  {by}  {kind}  {records} records  {reason}")?;
+            for item in items {
+                writeln!(f, "  {item}")?;
+            }
         }
         let records: usize = self.objects.iter().map(|object| object.records).sum();
         write!(f, "{} objects with {records} records", self.objects.len())
@@ -83,6 +88,7 @@ fn listed(name: String, body: &[u8]) -> ObjectSummary {
             kind: kept.kind().to_owned(),
             reason: shortened(kept.reason()),
             records: kept.records(),
+            items: kept.items(),
             name,
         },
         Err(error) => ObjectSummary {
@@ -92,6 +98,7 @@ fn listed(name: String, body: &[u8]) -> ObjectSummary {
             kind: "unreadable".to_owned(),
             reason: shortened(&error.to_string()),
             records: 0,
+            items: Vec::new(),
         },
     }
 }

@@ -12,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use key_schema::instant::Instant;
-use key_schema::item::{Item, MAX_COUNT};
-use key_schema::key::Key;
+use key_schema::item::{Item, MAX_COUNT, key_of};
+use key_schema::key::{Key, shown};
 use search_index::{BulkOperation, Collection, IndexedDocument, Kind, SearchClient, StoredSource};
 use serde::Serialize;
 
@@ -93,7 +93,9 @@ impl Comparison<'_> {
         let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
         found.compared.items += count(expected.len());
         found.compared.live += count(expected.iter().filter(|expected| expected.is_live()).count());
-        found.compared.drift.unreadable += unreadable;
+        for (key, reason) in unreadable {
+            found.compared.drift.unreadable(shown(&key), reason);
+        }
         found.suspects.append(&mut suspects);
         Ok(())
     }
@@ -130,7 +132,7 @@ impl Comparison<'_> {
                 (None, _) => compared.in_flight += 1,
                 (Some(Difference::Ahead), Some(stored)) => ahead.push((expected.key.clone(), stored.rev)),
                 (Some(difference), _) => {
-                    if compared.drift.note(difference) {
+                    if compared.drift.note(shown(&expected.key), difference) {
                         repairs.push((Some(expected.key.clone()), expected.operation.clone()));
                     }
                 }
@@ -154,7 +156,7 @@ impl Comparison<'_> {
             expected.iter().map(|expected| (&expected.key, expected.operation.rev())).collect();
         for (key, rev) in documents {
             if present.get(key).is_some_and(|present| present < rev) {
-                compared.drift.note(Difference::Ahead);
+                compared.drift.note(shown(key), Difference::Ahead);
             } else {
                 compared.in_flight += 1;
             }
@@ -201,7 +203,10 @@ impl Comparison<'_> {
             Some(IndexedDocument { document_id: id.clone(), stored: stored.filter(|stored| !stored.is_tombstone())? })
         });
         let orphans = self.without_item(still.collect()).await?;
-        drift.orphaned += count(orphans.len());
+        for orphan in &orphans {
+            let key = source(self.collection, &orphan.document_id, &orphan.stored);
+            drift.orphaned(key.map_or_else(|| orphan.document_id.clone(), |key| shown(&key)));
+        }
         let now = Instant::now().to_string();
         let repairs = orphans.into_iter().map(|orphan| {
             // The engine refuses a version above `MAX_COUNT`. A document that already has version
@@ -234,18 +239,23 @@ impl Comparison<'_> {
             repairs.iter().filter_map(|(key, operation)| Some((id(operation), key.clone()?))).collect();
         let repairs = repairs.into_iter().map(|(_, operation)| operation).collect();
         let written = write(self.client, target, repairs).await?;
-        drift.refused += count(written.refused.len());
-        drift.unrepaired += self.unrepaired(&written.stale, &keys).await?;
+        let named = |id: &str| keys.get(id).map_or_else(|| id.to_owned(), shown);
+        for refused in &written.refused {
+            drift.refused(named(&refused.document_id), refused.status);
+        }
+        for id in self.unrepaired(&written.stale, &keys).await? {
+            drift.unrepaired(named(&id));
+        }
         Ok(())
     }
 
-    /// Returns the number of differences that remain after the engine rejected their repairs as
-    /// stale. Usually a newer write has already repaired the document, so no difference remains.
+    /// Returns the ids of the documents that still differ after the engine rejected their repairs
+    /// as stale. Usually a newer write has already repaired the document, so no difference remains.
     /// But the engine also remembers the version of a deleted document. Such a document stays
     /// missing.
-    async fn unrepaired(&self, stale: &[BulkOperation], keys: &HashMap<String, Key>) -> Result<u64, OpsError> {
+    async fn unrepaired(&self, stale: &[BulkOperation], keys: &HashMap<String, Key>) -> Result<Vec<String>, OpsError> {
         if stale.is_empty() {
-            return Ok(0);
+            return Ok(Vec::new());
         }
         let ids: Vec<String> = stale.iter().map(|operation| operation.document_id().to_owned()).collect();
         let mut suspects: HashMap<String, Option<StoredSource>> = HashMap::new();
@@ -254,14 +264,15 @@ impl Comparison<'_> {
                 suspects.insert(operation.document_id().to_owned(), stored);
             }
         }
-        // The documents in `unknown` still exist without an item, so each counts as unrepaired.
-        let (known, unknown): (Vec<_>, Vec<_>) = suspects.keys().map(|id| keys.get(id)).partition(Option::is_some);
-        let known: Vec<Key> = known.into_iter().flatten().cloned().collect();
+        // A document without a key still exists without an item, so it counts as unrepaired.
+        let known: Vec<Key> = suspects.keys().filter_map(|id| keys.get(id)).cloned().collect();
+        let mut unrepaired: Vec<String> = suspects.keys().filter(|id| !keys.contains_key(*id)).cloned().collect();
         let (expected, _) = sorted(self.items.get(&known).await?.into_values().collect());
-        let mut unrepaired = count(unknown.len());
         for expected in &expected {
             let stored = suspects.get(expected.operation.document_id()).and_then(Option::as_ref);
-            unrepaired += u64::from(difference(expected, stored)?.is_some());
+            if difference(expected, stored)?.is_some() {
+                unrepaired.push(expected.operation.document_id().to_owned());
+            }
         }
         Ok(unrepaired)
     }
@@ -287,12 +298,13 @@ fn difference(expected: &Expected, stored: Option<&StoredSource>) -> Result<Opti
     })
 }
 
-/// Returns the expected documents of the items, and the number of items that cannot be read.
-fn sorted(items: Vec<Item>) -> (Vec<Expected>, u64) {
-    let mut unreadable = 0;
+/// Returns the expected documents of the items, and each item that cannot be read with the reason.
+fn sorted(items: Vec<Item>) -> (Vec<Expected>, Vec<(Key, String)>) {
+    let mut unreadable = Vec::new();
     let expected = items.into_iter().filter_map(|item| {
-        expected(item).unwrap_or_else(|_| {
-            unreadable += 1;
+        let key = key_of(&item);
+        expected(item).unwrap_or_else(|error| {
+            unreadable.extend(key.map(|key| (key, error.to_string())));
             None
         })
     });

@@ -3,6 +3,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+/// The maximum number of differences that are named. Further differences are only counted.
+const NAMED: usize = 100;
+
 /// The differences between an index and the table. Repaired differences are counted too.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Drift {
@@ -24,6 +27,18 @@ pub struct Drift {
     pub unrepaired: u64,
     /// The number of differences by field, in documents that have the item's version.
     pub fields: BTreeMap<String, u64>,
+    /// Some of the differences, ordered by kind and key.
+    pub named: Vec<NamedDifference>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct NamedDifference {
+    /// The name of the counter in [`Drift`] that counts the difference.
+    pub kind: &'static str,
+    /// The item's key, or the id of a document whose item is unknown.
+    pub key: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub what: String,
 }
 
 impl Drift {
@@ -55,27 +70,67 @@ pub(crate) enum Difference {
 }
 
 impl Drift {
-    /// Counts a difference and returns whether it can be repaired.
-    pub(crate) fn note(&mut self, difference: Difference) -> bool {
-        let (counter, fields) = match difference {
-            Difference::Missing => (&mut self.missing, Vec::new()),
+    /// Counts a difference of an item and returns whether it can be repaired.
+    pub(crate) fn note(&mut self, key: String, difference: Difference) -> bool {
+        let (kind, counter, fields) = match difference {
+            Difference::Missing => ("missing", &mut self.missing, Vec::new()),
             // The fields of a stale document are expected to differ, so they are not counted.
-            Difference::Stale => (&mut self.stale, Vec::new()),
-            Difference::Different(fields) => (&mut self.different, fields),
-            Difference::Ahead => {
-                self.ahead += 1;
-                return false;
-            }
+            Difference::Stale => ("stale", &mut self.stale, Vec::new()),
+            Difference::Different(fields) => ("different", &mut self.different, fields),
+            Difference::Ahead => ("ahead", &mut self.ahead, Vec::new()),
         };
         *counter += 1;
+        self.name(kind, key, fields.join(", "));
         for field in fields {
             *self.fields.entry(field).or_default() += 1;
         }
-        true
+        kind != "ahead"
+    }
+
+    pub(crate) fn orphaned(&mut self, key: String) {
+        self.orphaned += 1;
+        self.name("orphaned", key, String::new());
+    }
+
+    pub(crate) fn unreadable(&mut self, key: String, reason: String) {
+        self.unreadable += 1;
+        self.name("unreadable", key, reason);
+    }
+
+    pub(crate) fn refused(&mut self, key: String, status: u16) {
+        self.refused += 1;
+        self.name("refused", key, format!("status {status}"));
+    }
+
+    pub(crate) fn unrepaired(&mut self, key: String) {
+        self.unrepaired += 1;
+        self.name("unrepaired", key, String::new());
+    }
+
+    fn name(&mut self, kind: &'static str, key: String, what: String) {
+        self.merge(vec![NamedDifference { kind, key, what }]);
+    }
+
+    fn merge(&mut self, mut named: Vec<NamedDifference>) {
+        self.named.append(&mut named);
+        self.named.sort();
+        self.named.dedup();
+        self.named.truncate(NAMED);
+    }
+
+    /// Writes the named differences, each in a line.
+    pub(crate) fn lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for NamedDifference { kind, key, what } in &self.named {
+            let colon = if what.is_empty() { "" } else { ": " };
+            writeln!(f, "    {kind}  {key}{colon}{what}")?;
+        }
+        let named = u64::try_from(self.named.len()).unwrap_or(u64::MAX);
+        let more = (self.repairable() + self.beyond_repair()).saturating_sub(named);
+        if self.named.len() == NAMED && more > 0 { writeln!(f, "    and {more} more") } else { Ok(()) }
     }
 
     pub(crate) fn add(&mut self, other: Self) {
-        let Self { missing, stale, different, orphaned, ahead, unreadable, refused, unrepaired, fields } = other;
+        let Self { missing, stale, different, orphaned, ahead, unreadable, refused, unrepaired, fields, named } = other;
         self.missing += missing;
         self.stale += stale;
         self.different += different;
@@ -87,6 +142,7 @@ impl Drift {
         for (field, count) in fields {
             *self.fields.entry(field).or_default() += count;
         }
+        self.merge(named);
     }
 }
 

@@ -14,7 +14,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use search_index::{Collection, Limits, SearchClient};
 
 pub(crate) use documents::expected;
-pub use drift::Drift;
+pub use drift::{Drift, NamedDifference};
 pub use rebuild::{RebuildOptions, Rebuilt, Start, abandon, rebuild};
 pub use reconcile::{ReconcileOptions, Reconciled, reconcile};
 pub use upkeep::{probe, prune, purge, status};

@@ -122,6 +122,10 @@ impl fmt::Display for Rebuilt {
                     "  NOT SWAPPED, searches still read {old}; fix the differences, then use --resume or --abandon"
                 )?;
             }
+            drift.lines(f)?;
+            if drift.unreadable > 0 {
+                writeln!(f, "  the new index would lack the unreadable items: repair them, then use --resume")?;
+            }
             if drift.ahead > 0 {
                 writeln!(
                     f,
@@ -327,8 +331,9 @@ async fn verify(client: &SearchClient, items: &Items, rebuild: &Rebuild, pace: &
     let mut documents = 0;
     for pass in 1..=PASSES {
         let compared = comparison.run().await?;
-        if compared.drift.ahead > 0 {
-            // Documents ahead of the table cannot be repaired: another pass would find them again.
+        if compared.drift.ahead > 0 || compared.drift.unreadable > 0 {
+            // Another pass would find these differences again. The new index would lack the
+            // documents of unreadable items, which the old index may have.
             documents = client.count_in(rebuild.new_index(), Kind::Live).await?;
             drift.add(compared.drift);
             return Ok(Verified { accepted: false, passes: pass, documents, drift });
@@ -339,6 +344,7 @@ async fn verify(client: &SearchClient, items: &Items, rebuild: &Rebuild, pace: &
         let unrepaired = compared.drift.unrepaired;
         // This pass has counted the unrepaired differences of the earlier passes again.
         drift.unrepaired = 0;
+        drift.named.retain(|named| named.kind != "unrepaired");
         drift.add(compared.drift);
         if refused > 0 {
             // The engine would refuse these documents again.
@@ -366,4 +372,19 @@ async fn shows_all(client: &SearchClient, index: &str, compared: &Compared) -> R
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rebuild_waits_once_for_calls_that_began_before_it() {
+        let (began, longest) = (Instant::now(), Duration::from_secs(5));
+        let earlier = EarlierCalls::until_now(longest);
+        // The backfill takes a part of `longest`.
+        sleep(Duration::from_secs(2)).await;
+        for _ in 0..2 {
+            earlier.end().await;
+            let took = began.elapsed();
+            assert!(took >= longest && took < longest + Duration::from_millis(10), "{took:?}");
+        }
+    }
+}

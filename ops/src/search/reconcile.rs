@@ -55,6 +55,7 @@ impl fmt::Display for Reconciled {
             for (field, count) in &drift.fields {
                 writeln!(f, "    in {field}: {count}")?;
             }
+            drift.lines(f)?;
             if drift.ahead > 0 {
                 writeln!(f, "  documents ahead of the table need `ops search rebuild --restored`")?;
             }

@@ -92,7 +92,8 @@ pub struct ShardsArgs {
 
 fn list(name: &str) -> Result<&'static Pattern, String> {
     let found = GROWING.into_iter().find(|list| list.id == name);
-    found.ok_or_else(|| format!("must be one of {}", GROWING.map(|list| list.id).join(", ")))
+    let names = GROWING.map(|list| list.id);
+    found.ok_or_else(|| format!("must be one of {}{}", names.join(", "), template::near::hint(name, names)))
 }
 
 #[derive(Debug, Clone, Copy)]

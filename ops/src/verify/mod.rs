@@ -47,7 +47,7 @@ use key_schema::item::{EncodeError, Entity, Item, Stored};
 use key_schema::key::{Key, KeyError};
 
 use relations::leaderboards::Place;
-pub use report::{Counts, Finding, Kind, Verified, shown};
+pub use report::{Counts, Finding, Kind, Verified};
 pub use run::verify;
 
 use crate::error::OpsError;
@@ -70,7 +70,7 @@ The kinds of differences, and the repairs of --fix:
   bounds      An item is near 400 KB, or a value is beyond its bounds. No repair.
   copy        A copy differs from its source. Written, except a missing copy of a shipped order.
   behind      A derived item is behind its source. Written, except an order that no picking station has.
-  claim       A unique name has no claim, or a claim has no owner. Written or deleted.
+  claim       A unique name has no claim, or a claim has no owner. Written, or deleted if its owner exists.
   link        One side of a relation is missing. Some sides are written, and entries of closed orders are removed.
   orphan      The item to which an item belongs is missing. Ranks, entries of newest reviews and claims are deleted.
   total       A count or a sum differs from its parts. Set, except balances, and the totals of orders, invoices, \
@@ -104,7 +104,8 @@ pub(crate) fn entity(name: &str) -> Result<String, String> {
     if AnyEntity::NAMES.contains(&name) {
         return Ok(name.to_owned());
     }
-    Err(format!("must be one of {}", AnyEntity::NAMES.join(", ")))
+    let names = AnyEntity::NAMES;
+    Err(format!("must be one of {}{}", names.join(", "), template::near::hint(name, names.iter().copied())))
 }
 
 /// Checks that an item can be decoded, and that its key matches its attributes.

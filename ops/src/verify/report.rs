@@ -1,13 +1,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use key_schema::key::{Key, hash};
 use serde::Serialize;
-
-/// The number of characters of a hash that replaces a part of a key.
-const HASH: usize = 16;
-/// The partitions whose keys hold a text that a customer wrote.
-const PERSONAL: [&str; 4] = ["EMAIL", "IDEMPOTENCY", "REFERENCE", "USERNAME"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -52,25 +46,11 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Finding {
     pub kind: Kind,
-    /// The key of the item, as [`shown`] returns it.
+    /// The key of the item, as [`key_schema::key::shown`] returns it.
     pub key: String,
     /// The difference, without values that a customer wrote.
     pub what: String,
     pub repaired: bool,
-}
-
-/// Returns a key as a report shows it. A hash replaces texts that a customer wrote, but not ids and
-/// names of sections.
-#[must_use]
-pub fn shown(key: &Key) -> String {
-    let (pk, sk) = (key.pk.as_str(), key.sk.as_str());
-    let hash = || hash(pk, sk).chars().take(HASH).collect::<String>();
-    match pk.split_once('#') {
-        // The sort key has the customer's city.
-        Some((prefix @ "PLACE", _)) => format!("{prefix}#<{}>", hash()),
-        Some((prefix, _)) if PERSONAL.contains(&prefix) => format!("{prefix}#<{}> {sk}", hash()),
-        _ => format!("{pk} {sk}"),
-    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]

@@ -4,13 +4,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Item, key_of};
-use key_schema::key::{Key, PartitionKey};
+use key_schema::key::{Key, PartitionKey, shown};
 use key_schema::lists::{self, Lists};
 use table::Table;
 use tokio::time::sleep;
 
 use super::relations::{self, Seen};
-use super::report::{Finding, Kind, Verified, shown};
+use super::report::{Finding, Kind, Verified};
 use super::totals::{self, HEAD, REPAIRABLE, Scope, Sum, TABLE_WIDE, Tally, facts, in_part};
 use super::{Fix, MAX_PASSES, Problem, VerifyOptions, derive, shape};
 use crate::error::OpsError;

@@ -64,11 +64,20 @@ fn keys(item: &Item, entity: &AnyEntity, problems: &mut Vec<Problem>) -> Result<
         }
     }
     if !wrong.is_empty() {
-        let what = format!("{} differs from the attributes", wrong.join(", "));
+        let what: Vec<String> = wrong.iter().map(|name| difference(name, item, &right)).collect();
+        let what = what.join(", ");
         let change = sets(item, &right, wrong, false);
         problems.push(Problem::new(Kind::Index, what).repaired_by(Repair { checks: Vec::new(), change }));
     }
     Ok(())
+}
+
+fn difference(name: &str, item: &Item, right: &Item) -> String {
+    match (item.get(name), right.get(name)) {
+        (None, _) => format!("{name} is missing"),
+        (_, None) => format!("{name} must be absent"),
+        _ => format!("{name} differs from the attributes"),
+    }
 }
 
 /// Returns the attributes of index keys, and the time to live, in which two items differ.

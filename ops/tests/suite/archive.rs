@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use fixture::seed;
 use key_schema::archive::under;
-use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
-use key_schema::order::{self, CustomerOrder, OrderLine, OrderStatus, OrderStatusEvent};
+use key_schema::order::{self, CustomerOrder, OrderItem, OrderLine, OrderStatus, OrderStatusEvent};
 use ops::archive::{list, restore_object, restore_order};
 use ops::orders::{RetireOptions, retire};
 use search_index::Collection;
@@ -36,7 +35,7 @@ pub async fn delivered(shop: &Shop) {
 }
 
 /// Reads all items of the order except the customer's copy.
-pub async fn read(table: &Table) -> Vec<AnyEntity> {
+pub async fn read(table: &Table) -> Vec<OrderItem> {
     table.query(&order::read_for_update(&ID.parse().unwrap()).unwrap()).await.unwrap().items
 }
 
@@ -49,10 +48,9 @@ pub async fn expire(shop: &Shop, bucket: &Bucket) {
     let mut records = Vec::new();
     for item in read(&table).await {
         records.push(match item {
-            AnyEntity::Order(item) => gone(shop, &item).await,
-            AnyEntity::OrderLine(item) => gone(shop, &item).await,
-            AnyEntity::OrderStatusEvent(item) => gone::<OrderStatusEvent>(shop, &item).await,
-            other => panic!("{other:?}"),
+            OrderItem::Order(item) => gone(shop, &item).await,
+            OrderItem::OrderLine(item) => gone(shop, &item).await,
+            OrderItem::OrderStatusEvent(item) => gone::<OrderStatusEvent>(shop, &item).await,
         });
     }
     let copies = order::of_customer(&"c1".parse().unwrap(), None, None).unwrap();
@@ -95,7 +93,7 @@ async fn a_retired_order_expires_and_its_restore_makes_it_complete_and_searchabl
     assert_eq!((restored.restored, restored.is_complete()), (5, true), "{restored}");
     let items = read(&table).await;
     assert_eq!(items.len(), 4);
-    let Some(AnyEntity::Order(head)) = items.iter().find(|item| matches!(item, AnyEntity::Order(_))) else { panic!() };
+    let Some(OrderItem::Order(head)) = items.iter().find(|item| matches!(item, OrderItem::Order(_))) else { panic!() };
     assert_eq!((head.expires_at, head.status), (None, OrderStatus::Delivered));
     shop.put_and_deliver(head).await;
     assert_eq!(shop.found(Collection::Orders).await, [(ID.to_owned(), head.meta.rev)]);
@@ -134,7 +132,7 @@ async fn an_order_is_not_restored_while_some_of_its_items_are_not_removed_yet() 
     let before = read(&table).await;
     expire(&shop, &bucket).await;
     // DynamoDB has not removed this line yet.
-    let Some(AnyEntity::OrderLine(line)) = before.iter().find(|item| matches!(item, AnyEntity::OrderLine(_))) else {
+    let Some(OrderItem::OrderLine(line)) = before.iter().find(|item| matches!(item, OrderItem::OrderLine(_))) else {
         panic!()
     };
     shop.put(line).await;
@@ -142,7 +140,7 @@ async fn an_order_is_not_restored_while_some_of_its_items_are_not_removed_yet() 
     let restored = restore_order(&table, &bucket.store, &id).await.unwrap();
     assert!(!restored.is_complete());
     assert!(
-        !read(&table).await.iter().any(|item| matches!(item, AnyEntity::Order(_))),
+        !read(&table).await.iter().any(|item| matches!(item, OrderItem::Order(_))),
         "the head is restored only after its lines"
     );
     shop.remove(line).await;

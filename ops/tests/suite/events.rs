@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 use bus::{Event, Outcome};
 use fixture::seed;
 use futures::future::BoxFuture;
-use key_schema::item::Stored;
+use key_schema::item::{Item, Stored};
 use key_schema::order::{Order, OrderLine, OrderStatus};
 use ops::OpsError;
-use ops::redrive::{Present, Sinks, names, replay};
+use ops::redrive::{Images, Present, Sinks, names, replay, replay_with};
 use search_index::Collection;
 use serde_json::{Value, json};
 use stream::audit::Audit;
@@ -178,4 +178,32 @@ async fn case_36_a_repeated_redrive_of_bus_audit_and_derived_data_keeps_newer_da
             Some(after) => assert_eq!(&state, after, "round {round}"),
         }
     }
+}
+
+#[tokio::test]
+async fn the_event_of_a_record_whose_old_image_cannot_be_read_is_sent_with_a_corrected_image() {
+    let (shop, bucket, archive) = (Shop::open().await, Bucket::open().await, Bucket::open().await);
+    let sinks = AllSinks { shop: &shop, archive: &archive, published: Published::default() };
+    let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1), order("o1", OrderStatus::Cancelled, 2));
+    let mut record = moved(2, &pending, &cancelled);
+    record["dynamodb"]["OldImage"].as_object_mut().unwrap().remove("total");
+    let name = "quarantine/2017-01-01/e1-bus.json".to_owned();
+    bucket.put(&name, &aside("bus", &record));
+    let names = [name];
+    let kept = replay(&bucket.store, &sinks, &names).await.unwrap();
+    assert!(kept.kept[0].reasons[0].contains("unreadable_old_image"), "{kept}");
+
+    let image = |order: &Stored<Order>| Some(order.to_item().unwrap());
+    let broken: Item = serde_json::from_value(record["dynamodb"]["OldImage"].clone()).unwrap();
+    for old in [image(&order("o2", OrderStatus::Pending, 1)), Some(broken)] {
+        let refused = replay_with(&bucket.store, &sinks, &names, &Images { old, new: None }).await.unwrap_err();
+        assert_eq!(refused.exit_code(), 2, "{refused}");
+    }
+    let images = Images { old: image(&pending), new: None };
+    let replayed = replay_with(&bucket.store, &sinks, &names, &images).await.unwrap();
+    assert!(replayed.is_complete(), "{replayed}");
+    // The event has the id that it would have had with a readable image.
+    deliver_to(&sinks.consumer().await, &[moved(2, &pending, &cancelled)]).await;
+    assert_eq!(sinks.published.0.lock().unwrap().len(), 1);
+    assert_eq!(ops::redrive::names(&bucket.store).await.unwrap(), Vec::<String>::new());
 }

@@ -100,6 +100,7 @@ async fn throttled_keys_are_read_from_cloudwatch() {
     let hot: Value = serde_json::from_slice(&output.stdout).unwrap();
     // The emulator has one rule for the table, and one for each index.
     assert_eq!((&hot["keys"][0]["key"], &hot["keys"][0]["throttled"]), (&json!("WALLET#ann"), &json!(5)));
+    assert_eq!(hot["keys"].as_array().unwrap().len(), 1, "a key of the table is not listed for the indexes: {hot}");
     let output = run(&table, &insights, &["--minutes", "10"]).await;
     assert!(output.status.success(), "{output:?}");
     let output = run(&table, &insights, &["--report", "none.json", "--place", "GSI4"]).await;

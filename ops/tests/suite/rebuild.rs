@@ -218,6 +218,26 @@ async fn there_is_no_swap_if_the_new_index_refuses_documents() {
     assert_eq!(shop.search.indices(Collection::Products).await.unwrap().len(), 1);
 }
 
+/// The old index may still have the document of an item that cannot be read any more.
+#[tokio::test]
+async fn there_is_no_swap_if_an_item_cannot_be_read_and_the_rebuild_names_its_key() {
+    let shop = Shop::open().await;
+    shop.put_and_deliver(&product("p1", 1)).await;
+    shop.put_and_deliver(&product("p2", 1)).await;
+    shop.put_broken(&product("p1", 2), "price").await;
+    let refused = rebuilt(&shop, Start::New).await.unwrap();
+    let [products, orders] = &refused.collections[..] else { panic!("{refused}") };
+    assert!(!products.swapped && orders.swapped && !refused.is_complete(), "{refused}");
+    assert!(refused.to_string().contains("unreadable  PRODUCT#p1 PRODUCT: malformed Product"), "{refused}");
+    let found: Vec<String> = shop.found(Collection::Products).await.into_iter().map(|(id, _)| id).collect();
+    assert_eq!(found, ["p1", "p2"]);
+
+    shop.put_and_deliver(&product("p1", 3)).await;
+    let resumed = rebuilt(&shop, Start::Resume).await.unwrap();
+    assert!(resumed.is_complete(), "{resumed}");
+    assert_eq!(shop.found(Collection::Products).await, [("p1".to_owned(), 3), ("p2".to_owned(), 1)]);
+}
+
 fn today() -> Value {
     serde_json::from_str(include_str!("../../../shared/search-index/src/indices/products.json")).unwrap()
 }

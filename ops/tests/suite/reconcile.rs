@@ -62,6 +62,16 @@ async fn case_25_drift_injected_by_hand_is_found_repaired_and_reported() {
     let seen = drift(&looked, Collection::Products);
     assert_eq!((seen.missing, seen.stale, seen.different, seen.orphaned), (1, 2, 1, 1), "{seen:?}");
     assert_eq!(seen.fields.get("brand"), Some(&1));
+    let named: Vec<(&str, &str)> = seen.named.iter().map(|named| (named.kind, named.key.as_str())).collect();
+    let expected = [
+        ("different", "PRODUCT#different PRODUCT"),
+        ("missing", "PRODUCT#missing PRODUCT"),
+        ("orphaned", "PRODUCT#nobody PRODUCT"),
+        ("stale", "PRODUCT#gone PRODUCT"),
+        ("stale", "PRODUCT#stale PRODUCT"),
+    ];
+    assert_eq!(named, expected, "in the summary as text and as JSON");
+    assert!(looked.to_string().contains("different  PRODUCT#different PRODUCT: brand"), "{looked}");
     assert_eq!(drift(&looked, Collection::Orders).missing, 1);
     assert_eq!(compared(&shop, true).await, looked, "a comparison repairs nothing");
 

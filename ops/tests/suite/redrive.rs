@@ -1,5 +1,7 @@
 //! Tests the replay of quarantined records. Newer data wins, and a second replay changes nothing.
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
@@ -199,6 +201,7 @@ async fn the_list_has_all_pages_of_objects_and_each_reason_in_one_line() {
     let batch = &listed.objects[0];
     assert_eq!((batch.records, batch.by.as_str(), batch.kind.as_str()), (2, "StreamSearch", "RetryAttemptsExhausted"));
     assert_eq!((listed.objects[1].reason.as_str(), listed.objects[1].by.as_str()), ("too long", "bus"));
+    assert!(listed.objects.iter().all(|object| object.items == ["Product PRODUCT#p1 PRODUCT"]));
 }
 
 #[tokio::test]
@@ -278,4 +281,35 @@ async fn invalid_or_too_deeply_nested_json_is_shown_unchanged() {
     bucket.put("aws/lambda/batch", &batch.to_string());
     let shown = show(&bucket.store, "aws/lambda/batch").await.unwrap();
     assert_eq!(serde_json::from_str::<Value>(&shown.render(true)).unwrap(), json!({"payload": {"Records": []}}));
+}
+
+/// Returns the kinds of reasons in the sources of a folder, without the tests.
+fn kinds(folder: &Path) -> BTreeSet<String> {
+    let mut kinds = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            kinds.append(&mut self::kinds(&path));
+            continue;
+        }
+        let source = std::fs::read_to_string(path).unwrap();
+        let source = source.split("#[cfg(test)]").next().unwrap();
+        let named = source.split("Reason::new(\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned());
+        kinds.extend(named);
+    }
+    kinds
+}
+
+#[test]
+fn the_page_of_failed_records_explains_every_kind() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let page = std::fs::read_to_string(root.join("docs/operations/failed-records.md")).unwrap();
+    let first_cells = page.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
+    let described: BTreeSet<String> =
+        first_cells.flat_map(|cell| cell.split(", ")).map(|kind| kind.replace('`', "")).collect();
+    let mut all = kinds(&root.join("functions/stream/src"));
+    all.append(&mut kinds(&root.join("ops/src/redrive")));
+    // The kinds of batches and of foreign objects are not in the sources of the consumer.
+    all.extend(["RetryAttemptsExhausted", "unreadable"].map(str::to_owned));
+    assert_eq!(described, all);
 }

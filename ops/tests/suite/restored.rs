@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use key_schema::archive::under;
-use key_schema::entity::AnyEntity;
+use key_schema::order::OrderItem;
 use key_schema::order::{self, OrderStatus};
 use ops::archive::restore_order;
 use ops::orders::retire;
@@ -119,7 +119,7 @@ async fn the_last_state_of_a_twice_expired_order_is_restored_despite_a_new_strea
         let restored = restore_order(&table, &bucket.store, &ID.parse().unwrap()).await.unwrap();
         assert!(restored.is_complete(), "{restored}");
         let items = read(&table).await;
-        let Some(AnyEntity::Order(head)) = items.iter().find(|item| matches!(item, AnyEntity::Order(_))) else {
+        let Some(OrderItem::Order(head)) = items.iter().find(|item| matches!(item, OrderItem::Order(_))) else {
             panic!("{items:?}")
         };
         assert_eq!((head.status, head.meta.rev), (OrderStatus::Delivered, known + 2));
@@ -133,7 +133,7 @@ async fn an_order_is_not_restored_before_all_its_lines_are_in_the_archive() {
     delivered(&shop).await;
     retire(&table, &options(false)).await.unwrap();
     let items = read(&table).await;
-    let Some(AnyEntity::OrderLine(line)) = items.iter().find(|item| matches!(item, AnyEntity::OrderLine(_))) else {
+    let Some(OrderItem::OrderLine(line)) = items.iter().find(|item| matches!(item, OrderItem::OrderLine(_))) else {
         panic!("{items:?}")
     };
     expire(&shop, &bucket).await;
@@ -143,7 +143,7 @@ async fn an_order_is_not_restored_before_all_its_lines_are_in_the_archive() {
     let body = bucket.store.get(name).await.unwrap().unwrap();
     bucket.store.delete(name).await.unwrap();
     let id = ID.parse().unwrap();
-    let has_head = |items: &[AnyEntity]| items.iter().any(|item| matches!(item, AnyEntity::Order(_)));
+    let has_head = |items: &[OrderItem]| items.iter().any(|item| matches!(item, OrderItem::Order(_)));
 
     // The record of the line's removal has not arrived yet.
     let restored = restore_order(&table, &bucket.store, &id).await.unwrap();

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use fixture::seed;
-use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
-use key_schema::order::{self, CustomerOrder, Order, OrderLine, OrderStatus, OrderStatusEvent, Retirement, addresses};
+use key_schema::order::{
+    self, CustomerOrder, Order, OrderItem, OrderLine, OrderStatus, OrderStatusEvent, Retirement, addresses,
+};
 use ops::orders::{RetireOptions, Retired, retire};
 use table::Table;
 
@@ -22,7 +23,7 @@ pub async fn large(shop: &Shop, id: &str) -> Stored<Order> {
     let mut head = order(id, OrderStatus::Delivered, 5);
     head.data.line_count = LINES;
     let addresses = seed::order_addresses(id, head.customer_id.as_str());
-    head.data.destination = Some(addresses.shipping_address.destination());
+    head.data.destination = Some(addresses::Destination::from(&addresses.shipping_address));
     shop.put(&with_meta(addresses, 1)).await;
     shop.put(&head).await;
     for line in 1..=LINES {
@@ -41,10 +42,9 @@ async fn parts(table: &Table, id: &str) -> Parts {
     let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
     for item in table.query(&order::read_for_update(&id.parse().unwrap()).unwrap()).await.unwrap().items {
         match item {
-            AnyEntity::Order(order) => head = Some(order),
-            AnyEntity::OrderLine(line) => lines.push(line),
-            AnyEntity::OrderStatusEvent(event) => history.push(event),
-            other => panic!("{other:?}"),
+            OrderItem::Order(order) => head = Some(order),
+            OrderItem::OrderLine(line) => lines.push(line),
+            OrderItem::OrderStatusEvent(event) => history.push(event),
         }
     }
     (head.unwrap(), lines, history)
@@ -141,6 +141,7 @@ async fn a_large_order_cannot_change_its_status_during_its_retirement_and_a_chan
             at: Instant::now(),
             by: "staff",
             note: None,
+            message: None,
             carrier: None,
             tracking: None,
             money: None,

@@ -31,6 +31,7 @@
 mod cloudwatch;
 mod connector;
 pub mod s3;
+mod secrets;
 mod service;
 
 use std::sync::OnceLock;
@@ -45,6 +46,7 @@ use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
 
 pub use crate::cloudwatch::{CloudWatch, CloudWatchError};
 pub use crate::connector::{Connector, NoConnection, Tls};
+pub use crate::secrets::{Secret, SecretError};
 pub use crate::service::{Api, Call, CallError, Failure, Limits, Response, Service, Signing, is_transient};
 pub use aws_config::SdkConfig;
 pub use aws_credential_types::Credentials;

@@ -1,10 +1,10 @@
 use std::fmt;
 
+use key_schema::address::Country;
 use key_schema::customer::Tier;
 use key_schema::id::{CustomerId, MethodId, OrderId, OrderReference, ProductId, PromotionId, StoreId};
 use key_schema::instant::Instant;
 use key_schema::money::{Currency, Money};
-use key_schema::order::addresses::Country;
 use key_schema::order::{Order, OrderStatus};
 use key_schema::promotion::AppliedPromotion;
 use serde::{Deserialize, Deserializer, Serialize};

@@ -157,7 +157,7 @@ impl Invalid {
     /// Creates an error at the value that is being read.
     #[must_use]
     pub fn new(detail: impl Into<Cow<'static, str>>) -> Self {
-        Self(vec![FieldError { pointer: String::new(), detail: detail.into(), product_id: None }])
+        Self(vec![FieldError::new("", detail)])
     }
 
     pub(crate) const fn none() -> Self {

@@ -120,6 +120,8 @@ codes! {
     VersionMismatch = "version_mismatch", PRECONDITION_FAILED, "Changed in the meantime";
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "Body too large";
     UnsupportedMediaType = "unsupported_media_type", UNSUPPORTED_MEDIA_TYPE, "Unsupported media type";
+    /// The body is compressed. API Gateway does not decompress bodies.
+    UnsupportedContentEncoding = "unsupported_content_encoding", UNSUPPORTED_MEDIA_TYPE, "Unsupported content encoding";
     /// The body is JSON, but fields are missing, unknown, of the wrong type or out of range.
     InvalidBody = "invalid_body", UNPROCESSABLE_ENTITY, "Invalid body";
     /// An id breaks the rule for ids or is reserved. For example, it is empty, too long or has a
@@ -154,6 +156,9 @@ codes! {
     /// The table is at its capacity limit, or other requests keep changing the same items, or the
     /// work needs several requests. The client may retry after Retry-After.
     Throttled = "throttled", SERVICE_UNAVAILABLE, "Throttled";
+    /// The product exists, but its stock is missing or cannot be decoded. A retry does not help: an
+    /// operator must repair the stock.
+    StockUnavailable = "stock_unavailable", SERVICE_UNAVAILABLE, "Stock unavailable";
     /// This deployment has no search engine. A retry does not help.
     SearchDisabled = "search_disabled", SERVICE_UNAVAILABLE, "Search disabled";
     /// The shop is in maintenance and can only be read. The client may retry after Retry-After.

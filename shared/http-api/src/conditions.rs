@@ -23,11 +23,13 @@ pub enum Precondition {
 impl Request<'_> {
     /// Returns the version that the client has seen, from `If-Match: "3"`.
     ///
-    /// For an entity tag that is weak or that this API never issues, the version is 0. No item has
-    /// version 0, so such a tag never matches (RFC 9110, section 13.1.1).
+    /// For an entity tag that this API never issues, the version is 0. No item has version 0, so
+    /// such a tag never matches.
     ///
     /// # Errors
     /// - 428 `if_match_missing`.
+    /// - 412 `version_mismatch` for a weak tag, which never matches (RFC 9110, section 13.1.1).
+    ///   Some proxies and compressing servers make the API's tags weak.
     /// - 400 `invalid_header` when the value is not one entity tag. HTTP also allows a list of tags
     ///   and `*`, but a change must name the one version that it is based on.
     pub fn if_match(&self) -> Result<u64, Problem> {
@@ -35,6 +37,10 @@ impl Request<'_> {
             None => Err(Problem::new(
                 Code::IfMatchMissing,
                 "This change needs If-Match with the ETag of the last response.",
+            )),
+            Some(tag) if is_entity_tag(tag) && tag.starts_with("W/") => Err(Problem::new(
+                Code::VersionMismatch,
+                "If-Match has a weak ETag, which never matches. Send the ETag without W/, such as \"3\".",
             )),
             Some(tag) if is_entity_tag(tag) => Ok(version(tag).unwrap_or(0)),
             Some(_) => Err(Problem::new(
@@ -88,8 +94,7 @@ impl Request<'_> {
     /// Returns the Idempotency-Key of a request that needs one.
     ///
     /// # Errors
-    /// 400 `idempotency_key_missing`. 400 `invalid_header` for anything but 1 to 255 printable
-    /// ASCII characters.
+    /// 400 `idempotency_key_missing`, and the errors of [`Request::idempotency_key_optional`].
     pub fn idempotency_key(&self) -> Result<&str, Problem> {
         self.idempotency_key_optional()?
             .ok_or_else(|| Problem::new(Code::IdempotencyKeyMissing, "This request needs an Idempotency-Key."))
@@ -98,7 +103,8 @@ impl Request<'_> {
     /// Returns the Idempotency-Key of a request that may have one.
     ///
     /// # Errors
-    /// 400 `invalid_header` for anything but 1 to 255 printable ASCII characters.
+    /// 400 `invalid_header` for anything but 1 to 255 printable ASCII characters. A comma is
+    /// refused, too, because API Gateway joins the values of two headers with a comma.
     pub fn idempotency_key_optional(&self) -> Result<Option<&str>, Problem> {
         let printable = |key: &str| {
             (1..=MAX_IDEMPOTENCY_KEY).contains(&key.len()) && key.bytes().all(|byte| matches!(byte, b' '..=b'~'))
@@ -107,6 +113,10 @@ impl Request<'_> {
             Some(key) if !printable(key) => {
                 Err(Problem::new(Code::InvalidHeader, "Idempotency-Key must have 1 to 255 printable ASCII characters."))
             }
+            Some(key) if key.contains(',') => Err(Problem::new(
+                Code::InvalidHeader,
+                "There must be one Idempotency-Key header, and its value must not contain a comma.",
+            )),
             key => Ok(key),
         }
     }

@@ -17,8 +17,8 @@ impl Request<'_> {
     /// Reads the body as a JSON object of at most [`BODY_LIMIT`] bytes.
     ///
     /// # Errors
-    /// 415 `unsupported_media_type`, 413 `body_too_large`, 400 `malformed_json`, 422
-    /// `invalid_body`.
+    /// 415 `unsupported_media_type` or `unsupported_content_encoding`, 413 `body_too_large`, 400
+    /// `malformed_json`, 422 `invalid_body`.
     pub fn object(&self) -> Result<Object<'_>, Problem> {
         Object::parse(self.json_text()?)
     }
@@ -65,12 +65,21 @@ impl Request<'_> {
 
     pub(crate) fn content(&self, limit: usize) -> Result<&str, Problem> {
         match &self.body {
+            Body::Text(text) if text.is_empty() => Ok(text),
+            _ if self.is_encoded() => Err(Problem::new(
+                Code::UnsupportedContentEncoding,
+                "The body must not be compressed. Send it without Content-Encoding.",
+            )),
             Body::Text(text) if text.len() <= limit => Ok(text),
             Body::Text(_) | Body::TooLarge => {
                 Err(Problem::new(Code::BodyTooLarge, format!("The body must have at most {limit} bytes.")))
             }
             Body::Unreadable => Err(Problem::new(Code::MalformedJson, "The body is not UTF-8.")),
         }
+    }
+
+    fn is_encoded(&self) -> bool {
+        self.header("content-encoding").is_some_and(|coding| !coding.eq_ignore_ascii_case("identity"))
     }
 
     /// Checks the Content-Type. A request without this header is accepted (RFC 9110, section 8.3,

@@ -2,7 +2,11 @@
 //! Failed conditions are not converted here, because only the handler knows what they mean.
 
 use key_schema::item::EncodeError;
+#[cfg(feature = "table")]
+use key_schema::item::{DecodeError, Entity as _};
 use key_schema::key::KeyError;
+#[cfg(feature = "table")]
+use key_schema::product::Stock;
 
 use crate::problem::{Code, Problem};
 
@@ -36,6 +40,9 @@ impl From<table::TableError> for Problem {
             // A retry may succeed, or do the remaining part of the work.
             Throttled | Contended | Unprocessed(_) | OverBudget => Self::throttled(error),
             Unavailable(_) => Self::unavailable(error),
+            Decode(DecodeError::Malformed { ref entity, .. }) if entity == Stock::NAME => {
+                Self::stock_unavailable(error)
+            }
             Rejected(_) | NoTable(_) | Decode(_) | TooManyActions(_) => Self::internal(error),
         }
     }

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use key_schema::instant::Instant;
 use key_schema::money::{Currency, Money};
-use key_schema::text::visible_name;
+use key_schema::text::{is_blank, visible_name};
 
 use crate::body::{Invalid, Object};
 use crate::json::Value;
@@ -30,24 +30,50 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Reads a single line of text without control characters. Its length is in bytes of UTF-8.
+/// Reads a line of text that a person reads, without white space at its ends. It has no control
+/// characters and at least one visible character. Its length is in bytes of UTF-8.
 pub fn text(bytes: RangeInclusive<usize>) -> impl Fn(Value<'_>) -> Result<String, Invalid> + Clone {
-    move |value| checked_text(value, &bytes, |c| c.is_control())
-}
-
-/// Reads a line that other people see, without its invisible characters and without white space at
-/// its ends. The length is in bytes of UTF-8.
-pub fn visible_text(bytes: RangeInclusive<usize>) -> impl Fn(Value<'_>) -> Result<String, Invalid> + Clone {
     move |value| {
-        let visible = visible_name(&text(bytes.clone())(value)?).map_err(|error| Invalid::new(error.to_string()))?;
-        Ok(visible.trim().to_owned())
+        let line = exact_text(bytes.clone())(value)?;
+        must_be_visible(&line)?;
+        Ok(line.trim().to_owned())
     }
 }
 
-/// Reads text of several lines. Line feeds and tabs are allowed, other control characters are not.
-/// The length is in bytes of UTF-8.
+/// Reads a name, or another line that identifies or groups, in its one spelling ([`visible_name`]).
+/// The length is in bytes of UTF-8, before and after.
+pub fn visible_text(bytes: RangeInclusive<usize>) -> impl Fn(Value<'_>) -> Result<String, Invalid> + Clone {
+    move |value| {
+        let name = exact_text(bytes.clone())(value)?;
+        let name = visible_name(&name).map_err(|error| Invalid::new(error.to_string()))?;
+        if bytes.contains(&name.len()) { Ok(name) } else { Err(wrong_length(&bytes)) }
+    }
+}
+
+/// Reads text of several lines, as it is. Line feeds and tabs are allowed, other control characters
+/// are not. A text that is not empty has a visible character. The length is in bytes of UTF-8.
 pub fn long_text(bytes: RangeInclusive<usize>) -> impl Fn(Value<'_>) -> Result<String, Invalid> + Clone {
-    move |value| checked_text(value, &bytes, |c| c.is_control() && c != '\n' && c != '\t')
+    move |value| {
+        let text = checked_text(value, &bytes, |c| c.is_control() && c != '\n' && c != '\t')?;
+        if !text.is_empty() {
+            must_be_visible(&text)?;
+        }
+        Ok(text)
+    }
+}
+
+/// Reads a line that only programs read, such as a token, as it is. It has no control characters.
+/// Its length is in bytes of UTF-8.
+pub fn exact_text(bytes: RangeInclusive<usize>) -> impl Fn(Value<'_>) -> Result<String, Invalid> + Clone {
+    move |value| checked_text(value, &bytes, char::is_control)
+}
+
+fn must_be_visible(text: &str) -> Result<(), Invalid> {
+    if text.chars().all(is_blank) { Err(Invalid::new("must contain a visible character")) } else { Ok(()) }
+}
+
+fn wrong_length(bytes: &RangeInclusive<usize>) -> Invalid {
+    Invalid::new(format!("must have {} to {} bytes of UTF-8", bytes.start(), bytes.end()))
 }
 
 /// Reads an integer in a range, written without fraction and exponent.
@@ -190,7 +216,7 @@ fn checked_text(
         return Err(Invalid::new("must be a string"));
     };
     if !bytes.contains(&text.len()) {
-        Err(Invalid::new(format!("must have {} to {} bytes of UTF-8", bytes.start(), bytes.end())))
+        Err(wrong_length(bytes))
     } else if text.chars().any(refused) {
         Err(Invalid::new("must not contain control characters"))
     } else {
@@ -229,6 +255,27 @@ mod tests {
             assert_eq!(detail(text(1..=4)(value(bad))), ": must not contain control characters");
         }
         assert_eq!(detail(text(1..=4)(value("1"))), ": must be a string");
+    }
+
+    #[test]
+    fn a_line_has_a_visible_character_and_no_white_space_at_its_ends() {
+        assert_eq!(text(1..=9)(value(r#"" a  b ""#)), Ok("a  b".to_owned()));
+        for blank in [r#"" ""#, r#""\u00a0""#, r#""\u200b""#, r#""\u2800""#, r#""\u3164""#] {
+            for read in [text(1..=9)(value(blank)), visible_text(1..=9)(value(blank)), long_text(1..=9)(value(blank))] {
+                assert_eq!(detail(read), ": must contain a visible character", "{blank}");
+            }
+            assert!(long_text(0..=9)(value(blank)).is_err() && long_text(0..=9)(value(r#""""#)).is_ok());
+            assert!(exact_text(1..=9)(value(blank)).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_name_has_one_spelling() {
+        for spelling in [r#""Été chaud""#, r#"" E\u0301t\u00e9\u00a0 chaud ""#, r#""\u200bÉté  chaud""#] {
+            assert_eq!(visible_text(1..=20)(value(spelling)), Ok("Été chaud".to_owned()), "{spelling}");
+        }
+        // NFC writes this letter with more bytes.
+        assert_eq!(detail(visible_text(1..=3)(value(r#""\ufb1d""#))), ": must have 1 to 3 bytes of UTF-8");
     }
 
     #[test]

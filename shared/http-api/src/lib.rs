@@ -24,6 +24,7 @@
 //! `lambda_http`. That adapter panics on some events that a client can cause (see the `event`
 //! module). This crate responds to every event.
 
+mod address;
 pub mod body;
 mod code;
 mod conditions;
@@ -46,6 +47,7 @@ mod observe;
 mod once;
 mod page;
 mod problem;
+mod reason;
 mod request;
 mod response;
 mod routes;
@@ -67,6 +69,7 @@ use lambda_runtime::LambdaEvent;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+pub use crate::address::postal_address;
 pub use crate::body::{Change, Invalid, Object};
 #[cfg(feature = "table")]
 pub use crate::conditions::change_version;
@@ -82,13 +85,14 @@ pub use crate::observe::{Measured, PatternCost};
 pub use crate::once::Once;
 pub use crate::page::{DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE_BYTES, Page};
 pub use crate::problem::{Cause, Code, FieldError, Problem};
+pub use crate::reason::Reason;
 pub use crate::request::{ME, Request};
 pub use crate::response::Response;
 #[cfg(feature = "table")]
 pub use crate::routes::Checks;
 pub use crate::routes::{Handler, ResponseFuture, Routes};
 #[cfg(feature = "table")]
-pub use crate::services::{SHARED_PATTERNS, Services, ServicesError};
+pub use crate::services::{Keys, SHARED_PATTERNS, Services};
 #[cfg(feature = "table")]
 pub use crate::settings::{MAX_AGE as SETTINGS_MAX_AGE, SettingsCache};
 #[cfg(feature = "table")]

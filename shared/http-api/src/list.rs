@@ -27,14 +27,17 @@ impl Request<'_> {
         query: Query<T>,
         parameters: &'p [(&'p str, &'p str)],
     ) -> Result<List<'p, T>, Problem> {
-        self.page(&services.cursors, query.pattern().id, parameters)?.read(services, query).await
+        self.page(services.cursors().await?, query.pattern().id, parameters)?.read(services, query).await
     }
 }
 
 impl<'p> Page<'p> {
     /// Reads this page of a query, for handlers that check something before the read.
-    pub async fn read<T: FromItem>(self, services: &Services, query: Query<T>) -> Result<List<'p, T>, Problem> {
-        let found = services.table.query(&query.limit(self.limit()).after(self.after())).await?;
+    ///
+    /// An item that cannot be decoded is left out, and the response has the number of such items.
+    pub async fn read<T: FromItem>(mut self, services: &Services, query: Query<T>) -> Result<List<'p, T>, Problem> {
+        let found = services.table.query_readable(&query.limit(self.limit()).after(self.after())).await?;
+        self.leave_out(found.left_out());
         Ok(List { page: self, found })
     }
 }

@@ -15,6 +15,9 @@ use crate::problem::{Code, Problem};
 use crate::request::Request;
 use crate::response::Response;
 
+/// The header with the number of items that a page leaves out because they cannot be decoded.
+pub const LEFT_OUT: &str = "x-left-out";
+
 pub const DEFAULT_LIMIT: usize = 20;
 pub const MAX_LIMIT: usize = 100;
 
@@ -63,6 +66,7 @@ pub struct Page<'p> {
     after: Option<String>,
     cursors: &'p Cursors,
     scope: Scope<'p>,
+    left_out: usize,
 }
 
 impl<'p> Page<'p> {
@@ -89,7 +93,13 @@ impl<'p> Page<'p> {
             })
         };
         let after = request.query("cursor")?.map(open).transpose()?;
-        Ok(Self { limit: MAX_LIMIT, after, cursors, scope })
+        Ok(Self { limit: MAX_LIMIT, after, cursors, scope, left_out: 0 })
+    }
+
+    /// Notes the number of items that the page leaves out because they cannot be decoded. The
+    /// response has it in the header [`LEFT_OUT`].
+    pub const fn leave_out(&mut self, items: usize) {
+        self.left_out = items;
     }
 
     /// Returns the maximum number of entries, 1 to [`MAX_LIMIT`].
@@ -143,11 +153,15 @@ impl Page<'_> {
         let next = |kept| self.next_cursor(end(kept).as_deref());
         let whole = Response::page(items, next(items.len())?, more);
         if whole.is_page() {
-            return Ok(whole);
+            return Ok(self.counted(whole));
         }
         let beside = escaped(&serde_json::to_string(more).map_err(Problem::internal)?) + FRAME;
         let kept = fitting(items.iter(), beside)?;
-        Ok(Response::page(items.get(..kept).unwrap_or(items), next(kept)?, more))
+        Ok(self.counted(Response::page(items.get(..kept).unwrap_or(items), next(kept)?, more)))
+    }
+
+    fn counted(&self, response: Response) -> Response {
+        if self.left_out == 0 { response } else { response.header(LEFT_OUT, self.left_out.to_string()) }
     }
 
     /// Builds the response of a document whose named parts are split into pages. `view` builds the

@@ -7,11 +7,13 @@ use std::fmt;
 
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
+use key_schema::money::Money;
 use key_schema::quota::Quota;
 use lambda_http::http::{HeaderValue, StatusCode};
 use serde::Serialize;
 
 pub use crate::code::Code;
+use crate::reason::Reason;
 
 /// The value of Retry-After for a temporary problem, in seconds.
 const RETRY_AFTER_SECONDS: &str = "1";
@@ -46,6 +48,37 @@ pub struct FieldError {
     /// The product of the order line or cart line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub product_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+    /// The price of one piece in the quote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old_price: Option<Money>,
+    /// The current price of one piece.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_price: Option<Money>,
+}
+
+impl FieldError {
+    #[must_use]
+    pub fn new(pointer: impl Into<String>, detail: impl Into<Cow<'static, str>>) -> Self {
+        let (pointer, detail) = (pointer.into(), detail.into());
+        Self { pointer, detail, product_id: None, reason: None, old_price: None, new_price: None }
+    }
+
+    #[must_use]
+    pub fn product(self, id: &ProductId) -> Self {
+        Self { product_id: Some(id.to_string()), ..self }
+    }
+
+    #[must_use]
+    pub fn reason(self, reason: Reason) -> Self {
+        Self { reason: Some(reason), ..self }
+    }
+
+    #[must_use]
+    pub fn prices(self, old_price: Option<Money>, new_price: Option<Money>) -> Self {
+        Self { old_price, new_price, ..self }
+    }
 }
 
 impl Problem {
@@ -106,6 +139,14 @@ impl Problem {
         Self::new(Code::Unavailable, "A part of the service is unavailable. Try again shortly.").because(cause)
     }
 
+    /// Creates a 503 `stock_unavailable`: the product exists, but its stock is missing or cannot be
+    /// decoded.
+    #[must_use]
+    pub fn stock_unavailable(cause: impl Into<Cause>) -> Self {
+        Self::new(Code::StockUnavailable, "The stock of a product must be repaired before the product can be sold.")
+            .because(cause)
+    }
+
     /// Creates a 500 `internal` with a fixed text. Only the log shows the cause.
     #[must_use]
     pub fn internal(cause: impl Into<Cause>) -> Self {
@@ -121,22 +162,19 @@ impl Problem {
 
     /// Adds an error of one field. `pointer` is a JSON Pointer into the body.
     #[must_use]
-    pub fn error(mut self, pointer: impl Into<String>, detail: impl Into<Cow<'static, str>>) -> Self {
-        self.0.errors.push(FieldError { pointer: pointer.into(), detail: detail.into(), product_id: None });
-        self
+    pub fn error(self, pointer: impl Into<String>, detail: impl Into<Cow<'static, str>>) -> Self {
+        self.errors([FieldError::new(pointer, detail)])
     }
 
     /// Adds an error of one field of a line, with the line's product.
     #[must_use]
     pub fn line_error(
-        mut self,
+        self,
         pointer: impl Into<String>,
         product: &ProductId,
         detail: impl Into<Cow<'static, str>>,
     ) -> Self {
-        let product_id = Some(product.to_string());
-        self.0.errors.push(FieldError { pointer: pointer.into(), detail: detail.into(), product_id });
-        self
+        self.errors([FieldError::new(pointer, detail).product(product)])
     }
 
     #[must_use]
@@ -205,6 +243,8 @@ impl Problem {
         let mut headers = Vec::new();
         match self.0.code {
             Code::Unauthenticated => headers.push(("www-authenticate", "Bearer".to_owned())),
+            // RFC 9110, section 12.5.3.
+            Code::UnsupportedContentEncoding => headers.push(("accept-encoding", "identity".to_owned())),
             Code::Throttled | Code::Unavailable | Code::IdempotencyInProgress => {
                 headers.push(("retry-after", RETRY_AFTER_SECONDS.to_owned()));
             }

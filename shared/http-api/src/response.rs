@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::problem::{Cause, Problem};
 use crate::request::Request;
 
+const NO_STORE: &str = "no-store";
 /// Maximum length of a Link header in bytes.
 const MAX_LINK_BYTES: usize = 4096;
 
@@ -155,7 +156,7 @@ impl Response {
     }
 
     fn new(status: StatusCode) -> Self {
-        let cache_control = "no-store".to_owned();
+        let cache_control = NO_STORE.to_owned();
         Self { status, headers: Vec::new(), body: None, next_cursor: None, cache_control, fault: None }
     }
 
@@ -201,7 +202,7 @@ pub(crate) struct Reply {
 
 impl Reply {
     pub(crate) fn problem(problem: &Problem, request_id: &str) -> Self {
-        let mut reply = Self::new(problem.status(), request_id, "no-store".to_owned());
+        let mut reply = Self::new(problem.status(), request_id, NO_STORE.to_owned());
         reply.header("content-type", "application/problem+json".to_owned());
         for (name, value) in problem.headers() {
             reply.header(name, value);
@@ -212,6 +213,11 @@ impl Reply {
 
     fn new(status: StatusCode, request_id: &str, cache_control: String) -> Self {
         let mut reply = Self { status, headers: BTreeMap::new(), body: None };
+        // The gateway adds the CORS headers of the request's origin. A cache must not use them for
+        // pages of another origin, or of none.
+        if cache_control != NO_STORE {
+            reply.header("vary", "origin".to_owned());
+        }
         reply.header("cache-control", cache_control);
         reply.header("x-content-type-options", "nosniff".to_owned());
         reply.header("x-request-id", request_id.to_owned());

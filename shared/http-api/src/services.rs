@@ -1,3 +1,4 @@
+use aws::Secret;
 use key_schema::code::CodeKeys;
 use key_schema::cursor::{CursorKeyError, Cursors};
 use key_schema::id::Born;
@@ -6,6 +7,7 @@ use key_schema::pattern::{Consistency, Pattern};
 use key_schema::shard::Layout;
 use key_schema::{reach, revocation, settings};
 use table::{Periods, SetupError, Table};
+use tokio::sync::OnceCell;
 
 use crate::identity::Caller;
 use crate::observe::{Measured, PatternCost};
@@ -25,44 +27,97 @@ pub const SHARED_PATTERNS: &[(&str, &Pattern)] =
 #[derive(Debug)]
 pub struct Services {
     pub table: Table,
-    pub cursors: Cursors,
+    pub cursors: Keys<Cursors>,
     pub sign_ins: SignIns,
     pub settings: SettingsCache,
     /// The tables that store metrics, one for each month.
     pub metrics: Periods,
-    /// Derives the codes that customers enter to verify their email addresses.
-    pub codes: CodeKeys,
+    /// Derives the codes that customers enter to verify their email addresses. Only the function
+    /// that checks these codes has the keys.
+    pub codes: Option<Keys<CodeKeys>>,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum ServicesError {
-    /// A variable is not set, or the table's client cannot be built.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// `CURSOR_KEYS` is unusable.
-    #[error("CURSOR_KEYS: {0}")]
-    Cursors(#[from] CursorKeyError),
+/// Keys from a secret, which the first request that needs them reads. So a function starts and
+/// answers all other requests even if Secrets Manager is unreachable.
+#[derive(Debug)]
+pub struct Keys<K> {
+    source: Option<(Secret, Parse<K>)>,
+    read: OnceCell<K>,
+}
+
+type Parse<K> = fn(&str) -> Result<K, CursorKeyError>;
+
+impl Keys<Cursors> {
+    /// Finds the keys of cursors: the secret that `CURSOR_KEYS_SECRET` names.
+    pub fn of_cursors() -> Result<Self, SetupError> {
+        Self::from_env("CURSOR_KEYS_SECRET", Cursors::new)
+    }
+}
+
+impl Keys<CodeKeys> {
+    /// Finds the keys of email codes: the secret that `EMAIL_CODE_KEYS_SECRET` names.
+    pub fn of_codes() -> Result<Self, SetupError> {
+        Self::from_env("EMAIL_CODE_KEYS_SECRET", CodeKeys::new)
+    }
+}
+
+impl<K> Keys<K> {
+    fn from_env(variable: &'static str, parse: Parse<K>) -> Result<Self, SetupError> {
+        Ok(Self { source: Some((Secret::from_env(variable)?, parse)), read: OnceCell::new() })
+    }
+
+    /// Makes keys that need no secret, for tests and measurements.
+    #[must_use]
+    pub fn known(keys: K) -> Self {
+        Self { source: None, read: OnceCell::new_with(Some(keys)) }
+    }
+
+    /// Returns the keys.
+    ///
+    /// # Errors
+    /// 503 `unavailable` when the secret cannot be read.
+    pub async fn get(&self) -> Result<&K, Problem> {
+        let read = async {
+            let Some((secret, parse)) = &self.source else { return Err(Problem::internal("there are no keys")) };
+            let text = secret.read().await.map_err(Problem::unavailable)?;
+            parse(&text).map_err(Problem::internal)
+        };
+        // Boxed, because few requests read a secret.
+        self.read.get_or_try_init(|| Box::pin(read)).await
+    }
 }
 
 impl Services {
-    /// Creates the state from the environment: `TABLE_NAME`, `CURSOR_KEYS`, and the SDK's own
-    /// variables. With `METRICS_TABLES=monthly`, each month of metrics has its own table. Also
+    /// Creates the state from the environment: `TABLE_NAME`, `CURSOR_KEYS_SECRET`, and the SDK's
+    /// own variables. With `METRICS_TABLES=monthly`, each month of metrics has its own table. Also
     /// opens the connection to the table, if possible.
-    pub async fn from_env() -> Result<Self, ServicesError> {
+    pub async fn from_env() -> Result<Self, SetupError> {
         let table = Table::from_env().await?;
-        let keys = std::env::var("CURSOR_KEYS").map_err(|_| SetupError::NotSet("CURSOR_KEYS"))?;
-        let (cursors, codes) = (Cursors::new(&keys)?, CodeKeys::new(&keys)?);
+        let cursors = Keys::of_cursors()?;
         if let Ok(nothing) = reach::nothing() {
             table.reach(&nothing).await;
         }
         let metrics = Periods::new(std::env::var("METRICS_TABLES").is_ok_and(|tables| tables == "monthly"));
-        Ok(Self { metrics, ..Self::new(table, cursors, codes) })
+        Ok(Self { metrics, ..Self::new(table, cursors) })
     }
 
     #[must_use]
-    pub fn new(table: Table, cursors: Cursors, codes: CodeKeys) -> Self {
+    pub fn new(table: Table, cursors: Keys<Cursors>) -> Self {
         let (sign_ins, settings, metrics) = (SignIns::default(), SettingsCache::default(), Periods::default());
-        Self { table, cursors, sign_ins, settings, metrics, codes }
+        Self { table, cursors, sign_ins, settings, metrics, codes: None }
+    }
+
+    /// Returns the keys of email codes.
+    pub async fn codes(&self) -> Result<&CodeKeys, Problem> {
+        match &self.codes {
+            Some(keys) => keys.get().await,
+            None => Err(Problem::internal("this function has no keys of email codes")),
+        }
+    }
+
+    /// Returns the keys that seal cursors.
+    pub async fn cursors(&self) -> Result<&Cursors, Problem> {
+        self.cursors.get().await
     }
 
     /// Returns the parts that [`crate::Routes::checking`] needs.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use key_schema::customer::{Address, Customer, Place, Tier};
+use key_schema::address::PostalAddress;
+use key_schema::customer::{Customer, Place, Tier};
 use key_schema::id::{AddressName, CustomerId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -19,7 +20,7 @@ pub struct CustomerView<'a> {
     name: &'a str,
     tier: Tier,
     place: Option<&'a Place>,
-    addresses: &'a BTreeMap<AddressName, Address>,
+    addresses: &'a BTreeMap<AddressName, PostalAddress>,
     version: u64,
     created_at: Instant,
     updated_at: Instant,

@@ -47,7 +47,7 @@ pub const LIFETIME_SECONDS: i64 = 24 * 60 * 60;
 /// The maximum length of a cursor, in characters.
 pub const MAX_CURSOR_BYTES: usize = 1024;
 /// The maximum length of any sealed text, in characters.
-pub const MAX_SEALED_BYTES: usize = 8 * 1024;
+pub const MAX_SEALED_BYTES: usize = 64 * 1024;
 
 const VERSION: u8 = 1;
 const MAX_KEY_NAME_BYTES: usize = 16;

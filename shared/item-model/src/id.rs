@@ -1,6 +1,9 @@
 //! Typed ids: an id of one kind does not compile where another kind is expected. [`crate::ids`]
 //! declares the types.
 
+use unicode_normalization::is_nfc;
+
+use crate::characters::is_blank;
 use crate::instant::Instant;
 
 /// The maximum length of an id, in bytes of UTF-8. Escaping makes an id at most three times as
@@ -16,6 +19,12 @@ pub enum IdError {
     TooLong,
     #[error("must not contain control characters")]
     ControlCharacter,
+    #[error("must not begin or end with a space")]
+    SpaceAtEnd,
+    #[error("must not contain invisible characters, or white space other than the plain space")]
+    Invisible,
+    #[error("must be in the Unicode form NFC")]
+    NotNfc,
     /// The text holds a character that cannot be in a path.
     #[error("must not contain `/`, `?`, `%` or `\\`")]
     NotInPaths,
@@ -24,8 +33,12 @@ pub enum IdError {
     Dots,
 }
 
-/// Checks an untrusted name: 1 to 128 bytes of UTF-8 without control characters. A path contains
-/// such a name only in an encoded form.
+/// The characters that join or separate letters, as in Persian words and in emoji of families.
+const JOINERS: [char; 2] = ['\u{200c}', '\u{200d}'];
+
+/// Checks an untrusted name: 1 to 128 bytes of UTF-8 without control characters, and without the
+/// differences that a reader cannot see. Otherwise `SKU` and `SKU ` would be two names. A path
+/// contains such a name only in an encoded form.
 ///
 /// # Errors
 /// [`IdError`] names the broken part of the rule.
@@ -36,6 +49,17 @@ pub fn check(text: &str) -> Result<(), IdError> {
         Err(IdError::TooLong)
     } else if text.chars().any(char::is_control) {
         Err(IdError::ControlCharacter)
+    } else if text.starts_with(' ') || text.ends_with(' ') {
+        Err(IdError::SpaceAtEnd)
+    } else if text.is_ascii() {
+        Ok(())
+    } else if text.chars().any(|c| c != ' ' && !JOINERS.contains(&c) && is_blank(c))
+        || text.starts_with(JOINERS)
+        || text.ends_with(JOINERS)
+    {
+        Err(IdError::Invisible)
+    } else if !is_nfc(text) {
+        Err(IdError::NotNfc)
     } else {
         Ok(())
     }

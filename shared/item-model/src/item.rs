@@ -1,14 +1,17 @@
 //! Stored items: the attributes that every item of the table has, and the decoder for items from
 //! reads and from the stream.
 
+use std::collections::HashMap;
+
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_dynamo::AttributeValue;
 pub use serde_dynamo::Item;
+use serde_path_to_error::Segment;
 
 use crate::id::Born;
 use crate::instant::Instant;
-use crate::key::{Index, IndexKey, Key, KeyError, is_index_attribute};
+use crate::key::{Index, IndexKey, Key, KeyError, is_index_attribute, logged, shown};
 
 /// The names of attributes that belong to the model. If a field of an entity has one of these
 /// names, the entity does not compile (see [`assert_not_reserved`]).
@@ -79,6 +82,9 @@ pub struct Meta {
     /// The time of the last change that clients see.
     pub updated_at: Instant,
 }
+
+/// The names of the attributes of [`Meta`].
+const META: [&str; 5] = ["version", "rev", "born", "created_at", "updated_at"];
 
 /// The maximum `version` and `rev` of an item. The search engine's versions are signed 64-bit
 /// numbers. The engine would refuse a whole bulk request because of one document with a larger
@@ -154,27 +160,89 @@ pub enum DecodeError {
     #[error("unknown entity {0}")]
     UnknownEntity(String),
     /// An attribute is missing or has a wrong type.
-    #[error("malformed {entity}: {why}")]
+    #[error("malformed {entity} {key}: {why}")]
     Malformed {
         entity: String,
-        /// The fault, without the value. The value may be personal data, and this text goes to the
-        /// log.
+        /// The item's key, as [`shown`] returns it.
+        key: String,
+        /// The item's key, as [`logged`] returns it.
+        logged: String,
+        /// The attribute, the type of its value and the fault, without the value. The value may be
+        /// personal data, and this text goes to the log.
         why: String,
     },
 }
 
 impl DecodeError {
     #[must_use]
-    pub fn malformed(entity: &str, why: &str) -> Self {
-        Self::Malformed { entity: entity.to_owned(), why: why.to_owned() }
+    pub fn malformed(entity: &str, item: &Item, why: &str) -> Self {
+        let [key, logged] = match key_of(item) {
+            Some(key) => [shown(&key), logged(&key)],
+            None => ["without a key", "without a key"].map(str::to_owned),
+        };
+        Self::Malformed { entity: entity.to_owned(), key, logged, why: why.to_owned() }
+    }
+
+    /// Returns the message for a function's log, which must not identify a person.
+    #[must_use]
+    pub fn for_log(&self) -> String {
+        match self {
+            Self::Malformed { entity, logged, why, .. } => format!("malformed {entity} {logged}: {why}"),
+            other => other.to_string(),
+        }
+    }
+}
+
+/// Returns the attribute at a path, such as `price.amount`, and the type of its value.
+fn place(item: &Item, path: &serde_path_to_error::Path) -> String {
+    let mut value: Option<&AttributeValue> = None;
+    let mut names = String::new();
+    for segment in path {
+        let next = match (segment, value) {
+            (Segment::Map { key }, None) => item.get(key),
+            (Segment::Map { key }, Some(AttributeValue::M(map))) => map.get(key),
+            (Segment::Seq { index }, Some(AttributeValue::L(list))) => list.get(*index),
+            // The path is inside a value that is one attribute, such as a number in a set.
+            _ => break,
+        };
+        // A name that the item lacks is not an attribute's name.
+        let Some(next) = next else { break };
+        match segment {
+            Segment::Seq { index } => names.push_str(&format!("[{index}]")),
+            other => {
+                let dot = if names.is_empty() { "" } else { "." };
+                names.push_str(&format!("{dot}{other}"));
+            }
+        }
+        value = Some(next);
+    }
+    value.map(|value| format!("{names} is {}: ", type_name(value))).unwrap_or_default()
+}
+
+const fn type_name(value: &AttributeValue) -> &'static str {
+    match value {
+        AttributeValue::S(_) => "a string",
+        AttributeValue::N(_) => "a number",
+        AttributeValue::B(_) => "binary",
+        AttributeValue::Bool(_) => "a boolean",
+        AttributeValue::Null(_) => "null",
+        AttributeValue::M(_) => "a map",
+        AttributeValue::L(_) => "a list",
+        AttributeValue::Ss(_) => "a set of strings",
+        AttributeValue::Ns(_) => "a set of numbers",
+        AttributeValue::Bs(_) => "a set of binary values",
     }
 }
 
 /// Removes the value from an error message of Serde.
 ///
 /// `invalid type: string "x", expected u64` becomes `invalid type, expected u64`. A message without
-/// `, expected`, such as one about a malformed number, is cut before its first quote.
+/// `, expected`, such as one about a malformed number, is cut before its first quote. The name of a
+/// missing field comes from the type, so it stays.
 fn without_value(text: &str) -> String {
+    if let Some(name) = text.strip_prefix("missing field `") {
+        return format!("{} is missing", name.trim_end_matches('`'));
+    }
     match text.rsplit_once(", expected ") {
         Some((found, expected)) => {
             let kind = found.split([':', '`']).next().unwrap_or_default().trim_end();
@@ -249,11 +317,26 @@ impl<T: Entity> FromItem for Stored<T> {
         if found != T::NAME {
             return Err(DecodeError::OtherEntity { expected: T::NAME, found: found.to_owned() });
         }
-        // An item is decoded in two passes: the common attributes, then the entity's own. Each pass
-        // ignores the attributes of the other.
-        let meta = decode(T::NAME, item.clone())?;
+        // An item is decoded in two passes: the common attributes, then the entity's own. The second
+        // pass ignores the attributes of the first.
+        let common = META.iter().filter_map(|name| Some(((*name).to_owned(), item.get(*name)?.clone())));
+        let meta = serde_dynamo::from_item(Item::from(common.collect::<HashMap<_, _>>()))
+            .map_err(|_: serde_dynamo::Error| malformed::<Meta>(T::NAME, &item))?;
         let data = decode(T::NAME, item)?;
         Ok(Self { meta, data })
+    }
+}
+
+/// An item of any entity, as it is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Raw {
+    pub entity: String,
+    pub item: Item,
+}
+
+impl FromItem for Raw {
+    fn from_item(item: Item) -> Result<Self, DecodeError> {
+        Ok(Self { entity: entity_name(&item)?.to_owned(), item })
     }
 }
 
@@ -264,9 +347,22 @@ pub fn entity_name(item: &Item) -> Result<&str, DecodeError> {
     }
 }
 
-/// Decodes attributes into a type. The error names the entity.
+/// Decodes attributes into a type. The error names the entity, the key, the attribute and the type
+/// of its value.
 pub fn decode<T: DeserializeOwned>(entity: &str, item: Item) -> Result<T, DecodeError> {
-    serde_dynamo::from_item(item).map_err(|error| DecodeError::malformed(entity, &without_value(&error.to_string())))
+    serde_dynamo::from_item(item.clone()).map_err(|_: serde_dynamo::Error| malformed::<T>(entity, &item))
+}
+
+/// Decodes an unreadable item again and records the path of the attribute. Readable items are
+/// decoded without this cost.
+fn malformed<T: DeserializeOwned>(entity: &str, item: &Item) -> DecodeError {
+    let value = AttributeValue::M(item.clone().into_inner());
+    let deserializer = serde_dynamo::Deserializer::from_attribute_value(value);
+    let why = match serde_path_to_error::deserialize::<_, T>(deserializer) {
+        Ok(_) => "it cannot be read".to_owned(),
+        Err(error) => format!("{}{}", place(item, error.path()), without_value(&error.inner().to_string())),
+    };
+    DecodeError::malformed(entity, item, &why)
 }
 
 /// Returns the key of a stored or streamed item. Returns `None` when PK or SK is not a valid key.
@@ -317,6 +413,34 @@ pub fn index_entry_size(item: &Item, index: Index) -> Option<usize> {
     }
     let of = |name: &str| item.get(name).map_or(0, |value| name.len() + value_size(value));
     Some(keys.iter().chain(["PK", "SK"].iter()).chain(index.projected()).map(|name| of(name)).sum())
+}
+
+/// Declares an enum of the entities that a read may return, such as the entities of one item
+/// collection. An item of another entity is an error. A program contains the decoders of these
+/// entities only.
+#[macro_export]
+macro_rules! one_of {
+    ($(#[$attribute:meta])* $visibility:vis enum $items:ident { $($name:ident)* }) => {
+        $(#[$attribute])*
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        #[allow(clippy::large_enum_variant)]
+        $visibility enum $items {
+            $($name($crate::item::Stored<$name>),)*
+        }
+
+        impl $crate::item::FromItem for $items {
+            fn from_item(item: $crate::item::Item) -> Result<Self, $crate::item::DecodeError> {
+                let found = $crate::item::entity_name(&item)?;
+                $(if found == <$name as $crate::item::Entity>::NAME {
+                    return $crate::item::Stored::from_item(item).map(Self::$name);
+                })*
+                Err($crate::item::DecodeError::OtherEntity {
+                    expected: stringify!($($name)|*),
+                    found: found.to_owned(),
+                })
+            }
+        }
+    };
 }
 
 /// Declares that a struct is read from the items of an entity. The struct needs only some of the

@@ -104,6 +104,35 @@ pub fn hash(partition: &str, sort: &str) -> String {
     context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// The number of characters of a hash that replaces a part of a key.
+const SHOWN_HASH: usize = 16;
+/// The partitions whose keys hold a text that a person wrote.
+const PERSONAL: [&str; 4] = ["EMAIL", "IDEMPOTENCY", "REFERENCE", "USERNAME"];
+
+/// Returns a key as reports and logs show it. A hash replaces texts that a person wrote, but not
+/// ids and names of sections.
+#[must_use]
+pub fn shown(key: &Key) -> String {
+    let (pk, sk) = (key.pk.as_str(), key.sk.as_str());
+    let hash = || hash(pk, sk).chars().take(SHOWN_HASH).collect::<String>();
+    match pk.split_once('#') {
+        // The sort key has the city of a person.
+        Some((prefix @ "PLACE", _)) => format!("{prefix}#<{}>", hash()),
+        Some((prefix, _)) if PERSONAL.contains(&prefix) => format!("{prefix}#<{}> {sk}", hash()),
+        _ => format!("{pk} {sk}"),
+    }
+}
+
+/// Returns a key as a function's log shows it: the kind of its partition, a hash and the kind of its
+/// sort key. Any other part may identify a person.
+#[must_use]
+pub fn logged(key: &Key) -> String {
+    let (pk, sk) = (key.pk.as_str(), key.sk.as_str());
+    let kind = |text: &str| text.split('#').next().unwrap_or_default().to_owned();
+    let hash: String = hash(pk, sk).chars().take(SHOWN_HASH).collect();
+    format!("{}#<{hash}> {}", kind(pk), kind(sk))
+}
+
 /// A secondary index: its key attributes and its projection.
 ///
 /// Several entities share each index, and the prefix of the partition key distinguishes them. A

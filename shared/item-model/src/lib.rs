@@ -72,6 +72,7 @@
 //! ```
 
 pub mod change;
+pub mod characters;
 pub mod cursor;
 pub mod encoding;
 pub mod expression;

@@ -20,7 +20,7 @@ use crate::request::{
     BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, MAX_BATCH_GET, Query, Range, Single, Transaction, Write,
 };
 use crate::shard::Layout;
-pub use crate::{entity, ids, patterns, view};
+pub use crate::{entity, ids, one_of, patterns, view};
 
 /// Makes a request from its pattern and its content.
 pub trait Request {

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use crate::item::Raw;
 use crate::key::{Index, MAX_SORT_KEY_BYTES, PartitionKey};
 use crate::pattern::Pattern;
 use crate::request::is_strong;
@@ -50,6 +51,13 @@ pub struct Query<T> {
 }
 
 impl<T> Query<T> {
+    /// Returns the same request for the items as they are stored.
+    #[must_use]
+    pub fn raw(self) -> Query<Raw> {
+        let Self { pattern, partitions, first, range, newest_first, limit, after, .. } = self;
+        Query { pattern, partitions, first, range, newest_first, limit, after, result: PhantomData }
+    }
+
     /// Sets the maximum number of items in a page, 100 by default. Items of several shards that
     /// have the same sort key count as one.
     #[must_use]

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use serde_dynamo::AttributeValue;
 
 use crate::expression::{Condition, Expression, Placeholders, Step, render_update};
-use crate::item::{CAUSE, Item, MAX_ITEM_BYTES, size};
+use crate::item::{CAUSE, Item, MAX_ITEM_BYTES, Raw, size};
 use crate::key::Key;
 use crate::pattern::{Consistency, Pattern};
 
@@ -27,6 +27,12 @@ pub struct Get<T> {
 }
 
 impl<T> Get<T> {
+    /// Returns the same request for the item as it is stored.
+    #[must_use]
+    pub fn raw(self) -> Get<Raw> {
+        Get { pattern: self.pattern, key: self.key, result: PhantomData }
+    }
+
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
         self.pattern
@@ -53,6 +59,12 @@ pub struct BatchGet<T> {
 }
 
 impl<T> BatchGet<T> {
+    /// Returns the same request for the items as they are stored.
+    #[must_use]
+    pub fn raw(self) -> BatchGet<Raw> {
+        BatchGet { pattern: self.pattern, keys: self.keys, result: PhantomData }
+    }
+
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
         self.pattern

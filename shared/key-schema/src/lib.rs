@@ -96,7 +96,7 @@ pub mod text;
 pub use catalogue::{category, leaderboard, membership, product, review, variant};
 pub use community::{follow, graph, like, organization, question};
 pub use content::{document, media, picture};
-pub use customers::{code, customer, erasure, quota, residence, revocation, session, verification};
+pub use customers::{address, code, customer, erasure, quota, residence, revocation, session, verification};
 pub use item_model::{change, cursor, encoding, expression, instant, item, key, pattern, reach, request, shard};
 pub use operations::{
     archive, counter, expiration, heartbeat, idempotency, lists, mail, mark, metric, month, recipient, settings,

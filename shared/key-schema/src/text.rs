@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+pub use item_model::characters::is_blank;
+use item_model::characters::is_invisible;
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -33,31 +35,6 @@ fn without_invisible(text: &str) -> String {
     text.chars().filter(|c| !is_invisible(*c)).collect()
 }
 
-/// Returns whether a character is a `Default_Ignorable_Code_Point` in Unicode 17. Reserved code
-/// points with the property are included.
-const fn is_invisible(c: char) -> bool {
-    matches!(
-        c,
-        '\u{AD}'
-            | '\u{34F}'
-            | '\u{61C}'
-            | '\u{115F}'..='\u{1160}'
-            | '\u{17B4}'..='\u{17B5}'
-            | '\u{180B}'..='\u{180F}'
-            | '\u{200B}'..='\u{200F}'
-            | '\u{202A}'..='\u{202E}'
-            | '\u{2060}'..='\u{206F}'
-            | '\u{3164}'
-            | '\u{FE00}'..='\u{FE0F}'
-            | '\u{FEFF}'
-            | '\u{FFA0}'
-            | '\u{FFF0}'..='\u{FFF8}'
-            | '\u{1BCA0}'..='\u{1BCA3}'
-            | '\u{1D173}'..='\u{1D17A}'
-            | '\u{E0000}'..='\u{E0FFF}'
-    )
-}
-
 /// Returns whether a character has no defined appearance: separators of lines and paragraphs, marks
 /// of annotations, the private-use areas and noncharacters. Two names that differ only in such
 /// characters would look alike.
@@ -67,20 +44,22 @@ const fn is_unprintable(c: char) -> bool {
         || matches!(c, '\u{2028}' | '\u{2029}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E000}'..='\u{F8FF}' | '\u{F0000}'..)
 }
 
-/// Returns a name from a request without its invisible characters. Other users see the name, and it
-/// need not be unique.
+/// Returns the one spelling of a name from a request: in NFC, without invisible characters, without
+/// white space at its ends, and with one space between words. So names that look alike are equal,
+/// except for case and for look-alike letters.
 ///
 /// # Errors
-/// [`NameError::Unprintable`], or [`NameError::Blank`] if only white space remains.
+/// [`NameError::Unprintable`], or [`NameError::Blank`] if no visible character remains.
 pub fn visible_name(text: &str) -> Result<String, NameError> {
-    let visible = without_invisible(text);
-    if visible.contains(is_unprintable) {
-        Err(NameError::Unprintable)
-    } else if visible.trim().is_empty() {
-        Err(NameError::Blank)
-    } else {
-        Ok(visible)
+    let visible: String = without_invisible(text).nfc().collect();
+    if visible.contains(|c: char| c.is_control() || is_unprintable(c)) {
+        return Err(NameError::Unprintable);
     }
+    if visible.chars().all(is_blank) {
+        return Err(NameError::Blank);
+    }
+    let words: Vec<&str> = visible.split_whitespace().collect();
+    Ok(words.join(" "))
 }
 
 /// The maximum length of a name in a mail, in characters.
@@ -147,8 +126,8 @@ pub enum NameError {
     /// The text has no visible character.
     #[error("must contain a visible character")]
     Blank,
-    /// The text has a character without a defined appearance.
-    #[error("must not contain line separators, private-use characters or noncharacters")]
+    /// The text has a control character, or another character without a defined appearance.
+    #[error("must not contain control characters, line separators, private-use characters or noncharacters")]
     Unprintable,
 }
 
@@ -160,7 +139,7 @@ macro_rules! folded {
         pub struct $name(String);
 
         impl $name {
-            /// Returns the text as the customer wrote it, without invisible characters.
+            /// Returns the text as the customer wrote it, in its one spelling.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -193,13 +172,11 @@ macro_rules! folded {
             }
         }
 
-        /// Removes the invisible characters.
         impl FromStr for $name {
             type Err = NameError;
 
             fn from_str(text: &str) -> Result<Self, NameError> {
-                Self::check(text)?;
-                Ok(Self(without_invisible(text)))
+                Self::spelling(text).map(Self)
             }
         }
     )*};
@@ -217,14 +194,14 @@ impl Email {
     /// Accepts one `@` with text on both sides, no white space and no control character. The limit
     /// is 254 bytes (RFC 5321), before and after folding. The mail server decides about all other
     /// rules.
-    fn check(text: &str) -> Result<(), NameError> {
+    fn spelling(text: &str) -> Result<String, NameError> {
         let plausible = |text: &str| {
             text.len() <= 254
                 && !text.chars().any(|c| c.is_control() || c.is_whitespace() || is_unprintable(c))
                 && matches!(text.split_once('@'), Some((local, domain))
                     if !local.is_empty() && !domain.is_empty() && !domain.contains('@'))
         };
-        if plausible(text) && plausible(&fold(text)) { Ok(()) } else { Err(NameError::Email) }
+        if plausible(text) && plausible(&fold(text)) { Ok(without_invisible(text)) } else { Err(NameError::Email) }
     }
 
     /// Returns whether a mail service reads the text as exactly one recipient.
@@ -245,17 +222,14 @@ impl Email {
 }
 
 impl Username {
-    fn check(text: &str) -> Result<(), NameError> {
-        id::check(text)?;
-        let folded = fold(text);
-        if folded.trim().is_empty() {
-            return Err(NameError::Blank);
-        }
+    fn spelling(text: &str) -> Result<String, NameError> {
+        let name = visible_name(text)?;
+        id::check(&name)?;
         // Folding may lengthen a text (one ligature becomes up to 18 characters). The key must hold
         // the result.
-        if folded.len() > 4 * id::MAX_ID_BYTES {
+        if fold(&name).len() > 4 * id::MAX_ID_BYTES {
             return Err(NameError::Id(id::IdError::TooLong));
         }
-        if text.contains(is_unprintable) { Err(NameError::Unprintable) } else { Ok(()) }
+        Ok(name)
     }
 }

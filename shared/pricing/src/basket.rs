@@ -1,7 +1,7 @@
 use crate::arithmetic::sum;
-use crate::promotion::{discounts, order_of};
+use crate::selection::{Basket, Selection, Unused};
 use crate::tax::tax;
-use crate::{PricingError, Promotion, Reduction, TaxLine, TaxRate, Taxes};
+use crate::{PricingError, Promotion, TaxLine, TaxRate, Taxes};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
@@ -17,41 +17,28 @@ pub struct Line {
 pub struct Discounted {
     /// The price of each line before discounts.
     amounts: Vec<i64>,
-    /// The promotions that apply, with the discount of each line.
-    applied: Vec<Applied>,
-    /// The price of each line after discounts.
-    left: Vec<i64>,
+    selection: Selection,
     /// The weight of the basket in grams.
     grams: i64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Applied {
-    /// The position of the promotion.
-    promotion: usize,
-    discounts: Vec<i64>,
-    frees_shipping: bool,
-}
-
 impl Discounted {
-    pub fn new(lines: &[Line], promotions: &[Promotion]) -> Result<Self, PricingError> {
+    /// Selects the promotions and applies them. `shipping` returns the price of shipping for a
+    /// weight in grams and an amount after discounts.
+    pub fn new(
+        lines: &[Line],
+        promotions: &[Promotion],
+        shipping: impl Fn(i64, i64) -> i64,
+    ) -> Result<Self, PricingError> {
         let amounts: Vec<i64> = lines.iter().map(|line| line.amount).collect();
         if amounts.iter().any(|amount| *amount < 0) {
             return Err(PricingError::Negative);
         }
-        let (mut left, mut applied) = (amounts.clone(), Vec::new());
-        for at in order_of(promotions, lines)? {
-            let Some(promotion) = promotions.get(at) else { continue };
-            let discounts = discounts(promotion, lines, &left)?;
-            for (left, discount) in left.iter_mut().zip(&discounts) {
-                *left -= discount;
-            }
-            let frees_shipping = promotion.reduction == Reduction::FreeShipping;
-            applied.push(Applied { promotion: at, discounts, frees_shipping });
-        }
         let grams = lines.iter().try_fold(0_u64, |sum, line| sum.checked_add(line.grams.checked_mul(line.quantity)?));
         let grams = grams.and_then(|grams| i64::try_from(grams).ok()).ok_or(PricingError::Overflow)?;
-        Ok(Self { amounts, applied, left, grams })
+        let shipping = |amount| shipping(grams, amount);
+        let selection = Basket { lines, promotions, amounts: &amounts, shipping }.select()?;
+        Ok(Self { amounts, selection, grams })
     }
 
     #[must_use]
@@ -61,14 +48,13 @@ impl Discounted {
 
     /// Returns the price of all lines after discounts.
     pub fn amount(&self) -> Result<i64, PricingError> {
-        sum(self.left.iter().copied())
+        sum(self.selection.left.iter().copied())
     }
 
-    /// Returns the position of the promotion that makes shipping free. Further promotions of this
-    /// kind have no effect.
+    /// Returns the positions of the promotions that do not apply, with the reasons.
     #[must_use]
-    pub fn frees_shipping(&self) -> Option<usize> {
-        self.applied.iter().find(|applied| applied.frees_shipping).map(|applied| applied.promotion)
+    pub fn unused(&self) -> &[(usize, Unused)] {
+        &self.selection.unused
     }
 
     /// Adds shipping and tax. `shipping` is the price of the chosen method.
@@ -76,19 +62,22 @@ impl Discounted {
         if shipping < 0 {
             return Err(PricingError::Negative);
         }
-        let free = self.frees_shipping();
+        let free = self.selection.frees_shipping();
         let shipping_discount = if free.is_some() { shipping } else { 0 };
         let rates = taxes.lines.iter().copied().chain(std::iter::repeat(None));
-        let mut taxed: Vec<_> = self.left.iter().copied().zip(rates).collect();
-        taxed.push((shipping - shipping_discount, taxes.shipping));
+        let mut taxed: Vec<_> = self.selection.left.iter().copied().zip(rates).collect();
+        taxed.extend(taxes.shipping_parts(shipping - shipping_discount, &self.selection.left)?);
         let (shares, tax_lines) = tax(&taxed, taxes.rounding)?;
         let total = |((amount, rate), tax): (&(i64, Option<TaxRate>), &i64)| {
             amount.checked_add(rate.map_or(0, |rate| rate.added(*tax))).ok_or(PricingError::Overflow)
         };
         let mut totals = taxed.iter().zip(&shares).map(total).collect::<Result<Vec<_>, _>>()?;
-        let (shipping_tax, shipping_total) =
-            (shares.last().copied().unwrap_or_default(), totals.pop().unwrap_or_default());
-        let lines: Vec<_> = (self.amounts.iter().zip(&self.left))
+        let shipping_total = sum(totals.split_off(self.amounts.len()))?;
+        let shipping_parts = taxed.iter().zip(&shares).skip(self.amounts.len());
+        let shipping_taxes: Vec<_> = shipping_parts
+            .filter_map(|((amount, rate), tax)| Some(TaxLine { rate: (*rate)?, amount: *amount, tax: *tax }))
+            .collect();
+        let lines: Vec<_> = (self.amounts.iter().zip(&self.selection.left))
             .zip(shares.iter().zip(&totals))
             .zip(&taxed)
             .map(|(((amount, left), (tax, total)), (_, rate))| PricedLine {
@@ -98,7 +87,7 @@ impl Discounted {
                 rate: *rate,
             })
             .collect();
-        let discounts = self.applied.iter().map(|applied| {
+        let discounts = self.selection.applied.iter().map(|applied| {
             let of_shipping = if free == Some(applied.promotion) { shipping_discount } else { 0 };
             Ok((applied.promotion, sum(applied.discounts.iter().copied().chain([of_shipping]))?))
         });
@@ -113,9 +102,9 @@ impl Discounted {
         let shipping = PricedShipping {
             price: shipping,
             discount: shipping_discount,
-            tax: shipping_tax,
+            tax: sum(shipping_taxes.iter().map(|line| line.tax))?,
             total: shipping_total,
-            rate: taxes.shipping,
+            tax_lines: shipping_taxes,
         };
         Ok(Priced { lines, shipping, discounts, tax_lines, totals })
     }
@@ -125,8 +114,7 @@ impl Discounted {
 pub struct Priced {
     pub lines: Vec<PricedLine>,
     pub shipping: PricedShipping,
-    /// The promotions that apply, by position, with their discounts. A discount is zero if the
-    /// earlier promotions left nothing to reduce.
+    /// The promotions that apply, by position, with their discounts.
     pub discounts: Vec<(usize, i64)>,
     pub tax_lines: Vec<TaxLine>,
     pub totals: Totals,
@@ -143,7 +131,7 @@ pub struct PricedLine {
     pub rate: Option<TaxRate>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PricedShipping {
     pub price: i64,
     pub discount: i64,
@@ -151,8 +139,8 @@ pub struct PricedShipping {
     pub tax: i64,
     /// The amount that the customer pays for shipping.
     pub total: i64,
-    /// The rate of the tax. Without it, shipping is not taxed.
-    pub rate: Option<TaxRate>,
+    /// The tax of each rate. Shipping without a tax line is not taxed.
+    pub tax_lines: Vec<TaxLine>,
 }
 
 /// The totals of a basket: `total = items − discount + shipping`, plus the tax that prices do not

@@ -6,11 +6,12 @@
 //!
 //! 1. **Items.** The caller gives the price of each line, which is quantity times unit price.
 //! 2. **Discounts** ([`Discounted`]). Each promotion reduces the prices that its lines have after
-//!    the earlier promotions. Its discount is spread over these lines to the minor unit.
+//!    the earlier promotions. Its discount is spread over these lines to the minor unit. Promotions
+//!    that would reduce nothing are left out.
 //! 3. **Shipping** ([`Rates`]). The price depends on the weight, or on the amount after discounts.
 //! 4. **Tax** ([`Taxes`]). The tax of a line is computed from its amount after discounts. Prices
 //!    may include the tax. The tax is rounded half up, either for each line or once for each rate
-//!    of the order.
+//!    of the order. Shipping has a rate of its own, or the rates of the lines.
 //!
 //! Every total is the sum of its parts. Property tests check this for random baskets:
 //!
@@ -21,14 +22,16 @@
 mod arithmetic;
 mod basket;
 mod promotion;
+mod selection;
 mod shipping;
 mod tax;
 
 pub use arithmetic::{part, spread};
 pub use basket::{Discounted, Line, Priced, PricedLine, PricedShipping, Totals};
 pub use promotion::{MAX_PROMOTIONS, Promotion, Reduction};
+pub use selection::Unused;
 pub use shipping::{Rate, Rates, Tier};
-pub use tax::{Rounding, TaxLine, TaxRate, Taxes};
+pub use tax::{Rounding, ShippingTax, TaxLine, TaxRate, Taxes};
 
 /// One hundred percent, in basis points.
 pub const WHOLE: u32 = 10_000;

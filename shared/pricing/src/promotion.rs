@@ -1,5 +1,3 @@
-use std::cmp::Reverse;
-
 use crate::arithmetic::{part, spread, sum};
 use crate::{Line, PricingError, WHOLE};
 
@@ -36,38 +34,7 @@ pub struct Promotion {
     pub priority: i64,
 }
 
-impl Promotion {
-    /// Returns whether the price of the promotion's lines reaches its minimum, and the promotion
-    /// alone would reduce the price. Free shipping counts as a reduction.
-    fn applies(&self, lines: &[Line]) -> Result<bool, PricingError> {
-        let amounts: Vec<i64> = lines.iter().map(|line| line.amount).collect();
-        let own: Vec<i64> = self.lines.iter().filter_map(|at| amounts.get(*at)).copied().collect();
-        if own.is_empty() || sum(own)? < self.min_amount.unwrap_or_default() {
-            return Ok(false);
-        }
-        Ok(self.reduction == Reduction::FreeShipping || discounts(self, lines, &amounts)?.iter().any(|of| *of > 0))
-    }
-}
-
 pub const MAX_PROMOTIONS: usize = 5;
-
-/// Returns the positions of the promotions that apply, highest priority first, at most
-/// [`MAX_PROMOTIONS`]. If an exclusive promotion applies, the result has only the first exclusive
-/// promotion.
-pub(crate) fn order_of(promotions: &[Promotion], lines: &[Line]) -> Result<Vec<usize>, PricingError> {
-    let mut applied = Vec::new();
-    for (at, promotion) in promotions.iter().enumerate() {
-        if promotion.applies(lines)? {
-            applied.push((at, promotion));
-        }
-    }
-    applied.sort_by_key(|(_, promotion)| Reverse(promotion.priority));
-    if let Some(exclusive) = applied.iter().position(|(_, promotion)| promotion.exclusive) {
-        applied = vec![applied.swap_remove(exclusive)];
-    }
-    applied.truncate(MAX_PROMOTIONS);
-    Ok(applied.into_iter().map(|(at, _)| at).collect())
-}
 
 /// Returns the discount of each line of a basket. `left` is the price of each line after the
 /// earlier promotions.

@@ -44,8 +44,45 @@ pub enum Rounding {
 pub struct Taxes {
     /// The rate of each line. A line without a rate is not taxed.
     pub lines: Vec<Option<TaxRate>>,
-    pub shipping: Option<TaxRate>,
+    pub shipping: ShippingTax,
     pub rounding: Rounding,
+}
+
+/// How shipping is taxed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ShippingTax {
+    /// At one rate, or not at all.
+    Rate(Option<TaxRate>),
+    /// At the rates of these lines. The price of shipping is spread over the rates in proportion to
+    /// the prices of their lines after discounts.
+    Apportioned {
+        /// The positions of the lines.
+        lines: Vec<usize>,
+        /// The rate if the lines cost nothing.
+        otherwise: Option<TaxRate>,
+    },
+}
+
+impl Taxes {
+    /// Returns the parts of the price of shipping with their rates, each rate once. `left` is the
+    /// price of each line after discounts. If two remainders are equal, the part with the lower
+    /// rate gets the additional unit.
+    pub(crate) fn shipping_parts(&self, price: i64, left: &[i64]) -> Result<Vec<(i64, Option<TaxRate>)>, PricingError> {
+        let (lines, otherwise) = match &self.shipping {
+            ShippingTax::Rate(rate) => return Ok(vec![(price, *rate)]),
+            ShippingTax::Apportioned { lines, otherwise } => (lines, otherwise),
+        };
+        let mut by_rate: BTreeMap<Option<TaxRate>, i64> = BTreeMap::new();
+        for at in lines {
+            let amount = by_rate.entry(self.lines.get(*at).copied().flatten()).or_default();
+            *amount = amount.checked_add(left.get(*at).copied().unwrap_or_default()).ok_or(PricingError::Overflow)?;
+        }
+        let weights: Vec<i64> = by_rate.values().copied().collect();
+        if weights.iter().all(|weight| *weight == 0) {
+            return Ok(vec![(price, *otherwise)]);
+        }
+        Ok(spread(price, &weights)?.into_iter().zip(by_rate.into_keys()).collect())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -25,9 +25,9 @@ pub enum TableError {
     /// The table of a period does not exist ([`Periods`](crate::Periods)). Nothing was done.
     #[error("the table {0} does not exist")]
     NoTable(String),
-    /// An item does not match the schema.
-    #[error(transparent)]
-    Decode(#[from] DecodeError),
+    /// An item does not match the schema. Functions log the message.
+    #[error("{}", .0.for_log())]
+    Decode(DecodeError),
     /// The transaction has too many actions, so it was not sent.
     #[error(transparent)]
     TooManyActions(#[from] TooManyActions),
@@ -38,6 +38,12 @@ pub enum TableError {
     /// continue the work.
     #[error("the work needs more than one request: repeat the request to continue")]
     OverBudget,
+}
+
+impl From<DecodeError> for TableError {
+    fn from(error: DecodeError) -> Self {
+        Self::Decode(error)
+    }
 }
 
 const THROTTLES: [&str; 4] =

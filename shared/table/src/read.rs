@@ -7,6 +7,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
 use futures::future::try_join_all;
 use item_model::item::{FromItem, Item, size};
 use item_model::key::{Key, PartitionKey};
+use item_model::pattern::Pattern;
 use item_model::request::{Get, Query, Range};
 
 use crate::Table;
@@ -30,13 +31,21 @@ pub struct Page<T> {
     /// The sort key after which the next page starts, if there is a next page.
     pub next: Option<String>,
     keys: Vec<String>,
+    left_out: usize,
 }
 
 impl<T> Page<T> {
     #[must_use]
     pub fn new(found: impl IntoIterator<Item = (String, T)>, next: Option<String>) -> Self {
         let (keys, items) = found.into_iter().unzip();
-        Self { items, next, keys }
+        Self { items, next, keys, left_out: 0 }
+    }
+
+    /// Returns the number of items that the page leaves out because they cannot be decoded
+    /// ([`Table::query_readable`]).
+    #[must_use]
+    pub const fn left_out(&self) -> usize {
+        self.left_out
     }
 
     /// Returns the sort key after which the next page starts, if the response has only the first
@@ -53,15 +62,16 @@ impl<T> Page<T> {
     /// Keeps the items for which `view` returns a value, converted to that value.
     #[must_use]
     pub fn filter_map<U>(mut self, mut view: impl FnMut(T) -> Option<U>) -> Page<U> {
-        let next = self.next.take();
-        Page::new(self.into_found().filter_map(|(key, item)| Some((key, view(item)?))), next)
+        let (next, left_out) = (self.next.take(), self.left_out);
+        let page = Page::new(self.into_found().filter_map(|(key, item)| Some((key, view(item)?))), next);
+        Page { left_out, ..page }
     }
 
     /// Merges the items of each sort key into one item: `add` adds a further item to the first
     /// item.
     #[must_use]
     pub fn sum(mut self, mut add: impl FnMut(&mut T, T)) -> Self {
-        let next = self.next.take();
+        let (next, left_out) = (self.next.take(), self.left_out);
         let mut totals: Vec<(String, T)> = Vec::new();
         for (key, item) in self.into_found() {
             match totals.last_mut() {
@@ -69,13 +79,14 @@ impl<T> Page<T> {
                 _ => totals.push((key, item)),
             }
         }
-        Self::new(totals, next)
+        Self { left_out, ..Self::new(totals, next) }
     }
 
     pub fn append(&mut self, more: Self) {
         self.items.extend(more.items);
         self.keys.extend(more.keys);
         self.next = more.next;
+        self.left_out += more.left_out;
     }
 }
 
@@ -112,8 +123,18 @@ impl Table {
     /// Reads a page of a list. The shards of a sharded list are read concurrently, each for a share
     /// of the page, and the results are merged by sort key. So a page costs one request for each
     /// shard, for any length of the list. Rarely, a shard needs a second request (`merge.rs`).
+    ///
+    /// # Errors
+    /// [`TableError::Decode`] if an item cannot be decoded. A caller that decides, counts or deletes
+    /// by the items must not miss one.
     pub async fn query<T: FromItem>(&self, query: &Query<T>) -> Result<Page<T>, TableError> {
-        cut(self.gather(query).await?, query.item_limit())
+        cut(self.gather(query).await?, query.item_limit(), decoded)
+    }
+
+    /// Reads a page of a list that a client sees. An item that cannot be decoded is left out,
+    /// counted ([`Page::left_out`]) and logged, so that it does not hide the other items.
+    pub async fn query_readable<T: FromItem>(&self, query: &Query<T>) -> Result<Page<T>, TableError> {
+        cut(self.gather(query).await?, query.item_limit(), |found| Ok(readable(query.pattern(), found)))
     }
 
     /// Reads a page of a list that consists of several queries, such as one for each day. Each
@@ -122,12 +143,13 @@ impl Table {
     ///
     /// Usually the first query with remaining items fills a page. If not, the next two queries run
     /// concurrently, then four, and then eight at a time. A list with many empty queries thus needs
-    /// few rounds.
+    /// few rounds. Unreadable items are left out, as in [`Table::query_readable`].
     pub async fn query_in_turn<T: FromItem>(
         queries: Vec<(Self, Query<T>)>,
         limit: usize,
         after: Option<String>,
     ) -> Result<Page<T>, TableError> {
+        let Some(pattern) = queries.first().map(|(_, query)| query.pattern()) else { return Ok(Page::new([], None)) };
         let queries = queries.into_iter().map(|(table, query)| (table, query.limit(limit).after(after.clone())));
         let left: Vec<(Self, Query<T>)> = queries.filter(|(_, query)| query.bounds().is_some()).collect();
         let (mut left, mut found, mut at_once) = (left.as_slice(), Vec::new(), 1);
@@ -137,7 +159,7 @@ impl Table {
             found.extend(parts.into_iter().flatten());
             (left, at_once) = (later, MAX_QUERIES_AT_ONCE.min(at_once * 2));
         }
-        cut(found, limit)
+        cut(found, limit, |found| Ok(readable(pattern, found)))
     }
 
     /// Returns the items of a page with their sort keys, in the list's order. If the list
@@ -252,13 +274,35 @@ impl<'q> Shard<'q> {
 
 /// Returns a page with the items of the first `limit` sort keys, and the sort key after which the
 /// next page starts.
-fn cut<T: FromItem>(mut found: Vec<(String, Item)>, limit: usize) -> Result<Page<T>, TableError> {
+fn cut<T>(
+    mut found: Vec<(String, Item)>,
+    limit: usize,
+    decode: impl FnOnce(Vec<(String, Item)>) -> Result<Vec<(String, T)>, TableError>,
+) -> Result<Page<T>, TableError> {
     let end = merge::end(&found, limit);
     let more = found.len() > end;
     found.truncate(end);
     let next = if more { found.last().map(|(sort, _)| sort.clone()) } else { None };
-    let read = found.into_iter().map(|(key, item)| Ok((key, T::from_item(item)?)));
-    Ok(Page::new(read.collect::<Result<Vec<_>, TableError>>()?, next))
+    let count = found.len();
+    let items = decode(found)?;
+    let left_out = count - items.len();
+    Ok(Page { left_out, ..Page::new(items, next) })
+}
+
+fn decoded<T: FromItem>(found: Vec<(String, Item)>) -> Result<Vec<(String, T)>, TableError> {
+    found.into_iter().map(|(key, item)| Ok((key, T::from_item(item)?))).collect()
+}
+
+/// Returns the items that can be decoded, and logs the others.
+fn readable<T: FromItem>(pattern: &Pattern, found: Vec<(String, Item)>) -> Vec<(String, T)> {
+    let read = found.into_iter().filter_map(|(key, item)| match T::from_item(item) {
+        Ok(item) => Some((key, item)),
+        Err(error) => {
+            tracing::error!(cause = error.for_log(), list = pattern.id, "an unreadable item is left out of a list");
+            None
+        }
+    });
+    read.collect()
 }
 
 pub(crate) fn key_map(key: &Key) -> HashMap<String, AttributeValue> {

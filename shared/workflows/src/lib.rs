@@ -19,6 +19,7 @@
 //! the other worker has already taken it.
 
 pub mod erasure;
+pub mod personal;
 pub mod relocation;
 pub mod removal;
 pub mod staging;

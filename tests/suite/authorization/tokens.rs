@@ -128,6 +128,7 @@ impl Forger {
             subject("`sub` has a control character", format!("{ANN}\u{0}")),
             subject("`sub` has 129 bytes", "x".repeat(129)),
             subject("`sub` has a slash", format!("idp/{ANN}")),
+            subject("`sub` ends with a space", format!("{ANN} ")),
             subject("`sub` is percent-encoded", ANN.replace('-', "%2D")),
         ]
     }
@@ -142,7 +143,6 @@ impl Forger {
             token("`sub` continues after the key delimiter", json!(format!("{ANN}#PROFILE"))),
             token("`sub` is the customer's partition key", json!(format!("CUSTOMER#{ANN}"))),
             token("`sub` is the customer's id in capitals", json!(ANN.to_uppercase())),
-            token("`sub` ends with a space", json!(format!("{ANN} "))),
             token("`sub` is a list", json!([ANN])),
             token("`sub` is an object", json!({ "id": ANN })),
             token("`sub` is a number", json!(7)),

@@ -184,7 +184,9 @@ fn headers(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
         if parameter["required"] != false {
             trials.push(Trial::new(with(&[]), "no If-Match", 428, "if_match_missing"));
         }
-        trials.push(Trial::new(with(&[("if-match", "\"99\"")]), "a stale If-Match", 412, "version_mismatch"));
+        for (tag, what) in [("\"99\"", "a stale If-Match"), ("W/\"1\"", "a weak If-Match")] {
+            trials.push(Trial::new(with(&[("if-match", tag)]), what, 412, "version_mismatch"));
+        }
         // Staff may send `*` where the header's pattern permits it.
         let any = parameter["schema"]["pattern"].as_str().is_some_and(|pattern| pattern.contains("|\\*"));
         for tag in ["*", "1", "\"1\", \"2\"", "\"", "W/1"].into_iter().skip(usize::from(any)) {
@@ -201,7 +203,8 @@ fn headers(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
         if parameter["required"] == true {
             trials.push(Trial::new(with(&[]), "no key", 400, "idempotency_key_missing"));
         }
-        for key in ["", "ä", &"x".repeat(256)] {
+        // The gateway joins two headers with a comma.
+        for key in ["", "ä", "a,b", &"x".repeat(256)] {
             trials.push(Trial::new(
                 with(&[("idempotency-key", key)]),
                 format!("the key is {key}"),
@@ -260,6 +263,8 @@ fn contents(good: &Good, body: &Json) -> Vec<Trial> {
         let call = call(media_type, whole.clone().into_bytes());
         trials.push(Trial::new(call, media_type, 415, "unsupported_media_type"));
     }
+    let packed = call("application/json", whole.clone().into_bytes()).header("content-encoding", "gzip");
+    trials.push(Trial::new(packed, "a compressed body", 415, "unsupported_content_encoding"));
     let padded = |size: usize| format!("{whole}{}", " ".repeat(size - whole.len()));
     trials.push(Trial::new(json(&padded(BODY_LIMIT + 1)), "one byte too large", 413, "body_too_large"));
     // A body of exactly the maximum size is read, so its unknown field causes the error.

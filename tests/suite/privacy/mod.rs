@@ -8,6 +8,7 @@ mod trail;
 
 use std::collections::BTreeSet;
 
+use key_schema::entity::AnyEntity;
 use local::System;
 use serde_json::json;
 
@@ -62,6 +63,45 @@ fn documented() -> (BTreeSet<String>, BTreeSet<String>) {
     (ids, texts)
 }
 
+/// Reads the tables of "A copy of a customer's data". Returns the entities that the API returns, and
+/// the other entities.
+fn copied() -> (BTreeSet<String>, BTreeSet<String>) {
+    let page = read(&root().join("docs/operations/privacy.md"));
+    let rows = |head: &str| -> Vec<Vec<BTreeSet<String>>> {
+        let (_, table) = page.split_once(head).unwrap_or_else(|| panic!("the table {head} is not there"));
+        let cell = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        let row = |row: &str| row.split('|').map(cell).collect();
+        table.lines().skip(2).take_while(|line| line.starts_with('|')).map(row).collect()
+    };
+    let (mut api, mut others) = (BTreeSet::new(), BTreeSet::new());
+    for row in rows("| kind | entities |") {
+        api.extend(row[2].clone());
+        others.extend(row[3].clone());
+    }
+    for row in rows("| entity | reason |") {
+        others.extend(row[1].clone());
+    }
+    (api, others)
+}
+
+/// Reads all pages of the subject's data. Returns the names of the entities.
+async fn entities_of_copy(system: &System) -> BTreeSet<String> {
+    let (mut entities, mut cursor) = (BTreeSet::new(), None);
+    loop {
+        let query = cursor.map_or_else(String::new, |cursor: String| format!("?cursor={cursor}"));
+        let page = Call::new("GET", &format!("/v1/customers/me/data{query}")).customer(SUBJECT).send(system).await;
+        let page = page.expect(200).body;
+        for record in page["items"].as_array().unwrap() {
+            let parts = record["parts"].as_array().into_iter().flatten();
+            entities.extend([record].into_iter().chain(parts).map(|one| one["entity"].as_str().unwrap().to_owned()));
+        }
+        cursor = page["next_cursor"].as_str().map(str::to_owned);
+        if cursor.is_none() {
+            return entities;
+        }
+    }
+}
+
 fn named(places: BTreeSet<&str>) -> BTreeSet<String> {
     places.into_iter().map(str::to_owned).collect()
 }
@@ -80,6 +120,14 @@ fn an_erasure_leaves_only_the_documented_data_of_a_customer() {
             assert_eq!(places.is_empty(), field.starts_with("first-"), "{field}: {places:?}");
         }
         assert_eq!(before.count("archive"), 1);
+        let (copied, others) = copied();
+        assert_eq!(entities_of_copy(system).await, copied, "the entities of the copy");
+        let is_entity = |place: &&str| AnyEntity::NAMES.contains(place);
+        let stored = &(&before.places_of(SUBJECT) | &before.places_of(GOES)) | &before.places_of(STAYS);
+        let stored: BTreeSet<String> = stored.into_iter().filter(is_entity).map(str::to_owned).collect();
+        let known = &copied | &others;
+        let undocumented: Vec<_> = stored.difference(&known).collect();
+        assert!(undocumented.is_empty(), "a copy of the customer's data lacks {undocumented:?}");
         let mails = all(system, "/_local/mail").await.len();
         assert!(mails >= 3, "{mails} messages");
 

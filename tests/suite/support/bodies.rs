@@ -7,7 +7,10 @@ use super::openapi::api;
 const SHA256: &str = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
 
 pub fn address() -> Json {
-    json!({ "street": "Münsterplatz 1", "city": "Ulm", "postal_code": "89073", "region": "BW", "country": "DE" })
+    json!({
+        "name": "Ann", "line1": "Münsterplatz 1", "city": "Ulm", "region": "BW", "postal_code": "89073",
+        "country": "DE",
+    })
 }
 
 pub fn question() -> Json {

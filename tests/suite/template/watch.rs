@@ -1,24 +1,66 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
 use super::resources;
 use crate::support::{read, root, template};
 
+const RUNBOOK: &str = "docs/operations/runbook.md";
+
+/// Returns the sections of the runbook by the name in their address.
+fn sections() -> BTreeMap<String, String> {
+    let runbook = read(&root().join(RUNBOOK));
+    let section = |text: &str| {
+        let (title, body) = text.split_once('\n').unwrap();
+        let name = title.to_lowercase().replace(' ', "-");
+        (name, body.to_owned())
+    };
+    runbook.split("\n## ").skip(1).map(section).collect()
+}
+
+/// Returns the sections that the rows of a table name, by the first cell of the row.
+fn index(table: &str) -> BTreeMap<String, String> {
+    let row = |line: &str| {
+        let (cell, rest) = line.strip_prefix("| ")?.split_once(" | ")?;
+        let (_, address) = rest.split_once("](")?;
+        Some((cell.to_owned(), address.split(')').next()?.to_owned()))
+    };
+    table.lines().filter_map(row).collect()
+}
+
+/// A tired operator reads a section to its end, so a section has commands and says when it is over.
 #[test]
-fn every_alarm_has_a_line_of_instructions_and_notifies_the_operators() {
-    let runbook = read(&root().join("docs/operations/runbook.md"));
-    let (_, section) = runbook.split_once("\n## Alarms\n").unwrap();
-    let described: BTreeSet<String> = section
-        .lines()
-        .take_while(|line| !line.starts_with("## "))
-        .filter_map(|line| Some(line.strip_prefix("| `")?.split_once("` | ")?.0.to_owned()))
+fn every_symptom_and_every_alarm_leads_to_a_section_with_commands_and_an_end() {
+    let sections = sections();
+    let (symptoms, alarms) = (index(&sections["symptoms"]), index(&sections["alarms"]));
+    for word in ["paid twice", "hangs", "gone", "wrong price", "stock", "by mistake", "money back", "all stored data"] {
+        assert!(symptoms.keys().any(|symptom| symptom.contains(word)), "{word}");
+    }
+    for address in symptoms.values().chain(alarms.values()) {
+        let Some(name) = address.strip_prefix('#') else { continue };
+        let section = sections.get(name).unwrap_or_else(|| panic!("there is no section {name}"));
+        assert!(section.contains("```sh\n") && section.contains("\n**Over when** "), "{name}");
+    }
+    let runbook = read(&root().join(RUNBOOK));
+    assert!(runbook.len() <= 25_000, "{} bytes", runbook.len());
+}
+
+#[test]
+fn every_alarm_names_its_section_of_the_runbook_and_notifies_the_operators() {
+    let index = index(&sections()["alarms"]);
+    let addresses: BTreeMap<String, String> = index
+        .iter()
+        .flat_map(|(alarms, address)| alarms.split(", ").map(move |alarm| (alarm.replace('`', ""), address.clone())))
         .collect();
     let alarms = resources("AWS::CloudWatch::Alarm");
-    assert_eq!(alarms.keys().cloned().collect::<BTreeSet<_>>(), described, "the alarms of docs/operations/runbook.md");
+    assert_eq!(alarms.keys().collect::<Vec<_>>(), addresses.keys().collect::<Vec<_>>(), "the alarms of {RUNBOOK}");
     for (name, lines) in alarms {
         assert!(lines.contains("AlarmActions: [!Ref Alarms]") && lines.contains("TreatMissingData: "), "{name}");
         assert!(lines.contains(&format!("AlarmName: !Sub bodega-${{Stage}}-{name}\n")), "{name}");
+        let description = lines.lines().find_map(|line| line.trim().strip_prefix("AlarmDescription: ")).unwrap();
+        let section = sections()[addresses[&name].trim_start_matches('#')].clone();
+        assert!(description.ends_with(&format!("See {RUNBOOK}{}", addresses[&name])), "{name}: {description}");
+        assert!(section.contains(&format!("`{name}`")), "the section of {name} does not explain it");
         // CloudWatch refuses an alarm with more than ten metrics, and then the stack's update
         // fails.
         assert!(lines.matches("MetricStat: ").count() <= 10, "{name} has more than ten metrics");
@@ -127,6 +169,11 @@ fn a_failure_of_a_managed_service_of_the_stack_raises_an_alarm() {
     let alarms: String = resources("AWS::CloudWatch::Alarm").into_values().collect();
     for metric in [
         "ClusterStatus.red",
+        "ClusterStatus.yellow",
+        "JVMMemoryPressure",
+        "CPUUtilization",
+        "Nodes",
+        "AutomatedSnapshotFailure",
         "FreeStorageSpace",
         "ClusterIndexWritesBlocked",
         "Reputation.BounceRate",
@@ -144,16 +191,78 @@ fn a_failure_of_a_managed_service_of_the_stack_raises_an_alarm() {
     assert!(api.contains(r#""status":"$context.status""#));
 }
 
+/// Without the last two fields, the log does not say why the gateway refused a request or a token.
+#[test]
+fn the_access_log_says_why_a_request_failed_and_needs_no_entry_of_its_own_in_the_log_policy() {
+    let api = resources("AWS::Serverless::HttpApi").remove("HttpApi").unwrap();
+    for field in ["$context.integrationErrorMessage", "$context.error.message", "$context.authorizer.error"] {
+        assert!(api.contains(&format!(":\"{field}\"")), "{field}");
+    }
+    let logs = resources("AWS::Logs::LogGroup").remove("AccessLogs").unwrap();
+    assert!(logs.contains("LogGroupName: !Sub /aws/vendedlogs/"), "{logs}");
+}
+
+/// With two nodes, one node alone is no majority, so the loss of a node stops the domain.
+#[test]
+fn a_search_domain_for_customers_survives_the_loss_of_a_node() {
+    let domain = resources("AWS::OpenSearchService::Domain").remove("SearchDomain").unwrap();
+    assert!(domain.contains("{AvailabilityZoneCount: 3}"), "{domain}");
+    let text = read(&root().join("template.yaml"));
+    let (_, parameter) = text.split_once("\n  SearchInstances:\n").unwrap();
+    let allowed = parameter.lines().find_map(|line| line.trim().strip_prefix("AllowedValues: ")).unwrap();
+    let allowed: Vec<u32> = allowed.trim_matches(['[', ']']).split(", ").map(|one| one.parse().unwrap()).collect();
+    assert!(allowed.iter().all(|nodes| *nodes == 1 || nodes % 3 == 0), "{allowed:?}");
+    assert!(read(&root().join("samconfig.toml")).contains("\"SearchInstances=3\""));
+}
+
 /// One customer can cause 503 `throttled`, by conflicts on the customer's own items.
 #[test]
 fn throttled_requests_raise_no_alarm_of_faults() {
-    let alarm = resources("AWS::CloudWatch::Alarm").remove("ApiFaults").unwrap();
-    assert!(alarm.contains("100 * (faults - FILL(throttled, 0)) / requests"), "{alarm}");
-    let throttled = alarm.lines().find(|line| line.contains("{Id: throttled, ")).unwrap();
-    // `observe::throttled` of the crate http-api publishes this metric. Its stage is from `STAGE`.
-    let metric = "{Namespace: Bodega, MetricName: Throttled, Dimensions: [{Name: Stage, Value: !Ref Stage}]}";
-    assert!(throttled.contains(metric), "{throttled}");
+    let mut alarms = resources("AWS::CloudWatch::Alarm");
+    let result = "100 * (faults - FILL(throttled, 0)) / requests";
+    for (name, result) in [("ApiFaults", result), ("ApiFaultsAtLowTraffic", "faults - FILL(throttled, 0)")] {
+        let alarm = alarms.remove(name).unwrap();
+        assert!(alarm.contains(result), "{alarm}");
+        let throttled = alarm.lines().find(|line| line.contains("{Id: throttled, ")).unwrap();
+        // `observe::throttled` of the crate http-api publishes this metric. Its stage is from `STAGE`.
+        let metric = "{Namespace: Bodega, MetricName: Throttled, Dimensions: [{Name: Stage, Value: !Ref Stage}]}";
+        assert!(throttled.contains(metric), "{throttled}");
+    }
     assert!(read(&root().join("template.yaml")).contains("        STAGE: !Ref Stage\n"));
+}
+
+/// The first alarm needs 20 requests in a minute, which are 100 in five minutes.
+#[test]
+fn failed_requests_raise_an_alarm_at_any_traffic() {
+    let mut alarms = resources("AWS::CloudWatch::Alarm");
+    assert!(alarms.remove("ApiFaults").unwrap().contains("IF(requests >= 20, "));
+    let low = alarms.remove("ApiFaultsAtLowTraffic").unwrap();
+    assert!(low.contains("IF(requests < 100, ") && low.matches("Period: 300").count() == 3, "{low}");
+}
+
+#[test]
+fn a_slow_import_raises_no_alarm_of_latency() {
+    let alarm = resources("AWS::CloudWatch::Alarm").remove("ApiLatency").unwrap();
+    assert!(alarm.contains("IF(slow - FILL(imports, 0) >= 5, "), "{alarm}");
+    let imports = alarm.lines().find(|line| line.contains("{Id: imports, ")).unwrap();
+    let route = template().routes.into_iter().find(|route| route.path == "/v1/products/import").unwrap();
+    // `observe::line` of the crate http-api publishes this metric.
+    let function = route.function.to_lowercase();
+    let name = format!("{{Name: Function, Value: {function}}}, {{Name: Route, Value: {route}}}, {{Name: Stage, ");
+    assert!(imports.contains(&name), "{imports}");
+}
+
+#[test]
+fn every_queue_of_jobs_raises_an_alarm_before_its_messages_expire() {
+    let alarms = resources("AWS::CloudWatch::Alarm");
+    for mapping in template().queue_mappings {
+        let name = mapping.queue.rsplit(':').next().unwrap().to_owned();
+        let age = |lines: &&String| {
+            lines.contains("MetricName: ApproximateAgeOfOldestMessage\n")
+                && lines.contains(&format!("!GetAtt {name}.QueueName"))
+        };
+        assert!(alarms.values().any(|lines| age(&lines)), "{name}");
+    }
 }
 
 #[test]
@@ -179,6 +288,9 @@ fn the_api_limits_the_rate_of_requests() {
         limited,
         writes.map(|route| format!("{route}: ")).collect::<BTreeSet<_>>().iter().map(|route| &**route).collect()
     );
+    // Settings that name a missing route make the deployment fail.
+    let upgrade = read(&root().join("docs/operations/upgrade.md"));
+    assert!(upgrade.contains("## Routes with limits of their own") && upgrade.contains("Unable to find Route by key"));
     assert!(parameter("GuestCartsPerSecond") * 6 * 4 <= parameter("MaxWriteUnits"));
     let (rate, burst) = (parameter("RequestsPerSecond"), parameter("RequestBurst"));
     assert!(

@@ -172,3 +172,22 @@ async fn two_imports_of_the_same_lines_at_once_create_each_product_once() {
     assert_eq!(both.iter().filter(|line| line.0 == "unchanged").count(), 120);
     assert_eq!(shop.product("p060").await.version(), Some(1));
 }
+
+#[tokio::test]
+async fn texts_that_look_alike_are_one_product_one_brand_and_one_category() {
+    let shop = Shop::open().await;
+    let spelled = |id: &str, brand: &str, category: &str| {
+        let product = with(product(id, 1), "brand", json!(brand));
+        with(product, "category_path", json!([category, "Ice"]))
+    };
+    let products =
+        [spelled("a", "Été", "FRUIT"), spelled("b", " E\u{301}te\u{301} ", "FRUIT "), spelled("a ", "Été", "FRUIT")];
+    let answer = shop.staff(import(lines(&products))).await;
+    assert_eq!(results(&answer), [("created", None), ("created", None), ("refused", Some("invalid_body"))]);
+    for id in ["a", "b"] {
+        let product = shop.product(id).await.body;
+        assert_eq!((&product["brand"], &product["category_path"]), (&json!("Été"), &json!(["FRUIT", "Ice"])), "{id}");
+    }
+    let categories = shop.send(Call::new("GET /v1/categories")).await;
+    assert_eq!(categories.body["items"].as_array().map(Vec::len), Some(1), "{}", categories.body);
+}

@@ -92,6 +92,7 @@ async fn the_first_picture_is_the_thumbnail_and_its_path_redirects_to_the_pictur
     let read = |id: &str| Call::new("GET /v1/products/{id}/pictures/{picture}").path("id", "p#1").path("picture", id);
     let redirected = shop.send(read(&first)).await;
     assert_eq!((redirected.status, redirected.header("cache-control")), (307, Some("public, max-age=900")));
+    assert_eq!(redirected.header("vary"), Some("origin"));
     let picture = reqwest::get(redirected.header("location").unwrap()).await.unwrap();
     assert_eq!(
         (picture.headers()["content-type"].clone(), picture.bytes().await.unwrap()),

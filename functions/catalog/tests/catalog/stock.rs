@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::join_all;
 use http_api::sample::Call;
 use lambda_http::aws_lambda_events::apigw::ApiGatewayV2httpResponse;
@@ -106,4 +107,49 @@ async fn fifty_concurrent_adjustments_all_take_effect_and_each_response_is_exact
         let before = answer.body["stock"].as_i64().unwrap() - by;
         assert!(before == 1000 || after.contains(&before), "{before} was never the stock");
     }
+}
+
+/// The product exists, so 404 and 422 would be wrong, and a retry does not help.
+#[tokio::test]
+async fn every_route_of_a_product_without_a_readable_stock_answers_503_with_its_own_code() {
+    let shop = Shop::open().await;
+    let calls = || {
+        let of = |route: &'static str| Call::new(route).path("id", "p1");
+        [
+            of("GET /v1/products/{id}"),
+            adjust(1, "k"),
+            of("DELETE /v1/products/{id}").header("if-match", "\"1\""),
+            of("PATCH /v1/products/{id}").header("if-match", "\"1\"").json(&json!({"name": "Tea"})),
+        ]
+    };
+    let set = || Call::new("PUT /v1/products/{id}/stock").path("id", "p1").json(&json!({"set": 12}));
+    let is_unavailable = |answer: &http_api::sample::Answered| {
+        assert_eq!((answer.status, answer.code()), (503, Some("stock_unavailable")), "{}", answer.body);
+    };
+    shop.stock_up("p1", 5).await;
+    shop.delete_at("PRODUCT#p1", "PRODUCT#STOCK").await;
+    for call in calls().into_iter().chain([set()]) {
+        is_unavailable(&shop.staff(call).await);
+    }
+    shop.stock_up("p2", 5).await;
+    shop.set("PRODUCT#p2", "PRODUCT#STOCK", "available", AttributeValue::S("abc".to_owned())).await;
+    for call in [Call::new("GET /v1/products/{id}").path("id", "p2"), adjust(1, "k").path("id", "p2")] {
+        is_unavailable(&shop.staff(call).await);
+    }
+}
+
+#[tokio::test]
+async fn a_page_leaves_out_an_unreadable_product_and_says_how_many() {
+    let shop = Shop::open().await;
+    for id in ["p1", "p2", "p3"] {
+        shop.stock_up(id, 5).await;
+    }
+    let list = || Call::new("GET /v1/categories/{path}/products").path("path", "GROCERY");
+    let whole = shop.staff(list()).await;
+    assert_eq!((whole.header("x-left-out"), whole.body["items"].as_array().unwrap().len()), (None, 3));
+    shop.set("PRODUCT#p2", "PRODUCT", "price", AttributeValue::S("abc".to_owned())).await;
+    let page = shop.staff(list()).await;
+    assert_eq!((page.status, page.header("x-left-out")), (200, Some("1")), "{}", page.body);
+    let ids: Vec<_> = page.body["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["p1", "p3"]);
 }

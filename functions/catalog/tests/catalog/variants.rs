@@ -104,7 +104,7 @@ async fn parent_and_options_come_together_and_never_change() {
         (json!({"a\u{7}": "M"}), "/options"),
         (json!({long(33): "M"}), "/options"),
         (json!({"size": long(65)}), "/options/size"),
-        (json!({"size": " "}), "/options"),
+        (json!({"size": " "}), "/options/size"),
         (json!(["M"]), "/options"),
     ] {
         let answer = shop.staff(post(&variant("p1", "shirt", options.clone(), 1))).await;
@@ -173,6 +173,12 @@ async fn siblings_have_different_options_in_every_spelling() {
     assert_eq!((taken.status, taken.code(), taken.pointers()), (409, Some("options_taken"), vec!["/options"]));
     assert_eq!(taken.header("location"), Some("/v1/products/p1"));
     assert_eq!(stored(&shop, "shirt").await.variants, Some(1), "a refused variant must not be counted");
+    for same in [json!({"size ": "M", "colour": "red"}), json!({"size": " M", "colour": "red\u{a0}"})] {
+        let taken = shop.staff(post(&variant("p2", "shirt", same.clone(), 1))).await;
+        assert_eq!((taken.status, taken.code()), (409, Some("options_taken")), "{same}");
+    }
+    let twice = json!({"size": "M", "size ": "L"});
+    assert_eq!(shop.staff(post(&variant("p2", "shirt", twice, 1))).await.pointers(), ["/options"]);
     // Another parent may have a variant with these options. A sibling may have these options and
     // one more.
     shop.stock_up("coat", 0).await;

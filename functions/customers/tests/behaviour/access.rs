@@ -9,7 +9,9 @@ use crate::shop::{Shop, if_match};
 fn valid(route: &'static str, id: &str) -> Call {
     let body = match route {
         "PATCH /v1/customers/{id}" => json!({ "name": "Other" }),
-        "PUT /v1/customers/{id}/addresses/{name}" => json!({ "street": "1 Road", "city": "Ulm", "country": "DE" }),
+        "PUT /v1/customers/{id}/addresses/{name}" => {
+            json!({ "name": "Ann", "line1": "1 Road", "city": "Doha", "country": "QA" })
+        }
         "PUT /v1/customers/{id}/email/verification" => json!({ "code": "000000" }),
         "POST /v1/customers/{id}/sessions" => json!({ "device": "phone" }),
         "PUT /v1/customers/{id}/cart/items/{product}" => json!({ "quantity": 2 }),

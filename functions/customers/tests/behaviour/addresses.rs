@@ -17,15 +17,17 @@ async fn remove(shop: &Shop, name: &str) -> Answered {
     shop.send(call.customer("ann")).await
 }
 
-fn address(street: &str) -> Value {
-    json!({ "street": street, "city": "Ulm", "postal_code": "89073", "region": "BW", "country": "DE" })
+fn address(line1: &str) -> Value {
+    json!({
+        "name": "Ann", "line1": line1, "city": "Ulm", "region": "BW", "postal_code": "89073", "country": "DE",
+    })
 }
 
 #[tokio::test]
 async fn an_address_is_set_replaced_and_removed_without_touching_the_others() {
     let shop = Shop::open().await;
     shop.customer("ann").await;
-    let bare = json!({ "street": "2 Lane", "city": "Bonn", "country": "DE" });
+    let bare = json!({ "name": "Ann", "line1": "2 Lane", "city": "Bonn", "postal_code": "53113", "country": "DE" });
     let first = put(&shop, "home", &address("1 Road")).await;
     assert_eq!(
         (first.status, first.version(), &first.body["addresses"]),
@@ -118,4 +120,37 @@ async fn the_addresses_of_a_missing_customer_cannot_be_changed() {
     assert_eq!(put(&shop, "home", &address("1 Road")).await.status, 404);
     assert_eq!(remove(&shop, "home").await.status, 404);
     assert_eq!(shop.read("ann").await.status, 404);
+}
+
+#[tokio::test]
+async fn an_address_has_a_postal_code_where_its_country_has_one() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    let of = |country: &str, code: Value| json!({ "name": "Ann", "line1": "1 Road", "city": "City", "postal_code": code, "country": country });
+    for (country, code) in [
+        ("QA", Value::Null),
+        ("HK", Value::Null),
+        ("QA", json!("00000")),
+        ("IE", Value::Null),
+        ("IE", json!("A65 F4E2")),
+        ("CH", json!("ch-8001")),
+        ("GB", json!("EC1Y 8SY")),
+    ] {
+        let stored = put(&shop, "home", &of(country, code.clone())).await;
+        assert_eq!(stored.status, 200, "{country} {code}: {}", stored.body);
+    }
+    for (country, code, detail) in [
+        ("DE", Value::Null, "is required in this country"),
+        ("DE", json!("8907"), "is not a postal code of this country"),
+        ("IE", json!("A65"), "is not a postal code of this country"),
+        ("GB", json!("none"), "is not a postal code of this country"),
+    ] {
+        let refused = put(&shop, "home", &of(country, code.clone())).await;
+        assert_eq!((refused.status, refused.pointers()), (422, vec!["/postal_code"]), "{country} {code}");
+        assert_eq!(refused.body["errors"][0]["detail"], detail, "{country} {code}");
+    }
+    let unknown = put(&shop, "home", &of("Atlantis", json!("1"))).await;
+    assert_eq!((unknown.status, unknown.pointers()), (422, vec!["/country"]));
+    let nameless = put(&shop, "home", &json!({ "line1": "1 Road", "city": "Doha", "country": "QA" })).await;
+    assert_eq!((nameless.status, nameless.pointers()), (422, vec!["/name"]));
 }

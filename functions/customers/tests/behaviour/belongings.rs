@@ -104,7 +104,7 @@ async fn erasure_ends_every_membership_and_corrects_the_counts() {
         assert_eq!((members(&shop, club).await, head(&shop, club).await.admins), (vec!["bob".to_owned()], 1), "{club}");
         let query = organization::get(&OrganizationId::new(club.as_str()).unwrap()).unwrap();
         let team = shop.own().query(&query).await.unwrap().items.into_iter().find_map(|item| match item {
-            key_schema::entity::AnyEntity::Team(team) => Some(team.members),
+            organization::HeadItem::Team(team) => Some(team.members),
             _ => None,
         });
         assert_eq!(team, Some(0));

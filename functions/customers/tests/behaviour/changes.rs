@@ -54,7 +54,8 @@ async fn a_customer_with_frequent_changes_cannot_delay_a_change_of_any_version_b
     let shop = Shop::open().await;
     shop.customer("ann").await;
     let busy = async || {
-        let address = json!({ "street": "1 Road", "city": "Ulm", "country": "DE" });
+        let address =
+            json!({ "name": "Ann", "line1": "1 Road", "city": "Ulm", "postal_code": "89073", "country": "DE" });
         for _ in 0..6 {
             let put = Call::new("PUT /v1/customers/{id}/addresses/{name}").path("id", "ann").path("name", "home");
             shop.send(put.customer("ann").json(&address)).await;

@@ -237,7 +237,7 @@ async fn a_profile_whose_erasure_has_begun_does_not_change_and_a_repeated_reques
         |body: Value| if_match(Call::new("PATCH /v1/customers/{id}").path("id", "ann").customer("ann").json(&body), 1);
     let home = |call: Call| call.path("id", "ann").path("name", "home").customer("ann");
     let verify = |call: Call| call.path("id", "ann").customer("ann");
-    let address = json!({ "street": "S", "city": "C", "country": "CH" });
+    let address = json!({ "name": "N", "line1": "S", "city": "C", "country": "QA" });
     for call in [
         change(json!({ "name": "Anna" })),
         change(json!({ "username": "anna" })),

@@ -7,6 +7,7 @@ mod addresses;
 mod belongings;
 mod carts;
 mod changes;
+mod data;
 mod erasure;
 mod guest_carts;
 mod lists;

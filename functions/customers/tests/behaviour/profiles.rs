@@ -37,7 +37,7 @@ async fn me_names_the_caller_in_every_path_of_customers() {
     assert_eq!(shop.send(me("GET /v1/customers/{id}").customer("bob")).await.status, 404);
     let staff = shop.send(me("GET /v1/customers/{id}").staff("sam")).await;
     assert_eq!(staff.status, 404, "a member of staff is no customer");
-    let home = json!({ "street": "Am See 1", "city": "Ulm", "postal_code": "89073", "country": "DE" });
+    let home = json!({ "name": "Ann", "line1": "Am See 1", "city": "Ulm", "postal_code": "89073", "country": "DE" });
     let put = me("PUT /v1/customers/{id}/addresses/{name}").path("name", "home").json(&home);
     let stored = shop.send(put.customer("ann")).await;
     assert_eq!(stored.status, 200, "{}", stored.body);

@@ -4,7 +4,6 @@ use fixture::{Recorder, seed};
 use http_api::sample::Call;
 use key_schema::code::Subject;
 use key_schema::document::{self, CustomerDocument, Document, DocumentSection, Tie};
-use key_schema::entity::AnyEntity;
 use key_schema::id::{AnswerId, Born, CustomerId, DocumentId, OrganizationId, QuestionId, SectionName};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
@@ -12,6 +11,7 @@ use key_schema::organization::invitation::{Invitations, OpenInvitation};
 use key_schema::organization::{self, Authority, Member, Organization, Role};
 use key_schema::question::{self, Answer, Question, QuestionStatus};
 use key_schema::verification;
+use key_schema::verification::VerificationItem;
 use serde_json::{Value, json};
 
 use crate::shop::{Shop, if_match, sign_up, sign_up_unproven};
@@ -37,7 +37,7 @@ async fn keep_a_profile(recorder: &mut Recorder<'_, Shop>) {
     recorder.expect(201, sign_up("eve", "eve@example.com", "eve")).await;
     let change = |body: Value, version| if_match(of("PATCH /v1/customers/{id}", "eve").staff("s").json(&body), version);
     let at_home = |route: &'static str| of(route, "eve").path("name", "home").customer("eve");
-    let address = json!({ "street": "S", "city": "C", "country": "CH" });
+    let address = json!({ "name": "N", "line1": "S", "city": "C", "country": "QA" });
     for call in [
         Call::new("GET /v1/customers").query("email", "eve@example.com").staff("s"),
         Call::new("GET /v1/customers").query("tier", "bronze").staff("s"),
@@ -114,12 +114,12 @@ async fn verify_addresses(recorder: &mut Recorder<'_, Shop>) {
 async fn code(shop: &Shop, customer: &str) -> String {
     let customer = id(customer);
     let found = shop.own().batch_get(&verification::read(&customer).unwrap()).await.unwrap();
-    let Some(Some(AnyEntity::EmailVerification(pending))) = found.into_iter().nth(1) else {
+    let Some(Some(VerificationItem::EmailVerification(pending))) = found.into_iter().nth(1) else {
         panic!("{customer} has not requested a code");
     };
     let nonce = pending.nonce.clone().unwrap();
     let subject = Subject { customer: &customer, email: &pending.email, nonce: &nonce };
-    shop.app.codes.code(&pending.key, &subject).unwrap()
+    shop.app.codes().await.unwrap().code(&pending.key, &subject).unwrap()
 }
 
 /// Erases ann, who has an item of every kind that an erasure removes.
@@ -145,9 +145,24 @@ async fn erase(recorder: &mut Recorder<'_, Shop>) {
     let lost = DocumentId::new("lost").unwrap();
     shop.put(&stored(CustomerDocument { customer_id: id("ann"), document_id: lost, tie: Tie::Owner })).await;
 
+    copy(recorder).await;
     recorder.expect(204, if_match(of("DELETE /v1/customers/{id}", "ann").customer("ann"), 1)).await;
     let left: Vec<_> = shop.keys("").await.into_iter().filter(|(pk, _)| pk == "CUSTOMER#ann").collect();
     assert_eq!(left, []);
+}
+
+/// Reads all data of ann, and of dan, who has an order with an invoice and a review.
+async fn copy(recorder: &mut Recorder<'_, Shop>) {
+    recorder.shop.customer("dan").await;
+    recorder.shop.invoiced_order("dan", "p0").await;
+    recorder.shop.review("dan", "p0").await;
+    for customer in ["ann", "dan"] {
+        let read = || of("GET /v1/customers/{id}/data", customer).customer(customer);
+        let mut page = recorder.expect(200, read()).await;
+        while let Some(cursor) = page["next_cursor"].as_str() {
+            page = recorder.expect(200, read().query("cursor", cursor)).await;
+        }
+    }
 }
 
 /// Writes a question that ann asks, and an answer to it.

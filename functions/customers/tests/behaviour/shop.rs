@@ -11,10 +11,12 @@ use key_schema::customer::Tier;
 use key_schema::follow::{self, Follow};
 use key_schema::id::{CustomerId, OrderId, ProductId};
 use key_schema::instant::Instant;
+use key_schema::invoice::{self, Invoice};
 use key_schema::item::Stored;
 use key_schema::like::{self, Like};
 use key_schema::money::Money;
 use key_schema::order::{self, Order, Placement};
+use key_schema::review::Review;
 use serde_json::{Value, json};
 
 pub use fixture::seed::usd as money;
@@ -103,6 +105,27 @@ impl Shop {
         };
         self.transact(&order::place(placement).unwrap()).await;
         order.id.to_string()
+    }
+
+    /// Places an order of one piece of an existing product, with invoice 1.
+    pub async fn invoiced_order(&self, customer: &str, product: &str) -> String {
+        let id = self.order(customer, product, 0).await;
+        let head = self.own().get(&order::head(&id.parse().unwrap()).unwrap()).await.unwrap().unwrap();
+        let invoice = Invoice {
+            number: 1,
+            order_id: head.id.clone(),
+            customer_id: head.customer_id.clone(),
+            total: head.total,
+            issued_at: head.placed_at,
+        };
+        self.transact(&invoice::issue(&stored(invoice), &head, None).unwrap()).await;
+        id
+    }
+
+    pub async fn review(&self, customer: &str, product: &str) {
+        let (title, text) = ("Good".to_owned(), "Very good".to_owned());
+        let (product_id, customer_id) = (product.parse().unwrap(), customer.parse().unwrap());
+        self.put(&stored(Review { product_id, customer_id, rating: 5, title, text })).await;
     }
 
     /// Creates a session that ends in `seconds`. A negative number creates an expired session.

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 
 use http_api::sample::{Answered, Call};
 use key_schema::code::Subject;
-use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::recipient::MAX_CODES;
+use key_schema::verification::VerificationItem;
 use key_schema::verification::{self, CODE_SECONDS, EmailVerification, MAX_MAILS, MAX_TRIES, WINDOW_SECONDS};
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ async fn enter(shop: &Shop, id: &str, code: &str) -> Answered {
 async fn pending(shop: &Shop, id: &str) -> Option<Stored<EmailVerification>> {
     let found = shop.own().batch_get(&verification::read(&id.parse().unwrap()).unwrap()).await.unwrap();
     match found.into_iter().nth(1).unwrap() {
-        Some(AnyEntity::EmailVerification(pending)) => Some(pending),
+        Some(VerificationItem::EmailVerification(pending)) => Some(pending),
         _ => None,
     }
 }
@@ -56,7 +56,7 @@ async fn code(shop: &Shop, id: &str) -> String {
     let pending = pending(shop, id).await.unwrap();
     let (customer, nonce) = (id.parse().unwrap(), pending.nonce.clone().unwrap());
     let subject = Subject { customer: &customer, email: &pending.email, nonce: &nonce };
-    shop.app.codes.code(&pending.key, &subject).unwrap()
+    shop.app.codes().await.unwrap().code(&pending.key, &subject).unwrap()
 }
 
 /// Returns a code other than `code`.

@@ -8,7 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use fixture::TestTable;
-use fixture::events::{delivered, detail};
+use fixture::records::{delivered, detail};
 use fixture::seed::usd;
 use fulfilment::message::Batch;
 use fulfilment::picking::Picking;

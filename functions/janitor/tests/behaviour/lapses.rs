@@ -34,7 +34,7 @@ fn lines(plan: &Plan) -> Vec<OrderLine> {
 
 fn step<'a>(order: &'a key_schema::item::Stored<order::Order>, lines: &'a [OrderLine], to: OrderStatus) -> Step<'a> {
     let (at, by) = (due().plus_seconds(1), "ann");
-    Step { order, lines, to, at, by, note: None, carrier: None, tracking: None, money: None }
+    Step { order, lines, to, at, by, note: None, message: None, carrier: None, tracking: None, money: None }
 }
 
 #[tokio::test]

@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 mod category;
-mod claims;
 mod erasures;
 mod failures;
 mod lapses;

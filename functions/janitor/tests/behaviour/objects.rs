@@ -7,12 +7,12 @@ use emulators::faults::{Fault, FaultKind};
 use futures::future::join_all;
 use janitor::Grace;
 use janitor::round::Round;
-use key_schema::entity::AnyEntity;
 use key_schema::id::{Born, MediaId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::media::{self, MediaKind, MediaObject, UnsettledObject};
 use key_schema::money::{Currency, Money};
+use key_schema::picture::PicturesItem;
 use key_schema::picture::{self, Picture, ProductPictures};
 use key_schema::product::{CategoryPath, Product, ProductContent};
 use tokio::time;
@@ -177,7 +177,7 @@ async fn janitors_that_run_too_early_delete_no_referenced_object() {
 async fn pictures(shop: &Shop) -> Option<Stored<ProductPictures>> {
     let found = shop.own().batch_get(&picture::prepare(&product(1)).unwrap()).await.unwrap();
     found.into_iter().flatten().find_map(|item| match item {
-        AnyEntity::ProductPictures(known) => Some(known),
+        PicturesItem::ProductPictures(known) => Some(known),
         _ => None,
     })
 }

@@ -1,19 +1,20 @@
 //! Tests of orders that were abandoned while they were placed or undone, or while their stock was
-//! given back.
+//! given back. Their claims may have expired and now belong to another order.
 
 use std::time::Duration;
 
 use janitor::Grace;
-use key_schema::entity::AnyEntity;
 use key_schema::id::PromotionId;
+use key_schema::idempotency::StoredResponse;
 use key_schema::instant::Instant;
 use key_schema::order::staged::{GIVEN_BACK_AT_ONCE, RESERVED_AT_ONCE};
-use key_schema::order::{OrderAction, OrderStatus};
+use key_schema::order::{OrderAction, OrderStatus, ReferenceClaim};
+use key_schema::promotion::PromotionItem;
 use key_schema::promotion::{self, AppliedPromotion, PromotionUses, Use};
 use tokio::time;
 use workflows::staging::StagingError;
 
-use crate::support::{Shop, begun, counts, done};
+use crate::support::{Log, Plan, Shop, begun, counts, done, record};
 
 /// The number of lines for three transactions of each kind.
 const LINES: usize = 2 * RESERVED_AT_ONCE + 10;
@@ -87,8 +88,8 @@ async fn an_order_that_was_undone_gives_the_use_of_its_promotion_back() {
             let read = promotion::read([], [&promotion], &customer).unwrap();
             let read = shop.own().batch_get(&read).await.unwrap().into_iter().flatten();
             read.map(|item| match item {
-                AnyEntity::PromotionUses(all) => all.uses,
-                AnyEntity::CustomerUses(own) => own.uses,
+                PromotionItem::PromotionUses(all) => all.uses,
+                PromotionItem::CustomerUses(own) => own.uses,
                 _ => panic!("not a count of uses"),
             })
             .collect::<Vec<_>>()
@@ -151,4 +152,60 @@ async fn two_concurrent_janitors_undo_each_order_once() {
     shop.assert_full().await;
     assert_eq!(shop.unfinished().await, 0);
     shop.assert_untouched(&plans[..2]).await;
+}
+
+#[tokio::test]
+async fn the_log_has_id_and_reason_of_each_order_that_the_janitor_undoes_finishes_or_cancels() {
+    let shop = Shop::open(LINES).await;
+    let (undone, finished) = (shop.plan(1, 2), shop.plan(2, LINES));
+    shop.leave(&undone, 1).await;
+    shop.leave_cancelled(&finished, 0).await;
+    let lapsed = shop.pending(3, 1, begun()).await;
+    let log = Log::open();
+    shop.tidy().await;
+    let mut lines = log.orders();
+    lines.sort();
+    let line = |message: &str, plan: &Plan, reason: &str| [message, plan.order.id.as_str(), reason].map(str::to_owned);
+    let expected = [
+        line("an unfinished order was finished", &finished, "return_of_stock_interrupted"),
+        line("an unfinished order was undone", &undone, "placing_interrupted"),
+        line("an unpaid order was cancelled", &lapsed, "not_paid_in_time"),
+    ];
+    assert_eq!(lines, expected);
+}
+
+#[tokio::test]
+async fn claims_that_now_belong_to_another_order_are_kept() {
+    let shop = Shop::open(1).await;
+    let left = shop.plan(1, 1);
+    shop.leave(&left, 1).await;
+    // The idempotency key and the reference expired, and another order uses both.
+    let mut other = shop.plan(2, 1);
+    other.scope = left.scope.clone();
+    shop.seed(record(&other, "2026-11-21T12:00:01.000Z").data).await;
+    let reference = left.order.reference.clone().unwrap();
+    shop.seed(ReferenceClaim { reference: reference.clone(), order_id: other.order.id.clone(), customer_id: None })
+        .await;
+
+    assert_eq!(counts(shop.tidy().await), done(1, 1, 0, 0));
+    assert_eq!(shop.items(&left.order.id).await, 0);
+    shop.assert_full().await;
+    assert_eq!(shop.record(&other.scope).await.unwrap().answer, StoredResponse::Order(other.order.id.clone()));
+    // The reference is still taken.
+    let mut third = shop.plan(3, 1);
+    third.order.data.reference = Some(reference);
+    assert!(shop.place(&third).await.is_err());
+    shop.assert_full().await;
+}
+
+#[tokio::test]
+async fn the_claim_of_a_placed_order_stays_when_another_order_of_the_caller_is_undone() {
+    let shop = Shop::open(1).await;
+    let (placed, left) = (shop.plan(1, 1), shop.plan(2, 1));
+    shop.place(&placed).await.unwrap();
+    shop.leave(&left, 1).await;
+    shop.tidy().await;
+    assert!(shop.record(&placed.scope).await.is_some());
+    assert_eq!(shop.record(&left.scope).await, None);
+    assert_eq!(shop.stocks().await, [7]);
 }

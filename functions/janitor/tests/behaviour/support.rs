@@ -1,6 +1,8 @@
 //! A shop with stock and abandoned orders.
 
+use std::io;
 use std::ops::Deref;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws::s3::Bucket;
@@ -12,11 +14,11 @@ use futures::future::join_all;
 use janitor::Grace;
 use janitor::round::{Janitor, ListError, Round};
 use key_schema::customer;
-use key_schema::entity::AnyEntity;
 use key_schema::id::{Born, CustomerId, OrderId, ProductId};
 use key_schema::idempotency::{self, IdempotencyRecord, Scope, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
+use key_schema::order::OrderItem;
 use key_schema::order::open::{self, OpenOrder};
 use key_schema::order::staged::{self, RESERVED_AT_ONCE, UNDONE_AT_ONCE, Unfinished, Work};
 use key_schema::order::{self, Order, OrderAction, OrderLine, OrderStatus, OrderStatusEvent, Step};
@@ -137,7 +139,7 @@ impl Shop {
     pub async fn last_step(&self, id: &OrderId) -> OrderStatusEvent {
         let items = self.own().query(&order::read_for_update(id).unwrap()).await.unwrap().items;
         let steps = items.into_iter().filter_map(|item| match item {
-            AnyEntity::OrderStatusEvent(step) => Some(step.data),
+            OrderItem::OrderStatusEvent(step) => Some(step.data),
             _ => None,
         });
         steps.max_by_key(|step| step.at).unwrap()
@@ -196,6 +198,7 @@ impl Shop {
             at: begun(),
             by: "ann",
             note: None,
+            message: None,
             carrier: None,
             tracking: None,
             money: None,
@@ -278,6 +281,46 @@ impl Shop {
     /// Runs one round without a grace period and with this much time.
     pub async fn try_tidy(&self, time: Duration) -> (Round, Result<(), ListError>) {
         self.janitor().run_round(Instant::now(), Grace::seconds(0), time::Instant::now() + time).await
+    }
+}
+
+/// Collects log lines as JSON while it exists. It works only for tests on one thread.
+pub struct Log {
+    lines: Arc<Mutex<Vec<u8>>>,
+    _default: tracing::subscriber::DefaultGuard,
+}
+
+struct Writer(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Log {
+    pub fn open() -> Self {
+        let lines = Arc::<Mutex<Vec<u8>>>::default();
+        let to = Arc::clone(&lines);
+        let subscriber = tracing_subscriber::fmt().json().flatten_event(true);
+        let subscriber = subscriber.with_writer(move || Writer(Arc::clone(&to))).finish();
+        Self { lines, _default: tracing::subscriber::set_default(subscriber) }
+    }
+
+    /// Returns message, order and reason of each line about an order.
+    pub fn orders(&self) -> Vec<[String; 3]> {
+        let text = String::from_utf8(self.lines.lock().unwrap().clone()).unwrap();
+        let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        let part = |line: &serde_json::Value, name: &str| line[name].as_str().unwrap_or_default().to_owned();
+        lines
+            .filter(|line| line["order"].is_string())
+            .map(|line| ["message", "order", "reason"].map(|name| part(&line, name)))
+            .collect()
     }
 }
 

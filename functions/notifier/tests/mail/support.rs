@@ -8,7 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use fixture::TestTable;
-use fixture::events::{delivered, detail};
+use fixture::records::{delivered, detail};
 use fixture::seed::{self, usd};
 use futures::future::poll_fn;
 use key_schema::customer::Customer;

@@ -92,8 +92,7 @@ pub struct ShippingView<'a> {
     method: MethodView<'a>,
     discount: Money,
     tax: Money,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tax_rate: Option<RateView>,
+    tax_lines: Vec<TaxLineView>,
     total: Money,
 }
 
@@ -105,7 +104,7 @@ impl<'a> ShippingView<'a> {
             method: MethodView { id, name, days: *days, price: money(charges.shipping) },
             discount: money(charges.shipping_discount),
             tax: money(charges.shipping_tax),
-            tax_rate: charges.shipping_rate.map(RateView::from),
+            tax_lines: TaxLineView::all(&charges.shipping_tax_lines, currency),
             total: money(charges.shipping_total),
         })
     }
@@ -160,12 +159,12 @@ pub struct TaxLineView {
 }
 
 impl TaxLineView {
-    pub fn all(charges: &Charges, currency: Currency) -> Vec<Self> {
+    pub fn all(lines: &[TaxLine], currency: Currency) -> Vec<Self> {
         let view = |line: &TaxLine| Self {
             rate: TaxRate { rate_millionths: line.rate_millionths, included: line.included }.into(),
             amount: Money::new(line.amount, currency),
             tax: Money::new(line.tax, currency),
         };
-        charges.tax_lines.iter().map(view).collect()
+        lines.iter().map(view).collect()
     }
 }

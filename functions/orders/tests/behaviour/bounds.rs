@@ -139,7 +139,7 @@ async fn a_checkout_has_the_limits_of_an_order_and_its_refusal_names_the_line_of
     shop.fill_cart(&[("tea", 6), ("rice", 1)]).await;
     let over = shop.check_out(&json!({})).await;
     let detail = "must be at most 5, because unpaid orders already have 0 pieces";
-    assert_eq!((over.code(), errors(&over)), (Some("quantity_limit"), vec![("/items/1/quantity", "tea", detail)]));
+    assert_eq!((over.code(), errors(&over)), (Some("quantity_limit"), vec![("/items/0/quantity", "tea", detail)]));
     assert_eq!(shop.send(order(&[("tea", 1)], "k")).await.status, 201);
     assert_eq!(shop.check_out(&json!({})).await.code(), Some("too_many_pending_orders"));
     assert!(shop.has_cart().await);

@@ -1,9 +1,11 @@
-//! Tests of placing an order.
+//! Tests of placing an order, also for a product that was retired and then revived under the same id.
 
 use http_api::sample::Call;
+use key_schema::id::{Born, ProductId};
+use key_schema::product::Stock;
 use serde_json::json;
 
-use crate::shop::{Shop, errors, money, order, staff_order};
+use crate::shop::{Shop, errors, money, moved, order, staff_order, stored};
 
 #[tokio::test]
 async fn a_refused_order_names_the_product_of_each_line() {
@@ -77,4 +79,55 @@ async fn staff_record_the_discounts_of_a_line_beside_the_amount_paid() {
     let own = json!({ "customer_id": "ann", "lines": [{ "product_id": "tea", "quantity": 1, "discounts": [] }] });
     let own = Call::new("POST /v1/orders").customer("ann").header("idempotency-key", "own").json(&own);
     assert_eq!(shop.send(own).await.pointers(), ["/lines/0/discounts"]);
+}
+
+/// The product is in the catalogue, so `unknown_product` would be wrong.
+#[tokio::test]
+async fn an_order_for_a_product_without_a_stock_gets_503_with_the_line() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    shop.product("rice", 10).await;
+    shop.delete_at("PRODUCT#tea", "PRODUCT#STOCK").await;
+    let refused = shop.send(order(&[("rice", 1), ("tea", 3)], "k")).await;
+    assert_eq!((refused.status, refused.code()), (503, Some("stock_unavailable")), "{}", refused.body);
+    assert_eq!((refused.pointers(), shop.stock("rice").await), (vec!["/lines/1/product_id"], 10));
+}
+
+#[tokio::test]
+async fn a_cancelled_order_of_a_retired_product_returns_no_pieces_to_the_revived_product() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    shop.product("rice", 10).await;
+    let earlier = shop.send(order(&[("tea", 3), ("rice", 2)], "earlier")).await;
+    assert_eq!(earlier.status, 201, "{}", earlier.body);
+    shop.revive("tea", 5).await;
+
+    let cancelled = shop.send(moved(&earlier.body, "cancelled")).await;
+    assert_eq!(cancelled.status, 200, "{}", cancelled.body);
+    assert_eq!((shop.stock("tea").await, shop.stock("rice").await), (5, 10));
+    // Later orders take pieces of the revived product and return them.
+    let later = shop.send(order(&[("tea", 4)], "later")).await;
+    assert_eq!((later.status, &later.body["total"]["amount"]), (201, &800.into()), "{}", later.body);
+    assert_eq!(shop.stock("tea").await, 1);
+    assert_eq!(shop.send(moved(&later.body, "cancelled")).await.status, 200);
+    assert_eq!(shop.stock("tea").await, 5);
+}
+
+/// The first attempt computed the total with the price from before the retirement.
+#[tokio::test]
+async fn an_order_whose_product_is_revived_during_the_attempt_gets_503_and_succeeds_on_retry() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    let stock = |product_born| Stock {
+        product_id: ProductId::new("tea").unwrap(),
+        available: 10,
+        sellable: true,
+        product_born,
+        last_adjustment: None,
+    };
+    shop.put(&stored(stock(Some(Born::new("next").unwrap())))).await;
+    let refused = shop.send(order(&[("tea", 3)], "k")).await;
+    assert_eq!((refused.status, shop.stock("tea").await), (503, 10), "{}", refused.body);
+    shop.put(&stored(stock(None))).await;
+    assert_eq!(shop.send(order(&[("tea", 3)], "k")).await.status, 201);
 }

@@ -3,10 +3,10 @@
 
 use futures::future::join_all;
 use http_api::sample::Call;
-use key_schema::entity::AnyEntity;
 use key_schema::id::PromotionId;
 use key_schema::instant::Instant;
 use key_schema::order::{self, OrderStatus};
+use key_schema::promotion::PromotionItem;
 use key_schema::promotion::{self, Promotion, PromotionUses};
 use serde_json::{Value, json};
 use workflows::staging;
@@ -19,9 +19,9 @@ impl Shop {
     async fn uses(&self, id: &str) -> (u64, u64) {
         let id: PromotionId = id.parse().unwrap();
         let read = self.own().batch_get(&promotion::read([], [&id], &ann()).unwrap()).await.unwrap();
-        let uses = |item: &Option<AnyEntity>| match item {
-            Some(AnyEntity::PromotionUses(all)) => all.uses,
-            Some(AnyEntity::CustomerUses(own)) => own.uses,
+        let uses = |item: &Option<PromotionItem>| match item {
+            Some(PromotionItem::PromotionUses(all)) => all.uses,
+            Some(PromotionItem::CustomerUses(own)) => own.uses,
             _ => 0,
         };
         (uses(&read[0]), uses(&read[1]))

@@ -10,7 +10,7 @@ use key_schema::promotion::{self, Conditions, Goods, Promotion, Reduction};
 use key_schema::quota::Quota;
 use serde_json::{Value, json};
 
-use crate::quote::{address, usd};
+use crate::quote::{address, usd, zone};
 use crate::shop::{Shop, money, moved, order, stored};
 
 /// Returns a promotion of 10 % with the code `TEN`, without limits.
@@ -81,6 +81,13 @@ pub fn discounts(body: &Value) -> Vec<(&str, i64)> {
 
 fn line_discounts(body: &Value) -> Vec<i64> {
     body["lines"].as_array().unwrap().iter().map(|line| line["discount"]["amount"].as_i64().unwrap()).collect()
+}
+
+const UNFIT: &str = "promotion_not_applicable";
+
+fn reasons(refused: &Answered) -> Vec<(&str, &str)> {
+    let errors = refused.body["errors"].as_array().unwrap();
+    errors.iter().map(|error| (error["pointer"].as_str().unwrap(), error["reason"].as_str().unwrap())).collect()
 }
 
 #[tokio::test]
@@ -163,7 +170,42 @@ async fn an_exclusive_promotion_excludes_others_and_at_most_five_apply() {
     assert_eq!(discounts(&shop.with_codes(&["TEN"]).await.body), [("ten", 230)]);
     shop.promote(named("other", Some("OTHER"))).await;
     let refused = shop.with_codes(&["OTHER", "TEN"]).await;
-    assert_eq!((refused.code(), refused.pointers()), (Some("promotion_not_applicable"), vec!["/codes/0"]));
+    assert_eq!(
+        (refused.code(), reasons(&refused)),
+        (Some("promotion_not_applicable"), vec![("/codes/0", "not_combinable")])
+    );
+}
+
+/// Each code has the reason that would keep it from applying alone, even below an exclusive
+/// promotion and beside five promotions with higher priorities.
+#[tokio::test]
+async fn each_refused_code_of_a_request_has_its_own_reason() {
+    let shop = shop().await;
+    let rich = Conditions { min_amount: Some(money(2301)), ..Conditions::default() };
+    let later = Conditions { from: Some(Instant::now().plus_seconds(600)), ..Conditions::default() };
+    let rock = Goods::Products(vec!["rock".parse().unwrap()]);
+    shop.promote(Promotion { conditions: rich, ..named("rich", Some("RICH")) }).await;
+    shop.promote(Promotion { conditions: later, ..named("later", Some("LATER")) }).await;
+    shop.promote(Promotion { applies_to: rock, ..named("rock", Some("ROCK")) }).await;
+    shop.promote(Promotion { reduction: Reduction::FreeShipping, ..named("free", Some("FREE")) }).await;
+    shop.promote(ten()).await;
+    let own = [
+        ("/codes/0", "minimum_not_reached"),
+        ("/codes/1", "not_yet_valid"),
+        ("/codes/2", "no_goods"),
+        ("/codes/3", "nothing_to_reduce"),
+    ];
+    let codes = ["RICH", "LATER", "ROCK", "FREE", "TEN"];
+    assert_eq!(reasons(&shop.with_codes(&codes).await), own);
+    for number in 0..5 {
+        let off = Promotion { reduction: Reduction::Amount(money(1)), ..named(&format!("p{number}"), None) };
+        shop.promote(Promotion { priority: 1, ..off }).await;
+    }
+    let beside = [&own[..], &[("/codes/4", "too_many_promotions")]].concat();
+    assert_eq!(reasons(&shop.with_codes(&codes).await), beside);
+    shop.promote(Promotion { exclusive: true, ..named("all", None) }).await;
+    let below = [&own[..], &[("/codes/4", "not_combinable")]].concat();
+    assert_eq!(reasons(&shop.with_codes(&codes).await), below);
 }
 
 #[tokio::test]
@@ -180,14 +222,40 @@ async fn a_promotion_without_an_effect_excludes_no_other() {
 }
 
 #[tokio::test]
-async fn a_code_for_free_shipping_waits_for_a_method_that_costs_something() {
+async fn a_code_for_free_shipping_is_refused_for_a_method_that_costs_nothing() {
     let shop = shop().await;
     shop.add_zone_with(0).await;
     shop.promote(Promotion { reduction: Reduction::FreeShipping, ..ten() }).await;
-    let with = |method: &str| json!({ "shipping_address": address("CH"), "shipping_method": method, "codes": ["TEN"] });
-    let free = shop.quoted(&with("post")).await;
-    assert_eq!((free.status, discounts(&free.body)), (200, vec![]), "{}", free.body);
-    assert_eq!(discounts(&shop.quoted(&with("courier")).await.body), [("ten", 2000)]);
+    let with = |method: Option<&str>| json!({ "shipping_address": address("CH"), "shipping_method": method, "codes": ["TEN"] });
+    for free in [None, Some("post")] {
+        let refused = shop.quoted(&with(free)).await;
+        assert_eq!((refused.status, refused.code()), (409, Some("promotion_not_applicable")), "{}", refused.body);
+    }
+    assert_eq!(discounts(&shop.quoted(&with(Some("courier"))).await.body), [("ten", 2000)]);
+    // The refusal is the same if the zone has only the free method.
+    let mut only = zone(0);
+    only.methods.remove(0);
+    shop.change_zone(&only).await;
+    let refused = shop.quoted(&with(None)).await;
+    assert_eq!((refused.status, refused.code()), (409, Some("promotion_not_applicable")), "{}", refused.body);
+}
+
+/// The parcel is free from 10 dollars, and the cart costs 23 dollars.
+#[tokio::test]
+async fn free_shipping_that_reduces_nothing_excludes_no_code() {
+    let shop = shop().await;
+    let mut zone = zone(500);
+    zone.methods[1].free_from = Some(money(1000));
+    shop.add_rule(zone).await;
+    shop.promote(ten()).await;
+    let free = Promotion { reduction: Reduction::FreeShipping, ..named("free", None) };
+    shop.promote(Promotion { exclusive: true, ..free }).await;
+    let with = |codes: &[&str]| json!({ "shipping_address": address("CH"), "codes": codes });
+    let quoted = shop.quoted(&with(&["TEN"])).await;
+    assert_eq!((quoted.status, discounts(&quoted.body)), (200, vec![("ten", 230)]), "{}", quoted.body);
+    assert_eq!(quoted.body["totals"]["total"], usd(2070));
+    let dear = json!({ "shipping_address": address("CH"), "shipping_method": "courier" });
+    assert_eq!(discounts(&shop.quoted(&dear).await.body), [("free", 2000)]);
 }
 
 #[tokio::test]
@@ -204,9 +272,7 @@ async fn a_code_for_free_shipping_below_its_minimum_or_beside_another_one_is_ref
     assert_eq!(discounts(&shop.quoted(&with(&["FREE"])).await.body), [("free", 500)]);
     shop.promote(free("further", Some("FURTHER"))).await;
     let refused = shop.quoted(&with(&["RICH", "FREE", "FURTHER"])).await;
-    assert_eq!(refused.pointers(), ["/codes/0", "/codes/2"], "{}", refused.body);
-    let reason = "the code FURTHER is not needed, because another promotion makes shipping free";
-    assert_eq!(refused.body["errors"][1]["detail"], reason, "{}", refused.body);
+    assert_eq!(reasons(&refused), [("/codes/0", "minimum_not_reached"), ("/codes/2", "nothing_to_reduce")]);
 }
 
 #[tokio::test]
@@ -227,21 +293,24 @@ async fn a_code_that_cannot_be_used_is_refused_with_its_reason() {
     let now = Instant::now();
     let euros = Money::new(1, "EUR".parse().unwrap());
     let none = Conditions::default;
+    let three = Promotion { reduction: Reduction::BuyXGetY { buy: 3, get: 1 }, ..ten() };
     let cases = [
-        ("ended", under(Conditions { until: Some(now), ..none() }), "promotion_expired"),
-        ("later", under(Conditions { from: Some(now.plus_seconds(600)), ..none() }), "promotion_not_applicable"),
-        ("silver", under(Conditions { tier: Some(Tier::Silver), ..none() }), "promotion_not_applicable"),
-        ("rich", under(Conditions { min_amount: Some(money(2301)), ..none() }), "promotion_not_applicable"),
-        ("euro", under(Conditions { min_amount: Some(euros), ..none() }), "promotion_not_applicable"),
-        ("euros", Promotion { reduction: Reduction::Amount(euros), ..ten() }, "promotion_not_applicable"),
-        ("three", Promotion { reduction: Reduction::BuyXGetY { buy: 3, get: 1 }, ..ten() }, "promotion_not_applicable"),
+        ("ended", under(Conditions { until: Some(now), ..none() }), "promotion_expired", "expired"),
+        ("later", under(Conditions { from: Some(now.plus_seconds(600)), ..none() }), UNFIT, "not_yet_valid"),
+        ("silver", under(Conditions { tier: Some(Tier::Silver), ..none() }), UNFIT, "tier_too_low"),
+        ("rich", under(Conditions { min_amount: Some(money(2301)), ..none() }), UNFIT, "minimum_not_reached"),
+        ("euro", under(Conditions { min_amount: Some(euros), ..none() }), UNFIT, "other_currency"),
+        ("euros", Promotion { reduction: Reduction::Amount(euros), ..ten() }, UNFIT, "other_currency"),
+        ("three", three, UNFIT, "nothing_to_reduce"),
     ];
-    for (id, promotion, code) in cases {
+    for (id, promotion, code, reason) in cases {
         shop.promote(Promotion { id: id.parse().unwrap(), code: Some(id.to_owned()), ..promotion }).await;
         let refused = shop.with_codes(&[id]).await;
-        assert_eq!((refused.status, refused.code(), refused.pointers()), (409, Some(code), vec!["/codes/0"]), "{id}");
+        assert_eq!((refused.status, refused.code()), (409, Some(code)), "{id}");
+        assert_eq!(reasons(&refused), [("/codes/0", reason)], "{id}");
         assert!(refused.body["errors"][0]["detail"].as_str().unwrap().contains(id), "{}", refused.body);
     }
+    assert_eq!(reasons(&shop.with_codes(&["none"]).await), [("/codes/0", "unknown")]);
     let exact = [
         ("enough", under(Conditions { min_amount: Some(money(2300)), ..none() })),
         ("bronze", under(Conditions { tier: Some(Tier::Bronze), ..none() })),
@@ -287,8 +356,7 @@ async fn a_first_order_is_one_without_another_order_except_cancelled_ones() {
     assert_eq!(shop.send(moved(&placed.body, "cancelled")).await.status, 200);
     assert_eq!(shop.with_codes(&["TEN"]).await.status, 200);
     assert_eq!(shop.send(order(&[("tea", 1)], "k")).await.status, 201);
-    let refused = shop.with_codes(&["TEN"]).await;
-    assert_eq!(refused.code(), Some("promotion_not_applicable"), "{}", refused.body);
+    assert_eq!(reasons(&shop.with_codes(&["TEN"]).await), [("/codes/0", "not_first_order")]);
 }
 
 #[tokio::test]

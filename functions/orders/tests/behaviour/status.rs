@@ -28,6 +28,32 @@ fn step(order: &Value, body: &Value) -> Call {
     call.header("if-match", &format!("\"{}\"", order["version"]))
 }
 
+#[tokio::test]
+async fn the_customer_sees_the_shipment_and_the_message_of_staff_but_not_their_notes_and_ids() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    let picking = at(&shop, "picking", "p").await;
+    let refused = shop.send(step(&picking, &json!({ "to": "cancelled", "message": "x" })).customer("ann")).await;
+    assert_eq!((refused.status, refused.pointers()), (422, vec!["/message"]));
+    let shipped = json!({
+        "to": "shipped", "carrier": "Post", "tracking": "T1", "note": "Looks like fraud", "message": "It comes on Monday",
+    });
+    let moved = shop.send(step(&picking, &shipped).staff("sam")).await.body;
+    let last = moved["history"].as_array().unwrap().last().unwrap();
+    assert_eq!((&last["by"], &last["note"]), (&json!("sam"), &json!("Looks like fraud")));
+
+    let order = read(&shop, &picking).await;
+    let id = || Call::new("GET /v1/orders/{id}/history").path("id", picking["id"].as_str().unwrap()).customer("ann");
+    let history = shop.send(id()).await.body["items"].clone();
+    assert_eq!(order["history"], history);
+    let last = history.as_array().unwrap().last().unwrap();
+    assert_eq!(*last, json!({ "status": "shipped", "at": last["at"], "message": "It comes on Monday" }));
+    assert_eq!(order["history"][0]["by"], "ann", "the customer's own step");
+    let shipment = (&order["carrier"], &order["tracking"], &order["shipped_at"]);
+    assert_eq!(shipment, (&json!("Post"), &json!("T1"), &last["at"]));
+    assert!(!order.to_string().contains("sam") && !order.to_string().contains("fraud"), "{order}");
+}
+
 async fn read(shop: &Shop, order: &Value) -> Value {
     let call = Call::new("GET /v1/orders/{id}").path("id", order["id"].as_str().unwrap()).customer("ann");
     shop.send(call).await.body

@@ -1,4 +1,4 @@
-use http_api::fields::{MAX_AMOUNT, array, boolean, instant, integer, money, one_of, parsed, text, visible_text};
+use http_api::fields::{MAX_AMOUNT, array, boolean, instant, integer, money, one_of, parsed, visible_text};
 use http_api::json::Value;
 use http_api::{Change, Code, Invalid, Problem, Request, read_fields};
 use key_schema::customer::Tier;
@@ -7,7 +7,6 @@ use key_schema::instant::Instant;
 use key_schema::money::Money;
 use key_schema::product::{CategoryPath, MAX_CATEGORY_DEPTH};
 use key_schema::promotion::{Conditions, Goods, MAX_CODE_BYTES, MAX_PRODUCTS, Promotion, Reduction};
-use key_schema::text::fold;
 
 /// The highest limit of uses.
 const MAX_LIMIT: u64 = 1_000_000_000;
@@ -24,7 +23,7 @@ pub fn new_promotion(request: &Request<'_>, generated: PromotionId) -> Result<Pr
     read_fields!(request.object()? => {
         id: optional(parsed::<PromotionId>),
         name: required(visible_text(1..=128)),
-        code: optional(code),
+        code: optional(visible_text(1..=MAX_CODE_BYTES)),
         kind: required(one_of::<String>(KINDS)),
         value: replaced(reduction),
         applies_to: optional(goods),
@@ -172,11 +171,6 @@ fn reduction(value: Value<'_>) -> Result<Reduction, Invalid> {
     }
 }
 
-fn code(value: Value<'_>) -> Result<String, Invalid> {
-    let code = visible_text(1..=MAX_CODE_BYTES)(value)?;
-    if fold(&code).trim().is_empty() { Err(Invalid::new("must have a visible character")) } else { Ok(code) }
-}
-
 fn goods(value: Value<'_>) -> Result<Goods, Invalid> {
     if let Value::Text(text) = &value {
         return if text == "all" { Ok(Goods::All) } else { Err(not_goods()) };
@@ -197,7 +191,7 @@ fn not_goods() -> Invalid {
 }
 
 fn category(value: Value<'_>) -> Result<CategoryPath, Invalid> {
-    let names = array(1..=MAX_CATEGORY_DEPTH, text(1..=MAX_ID_BYTES))(value)?;
+    let names = array(1..=MAX_CATEGORY_DEPTH, visible_text(1..=MAX_ID_BYTES))(value)?;
     CategoryPath::new(names).map_err(|error| Invalid::new(error.to_string()))
 }
 

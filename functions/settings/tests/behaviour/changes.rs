@@ -131,6 +131,7 @@ async fn the_limits_of_orders_are_checked_and_may_be_left_out() {
         (json!({ "max_pending_lines": 500_001 }), "/values/orders/max_pending_lines"),
         (json!({ "max_orders_per_day": 0 }), "/values/orders/max_orders_per_day"),
         (json!({ "max_orders_per_day": 1_000_001 }), "/values/orders/max_orders_per_day"),
+        (json!({ "shipping_tax": "goods" }), "/values/orders/shipping_tax"),
         (json!({ "max_pending": 1 }), "/values/orders/max_pending"),
     ] {
         let refused = function.send(first(&json!({ "values": { "orders": wrong, "banner": "Ice" } }))).await;
@@ -141,7 +142,7 @@ async fn the_limits_of_orders_are_checked_and_may_be_left_out() {
     assert_eq!(function.send(get()).await.version(), Some(0));
 
     let limits = json!({ "pending_minutes": 43_200, "max_pending_orders": 1, "max_pending_quantity": 1_000_000_000,
-                         "max_pending_lines": 500_000, "max_orders_per_day": 1_000_000 });
+                         "max_pending_lines": 500_000, "max_orders_per_day": 1_000_000, "shipping_tax": "apportioned" });
     for (version, orders) in (0..).zip([json!({}), json!({ "max_pending_orders": 20 }), limits]) {
         let set = function.send(change(&json!({ "values": { "orders": orders, "banner": "Ice" } }), version)).await;
         assert_eq!((set.status, &set.body["values"]["orders"]), (200, &orders), "{}", set.body);

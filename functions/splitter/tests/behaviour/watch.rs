@@ -8,7 +8,7 @@ use emulators::contributors::{InsightServer, Throttles};
 use emulators::table::{Fault, FaultKind};
 use fixture::TestTable;
 use key_schema::counter;
-use key_schema::entity::AnyEntity;
+use key_schema::counter::CounterItem;
 use key_schema::id::CounterName;
 use key_schema::instant::Instant;
 use splitter::round::{Round, RoundError, Splitter};
@@ -95,14 +95,14 @@ impl Watch {
     pub async fn try_count(&self, counter: &str) -> Result<(u64, u64), TableError> {
         let mut found = self.table.batch_get(&counter::read(&name(counter)).unwrap()).await?;
         let head = found.iter().flatten().find_map(|entity| match entity {
-            AnyEntity::Counter(head) => Some(head.data.clone()),
+            CounterItem::Counter(head) => Some(head.data.clone()),
             _ => None,
         });
         if let Some(rest) = head.as_ref().and_then(|head| counter::rest(head).unwrap()) {
             found.extend(self.table.batch_get(&rest).await?);
         }
         let values = found.iter().flatten().map(|entity| match entity {
-            AnyEntity::CounterShard(shard) => shard.counted,
+            CounterItem::CounterShard(shard) => shard.counted,
             _ => 0,
         });
         Ok((values.sum(), counter::shards(head.as_ref()).into()))

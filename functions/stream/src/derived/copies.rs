@@ -1,10 +1,15 @@
-//! Copies stock and rating from their own items to the product's item, because the product's search
-//! document needs them. [`key_schema::product::copies`] explains why the copies converge, and why
-//! most stream records cause no copy.
+//! Copies of a product's data, which follow their sources.
+//!
+//! - Stock and rating have their own items. The product's item has copies of both, because the
+//!   product's search document needs them. [`key_schema::product::copies`] explains why the copies
+//!   converge, and why most stream records cause no copy.
+//! - The list of a parent has copies of its variants ([`key_schema::variant`]), and the list of a
+//!   further category has copies of its products ([`key_schema::membership`]).
 
 use key_schema::entity::AnyEntity;
 use key_schema::item::Stored;
-use key_schema::product::{self, ReviewStats, Stock};
+use key_schema::product::{self, Product, ReviewStats, Stock};
+use key_schema::{membership, variant};
 
 use super::{DeriveError, copy};
 use crate::batch::Change;
@@ -30,4 +35,45 @@ pub(super) async fn rating<I: Items>(table: &I, change: &Change, new: &Stored<Re
         _ => true,
     };
     if changed { copy(table, &product::copy_rating(new)?).await } else { Ok(()) }
+}
+
+/// Refreshes the copy of a variant in the list of its parent, if the change affects it.
+pub(super) async fn variant<I: Items>(table: &I, change: &Change, new: &Stored<Product>) -> Result<(), DeriveError> {
+    let shown = match change {
+        // The transaction that creates a variant also creates the copy.
+        Change::Created { .. } | Change::Removed { .. } => false,
+        // A revival may change every attribute of the variant.
+        Change::Changed { old: Some(AnyEntity::Product(old)), .. } => old.retired || variant::shows(old, new),
+        Change::Changed { .. } => true,
+    };
+    if shown && let Some(refresh) = variant::refresh(new)? {
+        copy(table, &refresh).await?;
+    }
+    Ok(())
+}
+
+/// Refreshes the copies of a product in the lists of further categories, if the change affects them.
+///
+/// The memberships are read with strong consistency after the record arrives. A membership that is
+/// created later already contains the record's version of the product, or a newer version.
+pub(super) async fn memberships<I: Items>(
+    table: &I,
+    change: &Change,
+    new: &Stored<Product>,
+) -> Result<(), DeriveError> {
+    let shown = match change {
+        // A new product is in no further category yet.
+        Change::Created { .. } | Change::Removed { .. } => false,
+        Change::Changed { old: Some(AnyEntity::Product(old)), .. } => membership::shows(old, new),
+        Change::Changed { .. } => true,
+    };
+    if !shown {
+        return Ok(());
+    }
+    for member in table.query(&membership::of_product(&new.id)?).await?.items {
+        if member.source_rev < new.meta.rev {
+            copy(table, &membership::refresh(new, &member.path)?).await?;
+        }
+    }
+    Ok(())
 }

@@ -9,19 +9,17 @@
 //! - From counts of sales, views and likes it derives the ranks of leaderboards ([`ranks`]). They
 //!   are exact for the same reason as the copies. The `rev` of a rank is the sum of the `rev` of
 //!   its sources.
-//! - From a product it derives the product's entries in further categories ([`memberships`]), which
-//!   are copies, too. The same holds for a variant in the list of its parent ([`variants`]).
+//! - From a product it derives the product's entries in further categories, which are [`copies`],
+//!   too. The same holds for a variant in the list of its parent.
 //!
 //! Copies use the record's own image, because an image that is older than the copy changes nothing.
 //! Counters use the result of a read, because the sink adds only the difference between the new
 //! rows and the rows in the table.
 
 mod copies;
-mod memberships;
 mod ranks;
 mod sales;
 mod turns;
-mod variants;
 
 use std::sync::Arc;
 
@@ -63,8 +61,8 @@ impl<I: Items> Derived<I> {
             Some(AnyEntity::Stock(stock)) => copies::stock(table, change, stock).await,
             Some(AnyEntity::ReviewStats(stats)) => copies::rating(table, change, stats).await,
             Some(AnyEntity::Product(product)) => {
-                variants::refresh(table, change, product).await?;
-                memberships::refresh(table, change, product).await
+                copies::variant(table, change, product).await?;
+                copies::memberships(table, change, product).await
             }
             Some(AnyEntity::LikeCount(likes)) => ranks::likes(table, likes).await,
             Some(AnyEntity::Tally(tally)) => ranks::tally(table, tally).await,

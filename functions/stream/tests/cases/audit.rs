@@ -248,6 +248,9 @@ async fn every_item_of_a_retired_order_is_archived_but_only_its_head_is_recorded
         at: "2017-01-01T10:00:00.000Z".parse().unwrap(),
         by: "staff-1".into(),
         note: None,
+        message: None,
+        carrier: None,
+        tracking: None,
         expires_at: gone,
     };
     let step = Stored { meta: meta(2), data: step };

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use fixture::TestTable;
-use key_schema::entity::AnyEntity;
 use key_schema::item::{Entity, Stored};
 use key_schema::order::Order;
 use key_schema::place;
@@ -91,7 +90,7 @@ impl Shop {
     pub async fn sold(&self, product: &str) -> (u64, u64) {
         let page = self.table.query(&product::page(&product.parse().unwrap()).unwrap()).await.unwrap();
         let mut sold = page.items.into_iter().filter_map(|item| match item {
-            AnyEntity::ProductSales(sales) => Some((sales.quantity, sales.orders)),
+            product::PageItem::ProductSales(sales) => Some((sales.quantity, sales.orders)),
             _ => None,
         });
         sold.next().unwrap_or_default()

@@ -1,7 +1,7 @@
 //! Tests of variants in the lists of their parents: the copies converge to the newest state.
 
-use key_schema::entity::AnyEntity;
 use key_schema::item::Stored;
+use key_schema::product::PageItem;
 use key_schema::product::{self as schema, Product};
 use key_schema::variant::{self, Options, Variant};
 
@@ -20,7 +20,7 @@ impl Shop {
     /// Returns the variants in the list of the parent.
     async fn shirts(&self) -> Vec<Variant> {
         let page = self.table.query(&schema::page(&"shirt".parse().unwrap()).unwrap()).await.unwrap();
-        let variant = |item| if let AnyEntity::Variant(variant) = item { Some(variant.data) } else { None };
+        let variant = |item| if let PageItem::Variant(variant) = item { Some(variant.data) } else { None };
         page.items.into_iter().filter_map(variant).collect()
     }
 }

@@ -26,10 +26,26 @@ pub(super) struct Asked {
 pub(super) enum Call {
     HeadBucket,
     List(List),
-    Get { name: String, has_checksum: bool },
-    Put { name: String, kind: Kind, new: bool },
-    Copy { name: String, from: Source },
-    Delete { name: String },
+    Get {
+        name: String,
+        has_checksum: bool,
+        /// The ETag of the object that the client has.
+        known: Option<String>,
+        /// The `Cache-Control` that the response must have.
+        cache_control: Option<String>,
+    },
+    Put {
+        name: String,
+        kind: Kind,
+        new: bool,
+    },
+    Copy {
+        name: String,
+        from: Source,
+    },
+    Delete {
+        name: String,
+    },
 }
 
 pub(super) struct Source {
@@ -66,6 +82,10 @@ impl Asked {
             let call = bucket_call(request.method(), parameters)?;
             return Ok(Self { bucket, call });
         }
+        let cache_control = match *request.method() {
+            Method::GET => parameters.remove("response-cache-control"),
+            _ => None,
+        };
         if !parameters.is_empty() {
             return Err(Problem::unknown("parameters of an object are not supported"));
         }
@@ -78,9 +98,14 @@ impl Asked {
         let headers = request.headers();
         let call = match *request.method() {
             Method::GET | Method::HEAD => {
-                refuse(headers, &["range", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since"])?;
+                refuse(headers, &["range", "if-match", "if-unmodified-since"])?;
+                let known = headers.get("if-none-match").and_then(|tag| tag.to_str().ok()).map(str::to_owned);
+                // A browser sends both headers, and S3 ignores the second one then.
+                if known.is_none() {
+                    refuse(headers, &["if-modified-since"])?;
+                }
                 let has_checksum = headers.get("x-amz-checksum-mode").is_some_and(|mode| mode == "ENABLED");
-                Call::Get { name, has_checksum }
+                Call::Get { name, has_checksum, known, cache_control }
             }
             Method::PUT => match source(headers)? {
                 Some(from) => copy(name, from, headers)?,

@@ -153,11 +153,17 @@ fn done(store: &Store, asked: Asked, body: &Bytes) -> Result<Answer, Problem> {
             let page = store.list(&bucket, &list.prefix, &list.after, list.limit)?;
             Ok(listed(&bucket, &list, &page))
         }
-        Call::Get { name, has_checksum } => {
+        Call::Get { name, has_checksum, known, cache_control } => {
             let (properties, body) = store.get(&bucket, &name)?.ok_or(Problem::no_key())?;
-            let mut answer = plain(StatusCode::OK);
+            let is_known = known.is_some_and(|known| known == "*" || known == properties.etag);
+            let mut answer = plain(if is_known { StatusCode::NOT_MODIFIED } else { StatusCode::OK });
             describe(&properties, has_checksum, answer.headers_mut());
-            *answer.body_mut() = body.into();
+            if let Some(value) = cache_control.and_then(|value| HeaderValue::try_from(value).ok()) {
+                answer.headers_mut().insert(header::CACHE_CONTROL, value);
+            }
+            if !is_known {
+                *answer.body_mut() = body.into();
+            }
             Ok(answer)
         }
         Call::Put { name, kind, new } => {

@@ -20,7 +20,8 @@ impl Files {
     /// Opens a permanent database in `folder`, which is created if it is missing.
     pub(super) fn kept(folder: &Path) -> Result<Self, Error> {
         let failed = |source| Error::Folder { path: folder.to_owned(), source };
-        fs::create_dir_all(folder).map_err(failed)?;
+        private_folder(folder).map_err(failed)?;
+        private_file(&folder.join(DATABASE)).map_err(failed)?;
         let lock = File::create(folder.join("table.lock")).map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { folder: folder.to_owned(), lock: Some(lock) }),
@@ -78,6 +79,28 @@ impl Drop for Files {
     fn drop(&mut self) {
         self.remove();
     }
+}
+
+/// Creates a folder that only the user can read, because the database has personal data.
+fn private_folder(path: &Path) -> io::Result<()> {
+    let mut folder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
+    folder.recursive(true).create(path)
+}
+
+/// Creates a file that only the user can read, or restricts an existing one. SQLite gives its further
+/// files the same permissions.
+fn private_file(path: &Path) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.create(true).append(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    drop(file);
+    Ok(())
 }
 
 fn roomy_memory_folder() -> bool {
@@ -138,6 +161,13 @@ mod tests {
         let folder = Files::scratch().unwrap();
         let data = folder.folder.join("data");
         let first = Files::kept(&data).unwrap();
+        #[cfg(unix)]
+        {
+            let mode = |path: &Path| {
+                std::os::unix::fs::PermissionsExt::mode(&fs::metadata(path).unwrap().permissions()) & 0o777
+            };
+            assert_eq!((mode(&data), mode(&first.database())), (0o700, 0o600), "others cannot read the data");
+        }
         assert!(matches!(Files::kept(&data), Err(Error::InUse(_))));
         drop(first);
         assert!(Files::kept(&data).is_ok());

@@ -8,8 +8,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::backoff::Backoff;
 use crate::mapping::{Attention, MappingState, ShardState};
+use crate::poller::Backoff;
 use crate::source::SharedSource;
 use crate::{Start, StreamCall, reader};
 

@@ -5,4 +5,3 @@ mod embedded_table;
 mod key_order;
 mod mapping_rules;
 mod roles;
-mod unreadable;

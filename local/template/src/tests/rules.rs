@@ -3,7 +3,8 @@ use super::*;
 fn read(parameters: &[(&str, &str)]) -> Result<Template, TemplateError> {
     let deployment = Deployment::new("eu-west-1", "111122223333");
     let deployment = deployment.parameter("MailFrom", "shop@example.com").parameter("MailIdentity", "example.com");
-    let deployment = deployment.parameter("CursorKeys", "k1:secret");
+    let deployment =
+        deployment.parameter("CursorKeysSecret", "arn:cursors").parameter("EmailCodeKeysSecret", "arn:codes");
     let with = |deployment: Deployment, (name, value): &(&str, &str)| deployment.parameter(name, *value);
     Template::read_for(&real_path(), &parameters.iter().fold(deployment, with))
 }

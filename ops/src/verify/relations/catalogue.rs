@@ -1,12 +1,13 @@
 use key_schema::category::CategoryNode;
 use key_schema::entity::AnyEntity;
-use key_schema::item::{Entity as _, Stored};
+use key_schema::item::{Entity as _, Item, MAX_COUNT, Stored};
 use key_schema::key::Key;
 use key_schema::membership::{Membership, ProductCategories};
 use key_schema::picture::ProductPictures;
-use key_schema::product::{self, CategoryPath, Copied, Product, ReviewStats, Stock};
+use key_schema::product::{self, CategoryPath, Copied, MAX_STOCK, Product, ReviewStats, Stock};
 use key_schema::review::recent::{self, Month, RecentReview, ReviewMonth};
 use key_schema::review::{self, Review};
+use serde_dynamo::AttributeValue;
 
 use super::{Problem, Seen, Skip};
 use crate::error::OpsError;
@@ -134,8 +135,15 @@ fn member(list: &ProductCategories, path: &CategoryPath) -> Membership {
 /// copies only changes that the product shows. So the `rev` of a source may be higher than the
 /// copied `rev`.
 fn copies(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
-    let Some(stock) = seen.find::<Stock>(product::stock(&item.id)?.key())? else {
-        return Ok(vec![Problem::new(Kind::Link, "the stock is missing")]);
+    let key = product::stock(&item.id)?.key().clone();
+    let stock = match (seen.find::<Stock>(&key), seen.others.get(&key)) {
+        (Ok(Some(stock)), _) => stock,
+        (Err(Skip), Some(unreadable)) => return Ok(vec![unreadable_stock(item, unreadable, seen)?]),
+        _ => {
+            let right = product::restored_stock(item, 0, item.copied.stock_rev.saturating_add(1), seen.now);
+            let problem = Problem::new(Kind::Link, "the stock is missing: the repair sets 0 pieces");
+            return Ok(vec![problem.repaired_by(seen.put(&right)?)]);
+        }
     };
     let stats = seen.find::<ReviewStats>(&stats_key(item)?)?;
     let mut right = item.clone();
@@ -159,6 +167,28 @@ fn copies(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip>
     let checks = checks.iter().map(|key| Check::of(key, seen.others.get(key))).collect();
     let change = sets(seen.item, &right.to_item()?, COPIED, true);
     Ok(vec![Problem::new(Kind::Behind, what).lagging().repaired_by(Repair { checks, change })])
+}
+
+/// Returns the repair of a stock that cannot be decoded. It keeps the number of pieces if that can be
+/// read.
+fn unreadable_stock(item: &Stored<Product>, old: &Item, seen: &Seen<'_>) -> Result<Problem, Skip> {
+    let number = |name: &str| match old.get(name) {
+        Some(AttributeValue::N(number)) => number.parse::<u64>().ok(),
+        _ => None,
+    };
+    let pieces = number("available").filter(|pieces| *pieces <= MAX_STOCK);
+    let last = number("rev").unwrap_or_default().max(item.copied.stock_rev);
+    let rev = last.saturating_add(1).min(MAX_COUNT);
+    let right = product::restored_stock(item, pieces.unwrap_or_default(), rev, seen.now);
+    let what = match pieces {
+        Some(pieces) => format!("the stock cannot be read: the repair keeps its {pieces} pieces"),
+        None => "the stock cannot be read: the repair sets 0 pieces".to_owned(),
+    };
+    let right_item = right.to_item()?;
+    let names = right_item.keys().map(String::as_str).chain(["last_adjustment"]);
+    let change = sets(old, &right_item, names, false);
+    let repair = Repair { checks: vec![Check::of(seen.key, Some(seen.item))], change };
+    Ok(Problem::of(&right, Kind::Link, what).repaired_by(repair))
 }
 
 fn thumbnail(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Option<Problem>, Skip> {

@@ -116,11 +116,16 @@ fn claims(item: &Stored<Customer>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip
     Ok(problems)
 }
 
-/// Checks that the customer of a claim has the claimed name. A claim without a customer blocks a
-/// name for ever, so the repair deletes it.
+/// Checks that the customer of a claim has the claimed name. The repair deletes the claim if the
+/// customer has another name. If the profile is missing, it may have been deleted by mistake. Then the
+/// claim stays, so that nobody takes the name before the profile is restored.
 fn claimed(seen: &Seen<'_>, id: &CustomerId, is_owner: impl Fn(&Customer) -> bool) -> Result<Vec<Problem>, Skip> {
     let key = customer::get(id)?.key().clone();
-    if seen.find::<Customer>(&key)?.is_some_and(|owner| is_owner(&owner)) {
+    let Some(owner) = seen.find::<Customer>(&key)? else {
+        let what = format!("the profile of the claim's customer {id} is missing: restore it, or delete the claim");
+        return Ok(vec![Problem::new(Kind::Claim, what)]);
+    };
+    if is_owner(&owner) {
         return Ok(Vec::new());
     }
     let problem = Problem::new(Kind::Claim, "the claim leads to no customer with this name");

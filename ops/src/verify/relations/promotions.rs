@@ -28,8 +28,12 @@ pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Result<Vec<Problem>,
         }
         AnyEntity::PromotionCode(item) => {
             let key = item.promotion_key()?;
-            let promotion = seen.find::<Promotion>(&key)?;
-            let claim = promotion.as_ref().and_then(PromotionCode::of);
+            let Some(promotion) = seen.find::<Promotion>(&key)? else {
+                // The promotion may have been deleted by mistake, so the code stays taken.
+                let what = "the promotion of the code is missing: restore it, or delete the claim";
+                return Ok(vec![Problem::new(Kind::Claim, what)]);
+            };
+            let claim = PromotionCode::of(&promotion);
             if claim.is_some_and(|claim| claim.code == item.code) {
                 return Ok(Vec::new());
             }

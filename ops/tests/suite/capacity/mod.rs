@@ -97,6 +97,8 @@ fn steady_traffic_is_cheaper_provisioned_and_bursts_are_cheaper_on_demand() {
     let expected = [
         ("CapacityMode", "provisioned"),
         ("CapacityTarget", "70"),
+        ("InitialReadCapacity", "100"),
+        ("InitialWriteCapacity", "100"),
         ("ReadCapacity", "100,100"),
         ("WriteCapacity", "100,100"),
     ];
@@ -115,6 +117,18 @@ fn steady_traffic_is_cheaper_provisioned_and_bursts_are_cheaper_on_demand() {
         steep.recommended == Mode::OnDemand && steep.to_string().contains("requests would have been throttled"),
         "{steep}"
     );
+}
+
+/// The lower bound serves the quietest hour. A table that starts with it throttles the day's traffic.
+#[test]
+fn a_provisioned_table_starts_with_the_present_use() {
+    let night_and_day = |last: u64| [load(7 * 1_440, 70), load(120, 50), load(90, last)].concat();
+    for (last, initial) in [(50, "72"), (56, "80"), (70, "100")] {
+        let report = report(&night_and_day(last));
+        assert_eq!(report.recommended, Mode::Provisioned, "{report}");
+        assert_eq!(report.parameters["WriteCapacity"], "72,100", "{report}");
+        assert_eq!(report.parameters["InitialWriteCapacity"], initial, "{report}");
+    }
 }
 
 #[test]
@@ -216,7 +230,7 @@ async fn both_pages_of_metrics_are_read_from_cloudwatch_and_the_stack_is_updated
     // GSI1 to GSI3 consumed nothing.
     assert_eq!(given("WriteCapacity"), Some("100,100,1,1,1,1,1,1"));
     // Parameters that do not concern the capacity keep their values.
-    assert_eq!(given("CursorKeys"), None);
+    assert_eq!(given("CursorKeysSecret"), None);
     assert_eq!(
         form.values().filter(|value| *value == "true").count(),
         1 + form.keys().filter(|key| key.ends_with("UsePreviousValue")).count()

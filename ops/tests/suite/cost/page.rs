@@ -31,7 +31,7 @@ const FOR_AN_ORDER: [(&str, u64); 14] = [
 /// Sizes of shops: orders a day, stored data in MB, and parameters of the search engine.
 const SHOPS: [(u64, u64, &str); 2] = [
     (1_000, 5_000, ""),
-    (1_000_000, 2_000_000, "SearchInstanceType = 'm6g.large.search'\nSearchInstances = '4'\nSearchStorageGb = '100'\n"),
+    (1_000_000, 2_000_000, "SearchInstanceType = 'm6g.large.search'\nSearchInstances = '3'\nSearchStorageGb = '100'\n"),
 ];
 
 fn profile(orders: u64, megabytes: u64, parameters: &str) -> String {

@@ -131,6 +131,25 @@ async fn an_unreadable_item_is_the_only_finding() {
 }
 
 #[tokio::test]
+async fn an_unreadable_stock_is_repaired_and_keeps_its_pieces_if_they_can_be_read() {
+    let both = &[(Unreadable, "PRODUCT#milk PRODUCT#STOCK"), (Link, "PRODUCT#milk PRODUCT#STOCK")] as &[_];
+    for (attribute, value, is_kept) in [("available", text("abc"), false), ("rev", text("one"), true)] {
+        let table = TestTable::create().await;
+        world::fill(&table).await;
+        let before = table.items("PRODUCT#milk").await;
+        let stock =
+            before.iter().find(|item| item["SK"] == serde_dynamo::AttributeValue::S("PRODUCT#STOCK".to_owned()));
+        let before = stock.unwrap()["available"].clone();
+        table.set("PRODUCT#milk", "PRODUCT#STOCK", attribute, value).await;
+        finds(&table, attribute, both, true).await;
+        let stock = table.own().get(&key_schema::product::stock(&milk()).unwrap()).await.unwrap().unwrap();
+        let pieces = serde_dynamo::AttributeValue::N(stock.available.to_string());
+        assert_eq!(pieces == before, is_kept, "{pieces:?}");
+        assert!(is_kept || stock.available == 0);
+    }
+}
+
+#[tokio::test]
 async fn a_value_beyond_its_bounds_and_a_large_item_are_reported() {
     let most = key_schema::product::MAX_STOCK + 1;
     each([
@@ -246,12 +265,21 @@ async fn a_claim_without_owner_and_an_owner_without_claim_are_repaired() {
             "EMAIL#bob@",
             Set("customer_id", text("nobody")),
             &[(Claim, "CUSTOMER#bob PROFILE"), (Claim, "EMAIL#<")],
-            true,
+            false,
         ),
     ])
     .await;
     let nowhere = EmailClaim { email: "secret@example.com".to_owned(), customer_id: id("ann") };
     put(nowhere, &[(Claim, "EMAIL#<")], true).await;
+}
+
+/// Somebody deleted the profile by mistake. A repair must not give its names to others.
+#[tokio::test]
+async fn the_names_of_a_missing_profile_stay_taken() {
+    let table = TestTable::create().await;
+    table.sign_up("dan").await;
+    table.delete_at("CUSTOMER#dan", "PROFILE").await;
+    finds(&table, "no profile", &[(Claim, "EMAIL#<"), (Claim, "USERNAME#<")], false).await;
 }
 
 #[tokio::test]
@@ -269,7 +297,7 @@ async fn a_relation_with_one_side_is_reported() {
         ("CUSTOMER#ann OPEN", ghost, &[(Link, "CUSTOMER#ann OPEN")], true),
         ("COUNTER#views COUNTER", Delete, &[(Link, "COUNTER#views#00000000000000000001 SHARD")], false),
         ("CATEGORY CHILD#DRINKS", Delete, &[(Link, "CATEGORY#DRINKS CHILD#TEA")], true),
-        ("PRODUCT#milk PRODUCT#STOCK", Delete, &[(Link, "PRODUCT#milk PRODUCT")], false),
+        ("PRODUCT#milk PRODUCT#STOCK", Delete, &[(Link, "PRODUCT#milk PRODUCT")], true),
         ("INVOICE#", Set("customer_id", text("bob")), &[(Link, "INVOICE#")], false),
         ("INVOICE#", Delete, &[(Link, "ORDER#"), (Total, "COUNTER#invoices")], false),
     ])

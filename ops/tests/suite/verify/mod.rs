@@ -4,7 +4,7 @@ mod damage;
 mod picking;
 mod promotions;
 mod ranks;
-mod variants;
+pub mod variants;
 pub mod world;
 
 use std::sync::Arc;

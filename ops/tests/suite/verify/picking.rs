@@ -2,9 +2,8 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use fixture::TestTable;
-use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
-use key_schema::order::{self, OrderStatus, Step};
+use key_schema::order::{self, OrderItem, OrderStatus, Step};
 use key_schema::picking::WaitingJob;
 use ops::verify::Kind::{Behind, Bounds, Link, Orphan};
 
@@ -60,12 +59,22 @@ async fn leave(table: &TestTable, id: &str) {
     let (stored, at) = (world::stored_order(table, id).await, Instant::now());
     let items = table.own().query(&order::read_for_update(&stored.id).unwrap()).await.unwrap().items;
     let lines = items.into_iter().filter_map(|item| match item {
-        AnyEntity::OrderLine(line) => Some(line.data),
+        OrderItem::OrderLine(line) => Some(line.data),
         _ => None,
     });
     let (lines, to): (Vec<_>, _) = (lines.collect(), OrderStatus::Cancelled);
-    let step =
-        Step { order: &stored, lines: &lines, to, at, by: "s", note: None, carrier: None, tracking: None, money: None };
+    let step = Step {
+        order: &stored,
+        lines: &lines,
+        to,
+        at,
+        by: "s",
+        note: None,
+        message: None,
+        carrier: None,
+        tracking: None,
+        money: None,
+    };
     table.transact(&order::advance(step).unwrap()).await;
     world::derived(table).await;
 }

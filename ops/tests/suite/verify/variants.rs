@@ -11,12 +11,16 @@ use super::{options, run, world};
 async fn shop() -> TestTable {
     let table = TestTable::create().await;
     world::fill(&table).await;
+    shirts(&table).await;
+    assert!(run(&table, &options(false)).await.is_clean());
+    table
+}
+
+pub async fn shirts(table: &TestTable) {
     table.sell(seed::product("shirt", seed::usd(100)), 0).await;
     for size in ["M", "L"] {
         table.vary("shirt", seed::product(&format!("shirt-{size}"), seed::usd(100)), size, 5).await;
     }
-    assert!(run(&table, &options(false)).await.is_clean());
-    table
 }
 
 /// Returns the sort key of the first entry in the list of the shirt's variants.

@@ -153,8 +153,18 @@ async fn orders(table: &TestTable) {
         let stored = stored_order(table, PAID).await;
         let carrier = (to == OrderStatus::Shipped).then(|| "Post".to_owned());
         let at = Instant::now();
-        let step =
-            Step { order: &stored, lines: &[], to, at, by: "s", note: None, carrier, tracking: None, money: None };
+        let step = Step {
+            order: &stored,
+            lines: &[],
+            to,
+            at,
+            by: "s",
+            note: None,
+            message: None,
+            carrier,
+            tracking: None,
+            money: None,
+        };
         table.transact(&order::advance(step).unwrap()).await;
     }
     picked(table).await;
@@ -186,8 +196,18 @@ async fn picked(table: &TestTable) {
         table.transact(&order::place(placement).unwrap()).await;
         let (stored, at) = (stored_order(table, id).await, Instant::now());
         let (by, to) = ("s", OrderStatus::Paid);
-        let step =
-            Step { order: &stored, lines: &[], to, at, by, note: None, carrier: None, tracking: None, money: None };
+        let step = Step {
+            order: &stored,
+            lines: &[],
+            to,
+            at,
+            by,
+            note: None,
+            message: None,
+            carrier: None,
+            tracking: None,
+            money: None,
+        };
         table.transact(&order::advance(step).unwrap()).await;
         let job = seed::stored(WaitingJob { order_id: stored.id.clone() });
         table.transact(&picking::wait(&job).unwrap()).await;

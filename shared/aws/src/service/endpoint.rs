@@ -9,6 +9,7 @@ pub enum Api {
     CloudWatch,
     EventBridge,
     S3,
+    SecretsManager,
     /// Amazon Simple Email Service, version 2 of its API.
     Ses,
 }
@@ -42,6 +43,7 @@ impl Api {
             Self::CloudWatch => "monitoring",
             Self::EventBridge => "events",
             Self::S3 => "s3",
+            Self::SecretsManager => "secretsmanager",
             Self::Ses => "ses",
         }
     }
@@ -52,6 +54,7 @@ impl Api {
             Self::CloudWatch => "AWS_ENDPOINT_URL_CLOUDWATCH",
             Self::EventBridge => "AWS_ENDPOINT_URL_EVENTBRIDGE",
             Self::S3 => "AWS_ENDPOINT_URL_S3",
+            Self::SecretsManager => "AWS_ENDPOINT_URL_SECRETS_MANAGER",
             Self::Ses => "AWS_ENDPOINT_URL_SESV2",
         }
     }

@@ -238,7 +238,7 @@ impl Service {
             if !may_pass || !self.limits.pause(attempts, deadline).await {
                 return attempt.map_err(|failure| CallError { failure, attempts });
             }
-            tracing::debug!(attempts, "an outbound call is attempted again");
+            tracing::info!(attempts, "an outbound call is attempted again");
         }
     }
 

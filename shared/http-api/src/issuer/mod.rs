@@ -29,7 +29,7 @@ use std::fmt;
 use std::time::Duration;
 
 use key_schema::instant::Instant;
-use tracing::debug;
+use tracing::info;
 
 use self::keys::Keys;
 use self::source::{FetchError, Source};
@@ -116,7 +116,7 @@ impl Issuer {
         match self.verify(token).await {
             Ok(caller) => Ok(caller),
             Err(Refusal::Invalid(reason)) => {
-                debug!(%reason, "a token is invalid, so its caller is anonymous");
+                info!(%reason, "a token is invalid, so its caller is anonymous");
                 Ok(Caller::Anonymous)
             }
             Err(Refusal::Unknown(error)) => Err(Problem::unavailable(error)),

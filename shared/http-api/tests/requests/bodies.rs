@@ -59,6 +59,21 @@ async fn the_type_and_size_of_a_body_are_checked_before_it_is_read() {
 }
 
 #[tokio::test]
+async fn a_compressed_body_is_refused_for_its_encoding() {
+    let packed = |coding: &str| post().header("content-encoding", coding).body("H4sIAAAAAAAA");
+    for coding in ["gzip", "br", "GZIP", "gzip,identity"] {
+        let answer = send(packed(coding)).await;
+        is(&answer, 415, "unsupported_content_encoding");
+        assert_eq!(answer.header("accept-encoding"), Some("identity"), "{coding}");
+    }
+    let mut event = packed("gzip").event();
+    event["isBase64Encoded"] = true.into();
+    let answer = routes().answer(&app(), serde_json::from_value(event).unwrap()).await;
+    assert_eq!(answer.status_code, 415);
+    assert_eq!(send(post().header("content-encoding", "identity").body(r#"{"name":"a"}"#)).await.status, 201);
+}
+
+#[tokio::test]
 async fn the_gateways_base64_is_decoded() {
     let mut event = post().body("eyJuYW1lIjoiYSJ9").event();
     event["isBase64Encoded"] = true.into();

@@ -149,7 +149,7 @@ async fn a_creation_returns_the_location_and_the_version() {
     assert_eq!(answer.header("location"), Some("/v1/things/a%23b"));
     assert_eq!((answer.header("etag"), answer.version()), (Some("\"1\""), Some(1)));
     assert_eq!(answer.header("content-type"), Some("application/json"));
-    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    assert_eq!((answer.header("cache-control"), answer.header("vary")), (Some("no-store"), None));
     assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
     assert_eq!(answer.header("x-request-id"), Some("sample-request"));
     assert_eq!(answer.body, json!({"name": "a#b", "about": null, "lines": 1, "by": "c1", "key": "k1"}));
@@ -210,7 +210,7 @@ async fn an_event_as_text_gets_its_response_as_text() {
 #[tokio::test]
 async fn a_public_response_may_be_cached() {
     let answer = send(Call::new("GET /v1/things/{id}").path("id", "x")).await;
-    assert_eq!(answer.header("cache-control"), Some("public, max-age=60"));
+    assert_eq!((answer.header("cache-control"), answer.header("vary")), (Some("public, max-age=60"), Some("origin")));
 }
 
 #[tokio::test]
@@ -235,9 +235,25 @@ async fn ids_in_any_script_are_valid_and_ids_that_break_the_rule_are_refused() {
         let answer = send(get(id)).await;
         assert_eq!((answer.status, answer.body["id"].as_str()), (200, Some(id)));
     }
-    for id in
-        ["", "a\u{0}", "a\nb", "\u{7f}", "a/b", "a?b", "100%", "a\\b", ".", "..", &"x".repeat(129), &"ä".repeat(65)]
-    {
+    for id in [
+        "",
+        "a\u{0}",
+        "a\nb",
+        "\u{7f}",
+        "a/b",
+        "a?b",
+        "100%",
+        "a\\b",
+        ".",
+        "..",
+        &"x".repeat(129),
+        &"ä".repeat(65),
+        " p1",
+        "p1 ",
+        "p1\u{200b}",
+        "p\u{a0}1",
+        "e\u{301}",
+    ] {
         is(&send(get(id)).await, 422, "invalid_id");
     }
 }
@@ -247,7 +263,12 @@ async fn a_change_needs_one_strong_tag() {
     let patch = || Call::new("PATCH /v1/things/{id}").path("id", "x").body("{}");
     is(&send(patch()).await, 428, "if_match_missing");
     assert_eq!(send(patch().header("if-match", "\"3\"")).await.header("etag"), Some("\"3\""));
-    for foreign in ["W/\"3\"", "\"x\"", "\"03\"", "\"\""] {
+    for weak in ["W/\"3\"", "W/\"x\""] {
+        let answer = send(patch().header("if-match", weak)).await;
+        is(&answer, 412, "version_mismatch");
+        assert!(answer.body["detail"].as_str().unwrap().contains("weak ETag"), "{}", answer.body);
+    }
+    for foreign in ["\"x\"", "\"03\"", "\"\""] {
         let answer = send(patch().header("if-match", foreign)).await;
         assert_eq!(answer.header("etag"), Some("\"0\""), "{foreign} matches no version");
     }
@@ -278,6 +299,10 @@ async fn an_idempotency_key_is_required_and_has_1_to_255_characters() {
     for bad in ["", &"k".repeat(256), "ä", "a\tb"] {
         is(&send(call().header("idempotency-key", bad)).await, 400, "invalid_header");
     }
+    // API Gateway joins two headers to this value.
+    let two = send(call().header("idempotency-key", "a,b")).await;
+    is(&two, 400, "invalid_header");
+    assert!(two.body["detail"].as_str().unwrap().contains("one Idempotency-Key"), "{}", two.body);
 }
 
 #[tokio::test]

@@ -1,9 +1,11 @@
 //! Tests of DynamoDB's limits for keys, of the rule for ids, and of shards.
 
+use item_model::characters::is_blank;
 use item_model::id::{IdError, MAX_ID_BYTES, time_ordered, time_ordered_floor};
 use item_model::key::{KeyError, MAX_PARTITION_KEY_BYTES, MAX_SORT_KEY_BYTES, PartitionKey, SortKey};
 use item_model::shard::Shards;
 use proptest::prelude::*;
+use unicode_normalization::is_nfc;
 
 use crate::support::{deterministic, instant_since_epoch, text};
 
@@ -53,7 +55,9 @@ proptest! {
         candidate in text(40), filler in 0usize..130,
     ) {
         let candidate = candidate + &"x".repeat(filler);
-        let named = (1..=MAX_ID_BYTES).contains(&candidate.len()) && !candidate.chars().any(char::is_control);
+        let plain = |c: char| c == ' ' || !is_blank(c);
+        let named = (1..=MAX_ID_BYTES).contains(&candidate.len()) && candidate.chars().all(plain)
+            && !candidate.starts_with(' ') && !candidate.ends_with(' ') && is_nfc(&candidate);
         let legal = named && !candidate.contains(['/', '?', '%', '\\']) && ![".", ".."].contains(&candidate.as_str());
         prop_assert_eq!(BookId::new(candidate.clone()).is_ok(), legal);
         prop_assert_eq!(Reference::new(candidate.clone()).is_ok(), named);
@@ -93,10 +97,19 @@ fn an_id_error_names_the_broken_part_of_the_rule() {
     for refused in ["/", "a/b", "a?b", "50%", "%23", r"a\b"] {
         assert_eq!(BookId::new(refused), Err(IdError::NotInPaths), "{refused}");
     }
+    for refused in [" ", " a", "a "] {
+        assert_eq!(BookId::new(refused), Err(IdError::SpaceAtEnd), "{refused}");
+    }
+    for refused in ["a\u{A0}b", "a\u{3000}", "a\u{200B}", "\u{FEFF}a", "a\u{2028}", "\u{2800}", "\u{3164}"] {
+        assert_eq!(BookId::new(refused), Err(IdError::Invisible), "{}", refused.escape_unicode());
+    }
+    assert_eq!(BookId::new("a\u{200D}"), Err(IdError::Invisible));
+    assert!(BookId::new("می\u{200C}خواهم").is_ok());
+    assert_eq!(BookId::new("e\u{301}"), Err(IdError::NotNfc));
     for refused in [".", ".."] {
         assert_eq!(BookId::new(refused), Err(IdError::Dots), "{refused}");
     }
-    for legal in ["#", "$", "...", ".a", "a+b", "a@b|c", "_", " ", "日本語", "~", "😀", &"#".repeat(128)] {
+    for legal in ["#", "$", "...", ".a", "a+b", "a@b|c", "_", "a b", "é", "日本語", "~", "😀", &"#".repeat(128)] {
         assert_eq!(BookId::new(legal).unwrap().as_str(), legal);
     }
 }

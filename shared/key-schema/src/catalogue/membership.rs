@@ -24,7 +24,6 @@ use item_model::prelude::*;
 use serde_dynamo::AttributeValue;
 
 use crate::change::{Change, IndexEntry};
-use crate::entity::AnyEntity;
 use crate::expression::{Condition, number, value};
 use crate::id::{Born, MediaId, ProductId};
 use crate::instant::Instant;
@@ -216,8 +215,12 @@ patterns! {
     }
 }
 
+one_of! {
+    pub enum PlacedItem { Product ProductCategories }
+}
+
 /// Reads the product, retired or not, then its further categories.
-pub fn prepare(id: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
+pub fn prepare(id: &ProductId) -> Result<BatchGet<PlacedItem>, KeyError> {
     Ok(BatchGet::new(&PREPARE, vec![product::key(id)?, product::categories_key(id)?]))
 }
 

@@ -11,14 +11,13 @@ use serde_dynamo::AttributeValue;
 use crate::change::{Change, IndexEntry};
 use crate::customer;
 use crate::encoding::join;
-use crate::entity::AnyEntity;
 use crate::expression::{Condition, value};
 use crate::id::{Born, CustomerId, ProductId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
-use crate::product::{self, ReviewStats};
+use crate::product::{self, Product, ReviewStats};
 use crate::quota::{self, Quota};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Transaction};
 
@@ -310,8 +309,12 @@ pub fn read_for_update(product: &ProductId, customer: &CustomerId) -> Result<Get
     Ok(Get::new(&EDIT, key(product, customer)?))
 }
 
+one_of! {
+    pub enum StatsItem { Product ReviewStats }
+}
+
 /// Reads the product, then its review statistics.
-pub fn stats(product: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
+pub fn stats(product: &ProductId) -> Result<BatchGet<StatsItem>, KeyError> {
     Ok(BatchGet::new(&STATS, vec![product::key(product)?, product::stats_key(product)?]))
 }
 

@@ -25,14 +25,14 @@ use crate::category::CategoryNode;
 use crate::change::Change;
 use crate::encoding::{encode, join};
 use crate::expression::{Condition, number, value};
-use crate::id::{MediaId, ProductId, check};
+use crate::id::{MediaId, ProductId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, SortKey, hash};
 use crate::money::Money;
 use crate::product::{self, Product, ProductAction, Stock};
 use crate::request::{Guarded, Single, Transaction};
-use crate::text::fold;
+use crate::text::{fold, visible_name};
 
 pub const MAX_VARIANTS: u32 = 100;
 pub const MAX_OPTIONS: usize = 5;
@@ -58,26 +58,26 @@ pub enum OptionsError {
     /// A value is empty, too long or without visible characters.
     #[error("must have values of 1 to {MAX_OPTION_VALUE_BYTES} bytes of UTF-8 with a visible character")]
     Value,
-    /// Two names differ only in case or in invisible characters.
-    #[error("must have names that differ in more than case")]
+    /// Two names differ only in case, in white space or in invisible characters.
+    #[error("must have names that differ in more than case and white space")]
     Twice,
 }
 
 impl Options {
+    /// Brings names and values into their one spelling ([`visible_name`]).
     pub fn new(options: BTreeMap<String, String>) -> Result<Self, OptionsError> {
         if !(1..=MAX_OPTIONS).contains(&options.len()) {
             return Err(OptionsError::Number);
         }
-        let is_text =
-            |text: &str, most: usize| check(text).is_ok() && text.len() <= most && !fold(text).trim().is_empty();
-        if !options.keys().all(|name| is_text(name, MAX_OPTION_NAME_BYTES)) {
-            return Err(OptionsError::Name);
-        }
-        if !options.values().all(|value| is_text(value, MAX_OPTION_VALUE_BYTES)) {
-            return Err(OptionsError::Value);
-        }
+        let number = options.len();
+        let spelled = |text: &str, most: usize| visible_name(text).ok().filter(|name| name.len() <= most);
+        let spelled = options.into_iter().map(|(name, value)| {
+            let name = spelled(&name, MAX_OPTION_NAME_BYTES).ok_or(OptionsError::Name)?;
+            Ok((name, spelled(&value, MAX_OPTION_VALUE_BYTES).ok_or(OptionsError::Value)?))
+        });
+        let options: BTreeMap<String, String> = spelled.collect::<Result<_, _>>()?;
         let names: BTreeSet<String> = options.keys().map(|name| fold(name)).collect();
-        if names.len() < options.len() {
+        if names.len() < number {
             return Err(OptionsError::Twice);
         }
         Ok(Self(options))

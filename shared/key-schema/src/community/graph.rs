@@ -16,10 +16,12 @@ use std::str::FromStr;
 use item_model::prelude::*;
 
 use crate::customer::{self, Customer};
-use crate::entity::AnyEntity;
+use crate::follow::Follow;
 use crate::id::CustomerId;
 use crate::item::Stored;
 use crate::key::KeyError;
+use crate::like::Like;
+use crate::organization::invitation::Invitations;
 use crate::pattern::Consistency;
 use crate::request::{Get, Query, Range};
 
@@ -94,8 +96,13 @@ pub fn lives_in(node: &CustomerId) -> Result<Get<Stored<Customer>>, KeyError> {
     Ok(Get::new(&LIVES_IN, customer::key(node)?))
 }
 
+one_of! {
+    /// An edge of a customer. The customer's invitations are between the edges.
+    pub enum OwnEdge { Follow Invitations Like }
+}
+
 /// Lists the edges in a customer's own partition: follows, then likes.
-pub fn own(customer: &CustomerId) -> Result<Query<AnyEntity>, KeyError> {
+pub fn own(customer: &CustomerId) -> Result<Query<OwnEdge>, KeyError> {
     let range = Range::Between("FOLLOWS#".into(), "LIKE$".into());
     Ok(Query::new(&OWN, customer::partition(customer)?, range))
 }

@@ -22,9 +22,8 @@ use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
-use crate::customer::{self, PROFILE};
+use crate::customer::{self, Customer, PROFILE};
 use crate::encoding::{NewestFirst, join};
-use crate::entity::AnyEntity;
 use crate::expression::{Condition, number};
 use crate::id::{AnswerId, CustomerId, QuestionId};
 use crate::index::GSI2;
@@ -280,8 +279,12 @@ pub fn answer(
         .optional(QuestionAction::Idempotency, claim))
 }
 
+one_of! {
+    pub enum ThreadItem { Answer Question }
+}
+
 /// Reads a question's answers, oldest first, then the question.
-pub fn get(id: &QuestionId) -> Result<Query<AnyEntity>, KeyError> {
+pub fn get(id: &QuestionId) -> Result<Query<ThreadItem>, KeyError> {
     let range = Range::Between(format!("{ANSWER}#"), QUESTION.into());
     Ok(Query::new(&GET, partition(id)?, range).limit(MAX_ANSWERS + 1))
 }
@@ -291,8 +294,12 @@ pub fn of_customer(customer: &CustomerId) -> Result<Query<Stored<CustomerQuestio
     Ok(Query::new(&OF_CUSTOMER, customer::partition(customer)?, Range::under(QUESTION)))
 }
 
+one_of! {
+    pub enum SupportItem { Customer CustomerQuestion }
+}
+
 /// Reads a customer's profile, then the newest questions, newest first.
-pub fn support(customer: &CustomerId) -> Result<Query<AnyEntity>, KeyError> {
+pub fn support(customer: &CustomerId) -> Result<Query<SupportItem>, KeyError> {
     let range = Range::Between(PROFILE.into(), format!("{QUESTION}$"));
     Ok(Query::new(&SUPPORT, customer::partition(customer)?, range).limit(SUPPORT_QUESTIONS + 1))
 }

@@ -40,14 +40,14 @@ use serde_dynamo::AttributeValue;
 
 use crate::change::{Change, IndexEntry};
 use crate::encoding::join;
-use crate::entity::AnyEntity;
 use crate::expression::{Condition, number, value};
 use crate::id::{MediaId, ProductId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
-use crate::product::{self, segment};
+use crate::picture::ProductPictures;
+use crate::product::{self, ProductContent, segment};
 use crate::request::{BatchGet, Guarded, Query, Range, Single};
 use crate::shard::Shards;
 
@@ -268,18 +268,21 @@ pub fn doom(object: &Unsettled, before: Instant, now: Instant) -> Result<Single<
     Ok(Single::new(&DOOM, Guarded::update(key(product_id, id)?, change, Condition::Exists.and(old))))
 }
 
+one_of! {
+    pub enum Reference { ProductContent ProductPictures }
+}
+
 /// Reads the two items that may reference an object: the product's pictures, then its content.
-pub fn references(object: &UnsettledObject) -> Result<BatchGet<AnyEntity>, KeyError> {
+pub fn references(object: &UnsettledObject) -> Result<BatchGet<Reference>, KeyError> {
     let product = &object.product_id;
     Ok(BatchGet::new(&REFERENCES, vec![product::pictures_key(product)?, product::content_key(product)?]))
 }
 
 #[must_use]
-pub fn is_reference(item: &AnyEntity, object: &UnsettledObject) -> bool {
+pub fn is_reference(item: &Reference, object: &UnsettledObject) -> bool {
     match item {
-        AnyEntity::ProductPictures(list) => list.find(&object.id).is_some(),
-        AnyEntity::ProductContent(content) => content.file.as_ref().is_some_and(|file| file.id == object.id),
-        _ => false,
+        Reference::ProductPictures(list) => list.find(&object.id).is_some(),
+        Reference::ProductContent(content) => content.file.as_ref().is_some_and(|file| file.id == object.id),
     }
 }
 

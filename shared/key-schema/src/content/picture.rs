@@ -10,7 +10,6 @@ use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
-use crate::entity::AnyEntity;
 use crate::expression::{Condition, number};
 use crate::id::{MediaId, ProductId};
 use crate::instant::Instant;
@@ -117,13 +116,17 @@ patterns! {
     }
 }
 
+one_of! {
+    pub enum PicturesItem { Product ProductPictures }
+}
+
 /// Reads the product, retired or not, then its pictures.
-pub fn list(product: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
+pub fn list(product: &ProductId) -> Result<BatchGet<PicturesItem>, KeyError> {
     Ok(BatchGet::new(&LIST, vec![product::key(product)?, product::pictures_key(product)?]))
 }
 
 /// Reads the same items as [`list`], with strong consistency.
-pub fn prepare(product: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
+pub fn prepare(product: &ProductId) -> Result<BatchGet<PicturesItem>, KeyError> {
     Ok(BatchGet::new(&PREPARE, vec![product::key(product)?, product::pictures_key(product)?]))
 }
 

@@ -5,8 +5,9 @@
 //! Lambda function that mails it derive the same code. So neither the table, its stream, the bus,
 //! an archive nor a log contains a code.
 //!
-//! The keys of codes are derived from the keys of cursors ([`crate::cursor`]), so both rotate
-//! together. A label in the derivation makes them different keys.
+//! The keys of codes have a secret of their own, in the form of the keys of cursors
+//! ([`crate::cursor`]). Only the two functions above can read it. A label makes the keys different
+//! from those of cursors, even if an operator uses one value for both.
 
 use ring::hmac::{HMAC_SHA256, Key, sign, verify};
 
@@ -53,8 +54,7 @@ impl std::fmt::Debug for CodeKeys {
 }
 
 impl CodeKeys {
-    /// Derives the keys of codes from the keys of cursors, given as text in the form that
-    /// [`crate::cursor::Cursors::new`] reads.
+    /// Reads keys in the form that [`crate::cursor::Cursors::new`] reads.
     pub fn new(keys: &str) -> Result<Self, CursorKeyError> {
         let derive = |(name, key): (String, [u8; 32])| {
             let derived = sign(&Key::new(HMAC_SHA256, &key), LABEL);

@@ -1,3 +1,4 @@
+pub mod address;
 pub mod code;
 pub mod customer;
 pub mod erasure;

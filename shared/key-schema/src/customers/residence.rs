@@ -148,7 +148,7 @@ impl FromItem for Resident {
         let country = part(GSI3.partition_attribute(), 1);
         let city = part(GSI3.sort_attribute(), 0);
         let (Some(country), Some(city)) = (country, city) else {
-            return Err(DecodeError::malformed(Customer::NAME, "it has no place"));
+            return Err(DecodeError::malformed(Customer::NAME, &item, "it has no place"));
         };
         let Identified { id } = decode(Customer::NAME, item)?;
         Ok(Self { id, place: Place { country, city } })

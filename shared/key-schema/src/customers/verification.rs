@@ -21,7 +21,6 @@ use item_model::prelude::*;
 
 use crate::change::Change;
 use crate::customer::{self, Customer, EmailClaim};
-use crate::entity::AnyEntity;
 use crate::expression::{Condition, first_alive, number, value};
 use crate::id::{Born, CustomerId};
 use crate::instant::Instant;
@@ -189,8 +188,12 @@ patterns! {
     }
 }
 
+one_of! {
+    pub enum VerificationItem { Customer EmailVerification }
+}
+
 /// Reads a customer's profile and latest request, in this order.
-pub fn read(customer: &CustomerId) -> Result<BatchGet<AnyEntity>, KeyError> {
+pub fn read(customer: &CustomerId) -> Result<BatchGet<VerificationItem>, KeyError> {
     Ok(BatchGet::new(&READ, vec![customer::key(customer)?, key(customer)?]))
 }
 

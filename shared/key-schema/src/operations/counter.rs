@@ -27,7 +27,6 @@ use item_model::prelude::*;
 
 use crate::change::Change;
 use crate::encoding;
-use crate::entity::AnyEntity;
 use crate::expression::{Condition, first_alive, number};
 use crate::id::{Born, CounterName};
 use crate::instant::Instant;
@@ -243,14 +242,18 @@ pub fn split(
     Ok(Some(Single::new(&SPLIT, Guarded::update(head_key(name)?, change, condition))))
 }
 
+one_of! {
+    pub enum CounterItem { Counter CounterShard }
+}
+
 /// Reads the head and the first shard. A counter that was never split has no other items.
-pub fn read(name: &CounterName) -> Result<BatchGet<AnyEntity>, KeyError> {
+pub fn read(name: &CounterName) -> Result<BatchGet<CounterItem>, KeyError> {
     Ok(BatchGet::new(&READ, vec![head_key(name)?, shard_key(name, 0)?]))
 }
 
 /// Reads all shards except the first, up to the number in the head. Returns `None` if the counter
 /// has only one shard.
-pub fn rest(head: &Counter) -> Result<Option<BatchGet<AnyEntity>>, KeyError> {
+pub fn rest(head: &Counter) -> Result<Option<BatchGet<CounterItem>>, KeyError> {
     let keys: Vec<Key> = (1..shards(Some(head))).map(|shard| shard_key(&head.name, shard)).collect::<Result<_, _>>()?;
     Ok((!keys.is_empty()).then(|| BatchGet::new(&READ, keys)))
 }

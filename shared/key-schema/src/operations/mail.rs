@@ -13,14 +13,13 @@ use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
-use crate::customer;
-use crate::entity::AnyEntity;
+use crate::customer::{self, Customer};
 use crate::expression::{Condition, value};
 use crate::id::{CustomerId, OrderId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
-use crate::order;
+use crate::order::{self, CustomerOrder};
 use crate::pattern::Consistency;
 use crate::recipient::{self, RecipientHash};
 use crate::request::{BatchGet, Guarded, Single, Transaction};
@@ -120,8 +119,12 @@ patterns! {
     }
 }
 
+one_of! {
+    pub enum PreparedItem { Customer CustomerOrder }
+}
+
 /// Reads the customer, then the customer's copy of the order.
-pub fn prepare(customer: &CustomerId, order: &OrderId) -> Result<BatchGet<AnyEntity>, KeyError> {
+pub fn prepare(customer: &CustomerId, order: &OrderId) -> Result<BatchGet<PreparedItem>, KeyError> {
     Ok(BatchGet::new(&PREPARE, vec![customer::key(customer)?, order::copy_key(customer, order)?]))
 }
 

@@ -14,8 +14,7 @@ use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
-use crate::customer;
-use crate::entity::AnyEntity;
+use crate::customer::{self, Customer};
 use crate::expression::{Condition, first_alive, number, value};
 use crate::id::{CustomerId, ProductId};
 use crate::instant::Instant;
@@ -32,8 +31,17 @@ pub const LIFETIME_SECONDS: i64 = 7 * 24 * 60 * 60;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CartLine {
     pub quantity: u64,
-    /// When the line was last set.
+    /// When the line was added. A change of the quantity keeps it, and with it the line's place.
     pub added_at: Instant,
+}
+
+/// Returns the lines in the sequence in which they were added. Of two lines of the same instant,
+/// the ids of the products decide.
+#[must_use]
+pub fn in_sequence(lines: &BTreeMap<ProductId, CartLine>) -> Vec<(&ProductId, &CartLine)> {
+    let mut lines: Vec<_> = lines.iter().collect();
+    lines.sort_by_key(|(_, line)| line.added_at);
+    lines
 }
 
 entity! {
@@ -77,10 +85,11 @@ patterns! {
     }
     PREPARE {
         id: "carts.prepare",
-        purpose: "Read the customer and the product before a cart line is set",
+        purpose: "Read the customer, the product and the cart before a cart line is set",
         request: BatchGetItem,
-        key: "PK = CUSTOMER#<id>, SK = PROFILE; PK = PRODUCT#<id>, SK = PRODUCT",
-        returns: "the customer, the product",
+        key: "PK = CUSTOMER#<id>, SK = PROFILE; PK = PRODUCT#<id>, SK = PRODUCT; PK = \
+            CART#<customer>, SK = CART",
+        returns: "the customer, the product, the cart",
         consistency: Consistency::Strong("a customer may fill the cart right after signing up"),
         callers: "owner",
     }
@@ -134,9 +143,13 @@ pub fn get(customer: &CustomerId) -> Result<Get<Stored<Cart>>, KeyError> {
     Ok(Get::new(&GET, key(customer)?))
 }
 
-/// Reads the customer who fills the cart and the product of a line, in this order.
-pub fn prepare(customer: &CustomerId, product: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
-    Ok(BatchGet::new(&PREPARE, vec![customer::key(customer)?, product::key(product)?]))
+one_of! {
+    pub enum PreparedItem { Cart Customer Product }
+}
+
+/// Reads the customer who fills the cart, the product of a line and the cart, in this order.
+pub fn prepare(customer: &CustomerId, product: &ProductId) -> Result<BatchGet<PreparedItem>, KeyError> {
+    Ok(BatchGet::new(&PREPARE, vec![customer::key(customer)?, product::key(product)?, key(customer)?]))
 }
 
 /// Reads the products of a cart's lines, in the given order.

@@ -1,8 +1,8 @@
 //! Guest carts: carts of visitors without an account.
 //!
 //! The token of a guest cart gives access to it. The table holds only a hash of the token, and each
-//! write has the condition that the stored hash is the hash of the token. So a write needs no read
-//! first, and a wrong token changes nothing.
+//! write has the condition that the stored hash is the hash of the token. So a wrong token changes
+//! nothing.
 //!
 //! A customer who signs in claims the guest cart. One transaction adds the guest cart's lines to
 //! the customer's cart and empties the guest cart. The guest cart keeps a hash of the customer and

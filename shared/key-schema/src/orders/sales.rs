@@ -29,7 +29,6 @@ use serde_dynamo::AttributeValue;
 
 use crate::change::Change;
 use crate::encoding::join;
-use crate::entity::AnyEntity;
 use crate::expression::{Condition, number};
 use crate::id::{CustomerId, OrderId, ProductId, StoreId};
 use crate::instant::{Instant, InstantError};
@@ -130,7 +129,7 @@ impl FromItem for Bought {
             Some(AttributeValue::S(sort)) => placed_at_of(sort).ok(),
             _ => None,
         };
-        let placed_at = placed_at.ok_or_else(|| DecodeError::malformed(Sale::NAME, "its key has no instant"))?;
+        let placed_at = placed_at.ok_or_else(|| DecodeError::malformed(Sale::NAME, &item, "its key has no instant"))?;
         let Ids { product_id, order_id } = decode(Sale::NAME, item)?;
         Ok(Self { product_id, order_id, placed_at })
     }
@@ -216,21 +215,24 @@ pub struct Derived {
     pub place: Option<Stored<SalePlace>>,
 }
 
-impl FromIterator<AnyEntity> for Derived {
-    fn from_iter<I: IntoIterator<Item = AnyEntity>>(items: I) -> Self {
+impl FromIterator<DerivedItem> for Derived {
+    fn from_iter<I: IntoIterator<Item = DerivedItem>>(items: I) -> Self {
         let mut derived = Self::default();
         for item in items {
             match item {
-                AnyEntity::Sale(row) => drop(derived.rows.insert(row.line, row)),
-                AnyEntity::SalePlace(place) => derived.place = Some(place),
-                _ => {}
+                DerivedItem::Sale(row) => drop(derived.rows.insert(row.line, row)),
+                DerivedItem::SalePlace(place) => derived.place = Some(place),
             }
         }
         derived
     }
 }
 
-pub fn derived(order: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
+one_of! {
+    pub enum DerivedItem { Sale SalePlace }
+}
+
+pub fn derived(order: &OrderId) -> Result<Query<DerivedItem>, KeyError> {
     // An order has one row per line, and one item for its place.
     let most = crate::order::MAX_LINES + 1;
     Ok(Query::new(&DERIVED, PartitionKey::of("SALES", &[order])?, Range::All).limit(most))

@@ -1,7 +1,8 @@
 //! Tests of items that cannot be decoded.
 
 use key_schema::entity::AnyEntity;
-use key_schema::item::{DecodeError, FromItem as _, Item, Stored};
+use key_schema::item::{DecodeError, FromItem as _, Item, Stored, key_of};
+use key_schema::key::shown;
 use key_schema::product::Product;
 use serde_dynamo::AttributeValue;
 
@@ -41,21 +42,42 @@ fn an_item_of_another_kind_or_without_an_attribute_is_not_decoded() {
 #[test]
 fn an_error_does_not_quote_an_unreadable_item() {
     for (name, attribute, value, says) in [
-        ("Product", "price", "hunter2", "malformed Product: "),
-        ("Order", "status", "hunter2, expected x", "malformed Order: unknown variant, expected one of"),
-        ("Customer", "email", "hunter2", "malformed Customer: "),
-        ("Customer", "tier", "hunter2`, expected `bronze", "malformed Customer: unknown variant, expected one of"),
-        ("Customer", "addresses", "hunter2", "malformed Customer: "),
-        ("Session", "expires_at", "hunter2", "malformed Session: "),
-        ("Session", "rev", "hunter2", "malformed Session: "),
+        ("Product", "price", "hunter2", "price is a string: "),
+        ("Order", "status", "hunter2, expected x", "status is a string: unknown variant, expected one of"),
+        ("Customer", "email", "hunter2", "email is a string: "),
+        ("Customer", "tier", "hunter2`, expected `bronze", "tier is a string: unknown variant, expected one of"),
+        ("Customer", "addresses", "hunter2", "addresses is a string: "),
+        ("Session", "expires_at", "hunter2", "expires_at is a string: "),
+        ("Session", "rev", "hunter2", "rev is a string: "),
     ] {
         let mut item = golden(name).item;
+        let key = shown(&key_of(&item).unwrap());
         item.inner_mut().insert(attribute.into(), AttributeValue::S(value.into()));
         let error = AnyEntity::from_item(item).unwrap_err().to_string();
-        assert!(error.starts_with(says) && !error.contains("hunter2"), "{error}");
+        let says = format!("malformed {name} {key}: {says}");
+        assert!(error.starts_with(&says) && !error.contains("hunter2"), "{error} for {says}");
     }
     let mut item = golden("WalletEntry").item;
     item.inner_mut().insert("amount".into(), AttributeValue::N("1234567.89".into()));
     let error = AnyEntity::from_item(item).unwrap_err().to_string();
-    assert!(error.starts_with("malformed WalletEntry: ") && !error.contains("1234567"), "{error}");
+    assert!(error.contains(": amount is a number: ") && !error.contains("1234567"), "{error}");
+}
+
+#[test]
+fn an_error_names_the_key_and_the_path_of_the_attribute_and_hides_a_text_that_a_customer_wrote() {
+    let mut item = golden("Product").item;
+    let key = shown(&key_of(&item).unwrap());
+    let price = [("amount", AttributeValue::S("abc".into())), ("currency", AttributeValue::S("USD".into()))];
+    let price = price.map(|(name, value)| (name.to_owned(), value)).into();
+    item.inner_mut().insert("price".into(), AttributeValue::M(price));
+    let error = Stored::<Product>::from_item(item.clone()).unwrap_err().to_string();
+    assert_eq!(error, format!("malformed Product {key}: price.amount is a string: Expected num"));
+    item.inner_mut().remove("price");
+    let error = Stored::<Product>::from_item(item).unwrap_err().to_string();
+    assert_eq!(error, format!("malformed Product {key}: price is missing"));
+    let mut claim = golden("EmailClaim").item;
+    let Some(AttributeValue::S(pk)) = claim.get("PK").cloned() else { panic!("{claim:?}") };
+    claim.inner_mut().remove("customer_id");
+    let error = AnyEntity::from_item(claim).unwrap_err().to_string();
+    assert!(error.starts_with("malformed EmailClaim EMAIL#<") && !error.contains(pk.trim_start_matches("EMAIL#")));
 }

@@ -71,11 +71,12 @@ fn only_the_listed_lines_of_code_split_a_key() {
         "counter.rs: let parts = encoding::split(partition)?;",
         "cursor.rs: let parts = encoding::split(sort_key).ok_or(CursorKeyError::Seal)?;",
         "expiration.rs: sort_key.split('#').next()?.parse().ok().map(Instant::day)",
+        "key.rs: let kind = |text: &str| text.split('#').next().unwrap_or_default().to_owned();",
+        "key.rs: match pk.split_once('#') {",
         "mod.rs: Some(AttributeValue::S(sort)) => sort.split('#').next().and_then(|count| count.parse().ok()),",
         "mod.rs: Some(AttributeValue::S(sort)) if further => sort.rsplit_once(DELIMITER).map(|(path, _)| \
         path.to_owned()),",
         "mod.rs: partition.split('#').next().unwrap_or(partition)",
-        "report.rs: match pk.split_once('#') {",
         "residence.rs: Some(AttributeValue::S(key)) => split(key)?.into_iter().nth(position),",
         "sales.rs: sort_key.split('#').next().unwrap_or_default().parse()",
     ]);

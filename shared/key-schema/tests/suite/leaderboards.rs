@@ -1,6 +1,5 @@
 //! Tests of the periods, sums and samples of leaderboards.
 
-use key_schema::entity::AnyEntity;
 use key_schema::expression::Condition;
 use key_schema::id::{Born, ProductId};
 use key_schema::instant::Instant;
@@ -8,7 +7,7 @@ use key_schema::item::{Entity as _, Meta, Stored};
 use key_schema::leaderboard::{self, Board, DAYS_KEPT, Period, Rank, Tally, VIEW_SAMPLE, WEEK_KEPT};
 use key_schema::order::{OrderLine, OrderStatus};
 use key_schema::request::Write;
-use key_schema::sales::{self, Derived};
+use key_schema::sales::{self, Derived, DerivedItem};
 use proptest::prelude::*;
 
 use crate::support::at;
@@ -131,7 +130,7 @@ fn a_tally_that_has_expired_when_the_sales_are_derived_does_not_change() {
     let (mut row, returned) = (world.sale(false), world.order(OrderStatus::Returned));
     row.meta.rev -= 1;
     row.data.ranked_at = Some(returned.meta.updated_at);
-    let seen: Derived = [AnyEntity::Sale(row)].into_iter().collect();
+    let seen: Derived = [DerivedItem::Sale(row)].into_iter().collect();
     let expires = Period::day(returned.meta.updated_at).expires().unwrap();
     let line = Stored { data: OrderLine { line: 7, ..world.order_line().data }, meta: world.order_line().meta };
     for (now, tallies) in [(expires.plus_millis(-1), 2), (expires, 1)] {

@@ -260,7 +260,7 @@ fn an_object_is_named_by_its_kind_and_belongs_to_the_item_with_its_id() {
     own.id = content.file.as_ref().unwrap().id.clone();
     let mut other = own.clone();
     other.id = "01901640-0000-7000-8000-000000000000".parse().unwrap();
-    let item = AnyEntity::ProductContent(content);
+    let item = media::Reference::ProductContent(content);
     assert!(media::is_reference(&item, &own) && !media::is_reference(&item, &other));
 }
 

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use key_schema::address::{Country, PostalCodeError, UnknownCountry};
 use key_schema::entity::AnyEntity;
 use key_schema::item::{DecodeError, EncodeError, FromItem as _, Item, MAX_COUNT, MAX_ITEM_BYTES, Stored, size};
 use key_schema::money::{Currency, Money, MoneyError};
-use key_schema::order::addresses::{Country, UnknownCountry};
 use key_schema::order::{OrderStatus, UnknownStatus, total};
 use key_schema::place::PlaceSales;
-use key_schema::text::{Email, NameError, Username, fold};
+use key_schema::product::CategoryPath;
+use key_schema::text::{Email, NameError, Username, fold, visible_name};
 use proptest::prelude::*;
 use serde_dynamo::AttributeValue;
 
@@ -37,6 +38,13 @@ proptest! {
     #[test]
     fn upper_and_lower_case_of_a_text_fold_to_the_same_text(text in text(12)) {
         prop_assert_eq!(fold(&text.to_ascii_uppercase()), fold(&text.to_ascii_lowercase()));
+    }
+
+    #[test]
+    fn the_spelling_of_a_name_is_stable(text in text(12)) {
+        if let Ok(name) = visible_name(&text) {
+            prop_assert_eq!(visible_name(&name), Ok(name));
+        }
     }
 
     #[test]
@@ -145,6 +153,24 @@ fn a_name_loses_its_invisible_characters() {
     assert_eq!("a\u{200B}nn@example.com".parse::<Email>().unwrap().as_str(), "ann@example.com");
     assert_eq!("\u{200B}".parse::<Username>(), Err(NameError::Blank));
     assert_eq!("\u{200B}@example.com".parse::<Email>(), Err(NameError::Email));
+}
+
+/// The name of a brand, a region, a category or an option has the same spelling wherever it comes
+/// from, so that texts that look alike are one.
+#[test]
+fn names_that_look_alike_are_equal() {
+    for spelling in ["Crème brûlée", " Crème brûlée ", "Cre\u{300}me  brûlée", "\u{FEFF}Crème\u{A0}brûlée "]
+    {
+        assert_eq!(visible_name(spelling).as_deref(), Ok("Crème brûlée"), "{}", spelling.escape_unicode());
+        assert_eq!(spelling.parse::<Username>().unwrap().as_str(), "Crème brûlée");
+    }
+    for blank in ["", " ", "\u{3000}", "\u{200B}", "\u{2800}", "\u{3164}\u{115F}"] {
+        assert_eq!(visible_name(blank), Err(NameError::Blank), "{}", blank.escape_unicode());
+    }
+    assert_eq!(visible_name("a\u{7}"), Err(NameError::Unprintable));
+    for other in [" FRUIT", "FRUIT ", "A\u{A0}B", "A\u{200B}"] {
+        assert!(CategoryPath::new(vec![other.to_owned()]).is_err(), "{}", other.escape_unicode());
+    }
 }
 
 #[test]
@@ -295,5 +321,41 @@ fn a_country_is_a_listed_code_in_upper_case() {
     assert_eq!("DE".parse::<Country>().unwrap().as_str(), "DE");
     for bad in ["", "de", "D", "DEU", "XX", "EU", "DE ", "D E", "Germany"] {
         assert_eq!(bad.parse::<Country>(), Err(UnknownCountry), "{bad}");
+    }
+}
+
+/// The examples are those of the source of the formats, one for each country.
+#[test]
+fn a_postal_code_has_the_format_of_its_country() {
+    for (country, code) in include_str!("postal_codes.txt").lines().map(|line| line.split_once(' ').unwrap()) {
+        let country: Country = country.parse().unwrap();
+        assert_eq!(country.check_postal_code(Some(code)), Ok(()), "{country} {code}");
+    }
+    for (country, code) in [
+        ("DE", "D-80331"),
+        ("CH", "8001a"),
+        ("GB", "12345"),
+        ("US", "1234"),
+        ("NL", "1234"),
+        ("IE", "D02"),
+        ("LI", "8001"),
+    ] {
+        let country: Country = country.parse().unwrap();
+        assert_eq!(country.check_postal_code(Some(code)), Err(PostalCodeError::Format), "{country} {code}");
+    }
+    for (country, code) in [("CH", "CH-8001"), ("GB", "sw1a1aa"), ("CA", "h3z2y7"), ("PL", "00 950"), ("QA", "none")] {
+        let country: Country = country.parse().unwrap();
+        assert_eq!(country.check_postal_code(Some(code)), Ok(()), "{country} {code}");
+    }
+}
+
+#[test]
+fn an_address_needs_a_postal_code_only_where_every_address_has_one() {
+    for country in ["QA", "AE", "HK", "JM", "AO", "UG", "ZW", "JO", "IE", "CL"] {
+        assert_eq!(country.parse::<Country>().unwrap().check_postal_code(None), Ok(()), "{country}");
+    }
+    for country in ["DE", "CH", "US", "GB", "JP"] {
+        let missing = Err(PostalCodeError::Missing);
+        assert_eq!(country.parse::<Country>().unwrap().check_postal_code(None), missing, "{country}");
     }
 }

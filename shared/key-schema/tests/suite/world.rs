@@ -9,8 +9,9 @@ mod pricing;
 
 use std::collections::BTreeMap;
 
+use key_schema::address::PostalAddress;
 use key_schema::cart::{Cart, CartLine};
-use key_schema::customer::{Address, Customer, EmailClaim, Place, Tier, UsernameClaim};
+use key_schema::customer::{Customer, EmailClaim, Place, Tier, UsernameClaim};
 use key_schema::guest_cart::{CartToken, GuestCart};
 use key_schema::id::{
     AddressName, AnswerId, Born, CounterName, CustomerId, DocumentId, EntryId, GuestCartId, LogId, MAX_ID_BYTES,
@@ -195,13 +196,16 @@ impl World {
         Money::new(amount, Currency::USD)
     }
 
-    pub fn postal_address(&self) -> Address {
-        Address {
-            street: "Hauptstraße 5".into(),
+    pub fn postal_address(&self) -> PostalAddress {
+        PostalAddress {
+            name: "Zoë".into(),
+            line1: "Hauptstraße 5".into(),
+            line2: None,
             city: "Zürich".into(),
-            postal_code: Some("8001".into()),
             region: Some("ZH".into()),
-            country: "CH".into(),
+            postal_code: Some("8001".into()),
+            country: "CH".parse().unwrap(),
+            phone: None,
         }
     }
 

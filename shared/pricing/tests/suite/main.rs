@@ -6,7 +6,7 @@ mod properties;
 mod shipping;
 mod taxes;
 
-use pricing::{Discounted, Line, Priced, Promotion, Reduction, Rounding, TaxRate, Taxes};
+use pricing::{Discounted, Line, Priced, PricingError, Promotion, Reduction, Rounding, ShippingTax, TaxRate, Taxes};
 
 /// Returns a basket line of `quantity` pieces at `unit_price` each.
 pub fn line(quantity: u64, unit_price: i64) -> Line {
@@ -20,13 +20,18 @@ pub fn promotion(reduction: Reduction, lines: &[usize]) -> Promotion {
 
 /// Returns one rate for every line and for shipping.
 pub fn one_rate(lines: usize, rate: TaxRate, rounding: Rounding) -> Taxes {
-    Taxes { lines: vec![Some(rate); lines], shipping: Some(rate), rounding }
+    Taxes { lines: vec![Some(rate); lines], shipping: ShippingTax::Rate(Some(rate)), rounding }
+}
+
+/// Applies promotions to lines whose shipping has one price.
+pub fn discounted(lines: &[Line], promotions: &[Promotion], shipping: i64) -> Result<Discounted, PricingError> {
+    Discounted::new(lines, promotions, |_, _| shipping)
 }
 
 /// Prices lines without shipping and without tax.
 pub fn untaxed(lines: &[Line], promotions: &[Promotion]) -> Priced {
-    let taxes = Taxes { lines: Vec::new(), shipping: None, rounding: Rounding::Line };
-    Discounted::new(lines, promotions).unwrap().price(0, &taxes).unwrap()
+    let taxes = Taxes { lines: Vec::new(), shipping: ShippingTax::Rate(None), rounding: Rounding::Line };
+    discounted(lines, promotions, 0).unwrap().price(0, &taxes).unwrap()
 }
 
 /// Returns the discount of each line.

@@ -1,8 +1,8 @@
 //! Tests of promotions and of the spreading of their discounts.
 
-use pricing::{PricingError, Promotion, Reduction, spread};
+use pricing::{PricingError, Promotion, Reduction, Unused, spread};
 
-use crate::{discounts, line, promotion, untaxed};
+use crate::{discounted, discounts, line, promotion, untaxed};
 
 #[test]
 fn a_percentage_is_rounded_once_and_spread_by_the_largest_remainder() {
@@ -22,7 +22,7 @@ fn a_discount_is_never_more_than_its_lines_cost() {
     assert_eq!((discounts(&priced), priced.totals.total), (vec![100, 0], 900));
     let twice = [promotion(Reduction::Percentage(20_000), &[0, 1]), promotion(Reduction::Amount(1), &[0, 1])];
     let priced = untaxed(&lines, &twice);
-    assert_eq!((priced.totals.total, priced.discounts), (0, vec![(0, 1000), (1, 0)]));
+    assert_eq!((priced.totals.total, priced.discounts), (0, vec![(0, 1000)]));
 }
 
 #[test]
@@ -75,6 +75,30 @@ fn an_exclusive_promotion_excludes_all_others() {
     assert_eq!(priced.discounts, [(2, 2)]);
     let too_small = Promotion { min_amount: Some(1001), ..exclusive(2) };
     assert_eq!(untaxed(&lines, &[open, too_small]).discounts, [(0, 1)]);
+}
+
+#[test]
+fn each_promotion_that_does_not_apply_has_its_reason() {
+    let lines = [line(1, 1000), line(1, 1000)];
+    let one = promotion(Reduction::Amount(1), &[0]);
+    let low = Promotion { min_amount: Some(1001), ..one.clone() };
+    let three = promotion(Reduction::BuyGet { buy: 2, get: 1 }, &[0, 1]);
+    let none = promotion(Reduction::Amount(1), &[]);
+    let misfits = [low, three, none];
+    let expected = [(0, Unused::MinimumNotReached), (1, Unused::NothingToReduce), (2, Unused::NoGoods)];
+    let reasons = |promotions: &[Promotion]| {
+        let mut unused = discounted(&lines, promotions, 0).unwrap().unused().to_vec();
+        unused.sort_by_key(|(at, _)| *at);
+        unused
+    };
+    assert_eq!(reasons(&misfits), expected);
+    // A promotion that does not fit keeps its reason below an exclusive one.
+    let exclusive = Promotion { exclusive: true, ..one.clone() };
+    let below = [&misfits[..], &[one.clone(), exclusive]].concat();
+    assert_eq!(reasons(&below), [&expected[..], &[(3, Unused::NotCombinable)]].concat());
+    let all = Promotion { priority: 1, ..promotion(Reduction::Percentage(10_000), &[0]) };
+    assert_eq!(reasons(&[vec![one.clone(); 5], vec![one]].concat()), [(5, Unused::TooMany)]);
+    assert_eq!(reasons(&[all, promotion(Reduction::Amount(1), &[0])]), [(1, Unused::NothingToReduce)]);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Tests of properties that hold for every basket, such as totals that are the sum of their parts.
 
-use pricing::{Discounted, Line, Priced, Promotion, Reduction, Rounding, TaxRate, Taxes, spread};
+use pricing::{Line, MAX_PROMOTIONS, Priced, Promotion, Reduction, Rounding, ShippingTax, TaxRate, Taxes, spread};
 use proptest::prelude::*;
+
+use crate::discounted;
 
 const LINES: usize = 8;
 
@@ -30,14 +32,19 @@ fn promotions() -> impl Strategy<Value = Vec<Promotion>> {
         exclusive,
         priority,
     });
-    prop::collection::vec(promotion, 0..5)
+    prop::collection::vec(promotion, 0..8)
 }
 
 fn taxes() -> impl Strategy<Value = Taxes> {
     let rate = (prop::sample::select(vec![0, 50_000, 88_750, 190_000, 200_000]), any::<bool>());
     let rate = prop::option::of(rate.prop_map(|(millionths, included)| TaxRate { millionths, included }));
     let rounding = prop::sample::select(vec![Rounding::Line, Rounding::Order]);
-    (prop::collection::vec(rate.clone(), 0..LINES), rate, rounding).prop_map(|(lines, shipping, rounding)| Taxes {
+    let shipping = prop_oneof![
+        rate.clone().prop_map(ShippingTax::Rate),
+        (prop::collection::vec(0..LINES, 0..LINES), rate.clone())
+            .prop_map(|(lines, otherwise)| ShippingTax::Apportioned { lines, otherwise }),
+    ];
+    (prop::collection::vec(rate, 0..LINES), shipping, rounding).prop_map(|(lines, shipping, rounding)| Taxes {
         lines,
         shipping,
         rounding,
@@ -56,7 +63,7 @@ proptest! {
     fn totals_are_the_sum_of_their_parts(
         lines in lines(), promotions in promotions(), shipping in 0..5_000_i64, taxes in taxes(),
     ) {
-        let discounted = Discounted::new(&lines, &promotions).unwrap();
+        let discounted = discounted(&lines, &promotions, shipping).unwrap();
         let priced = discounted.price(shipping, &taxes).unwrap();
         let totals = priced.totals;
         prop_assert_eq!(priced.lines.len(), lines.len());
@@ -68,6 +75,7 @@ proptest! {
         prop_assert_eq!(totals.tax, of_lines(|line| line.tax) + priced.shipping.tax);
         prop_assert_eq!(totals.tax, priced.tax_lines.iter().map(|line| line.tax).sum::<i64>());
         prop_assert_eq!(totals.total, of_lines(|line| line.total) + priced.shipping.total);
+        prop_assert_eq!(priced.shipping.tax, priced.shipping.tax_lines.iter().map(|line| line.tax).sum::<i64>());
         prop_assert_eq!(totals.items - totals.discount + priced.shipping.discount, discounted.amount().unwrap());
     }
 
@@ -75,7 +83,7 @@ proptest! {
     fn no_part_is_negative_and_no_discount_exceeds_its_line(
         lines in lines(), promotions in promotions(), shipping in 0..5_000_i64, taxes in taxes(),
     ) {
-        let priced = Discounted::new(&lines, &promotions).unwrap().price(shipping, &taxes).unwrap();
+        let priced = discounted(&lines, &promotions, shipping).unwrap().price(shipping, &taxes).unwrap();
         for (line, priced) in lines.iter().zip(&priced.lines) {
             prop_assert!((0..=line.amount).contains(&priced.discount));
             prop_assert!(priced.tax >= 0 && priced.total >= line.amount - priced.discount);
@@ -84,11 +92,29 @@ proptest! {
     }
 
     #[test]
+    fn each_applied_promotion_reduces_the_price_and_takes_one_of_five_places(
+        lines in lines(), promotions in promotions(), shipping in prop_oneof![Just(0), 1..5_000_i64], taxes in taxes(),
+    ) {
+        let discounted = discounted(&lines, &promotions, shipping).unwrap();
+        let priced = discounted.price(shipping, &taxes).unwrap();
+        prop_assert!(priced.discounts.iter().all(|(_, discount)| *discount > 0));
+        prop_assert!(priced.discounts.len() <= MAX_PROMOTIONS);
+        let applied = priced.discounts.iter().map(|(at, _)| *at);
+        let mut all: Vec<_> = applied.chain(discounted.unused().iter().map(|(at, _)| *at)).collect();
+        all.sort_unstable();
+        prop_assert_eq!(all, (0..promotions.len()).collect::<Vec<_>>());
+    }
+
+    #[test]
     fn without_promotions_a_basket_costs_the_same_in_any_order_of_its_lines(lines in lines(), taxes in taxes()) {
-        let rate = taxes.shipping;
+        let rate = taxes.lines.first().copied().flatten();
         let price = |lines: &[Line]| {
-            let taxes = Taxes { lines: vec![rate; lines.len()], shipping: rate, rounding: taxes.rounding };
-            Discounted::new(lines, &[]).unwrap().price(0, &taxes).unwrap().totals
+            let taxes = Taxes {
+                lines: vec![rate; lines.len()],
+                shipping: ShippingTax::Rate(rate),
+                rounding: taxes.rounding,
+            };
+            discounted(lines, &[], 0).unwrap().price(0, &taxes).unwrap().totals
         };
         let turned: Vec<Line> = lines.iter().rev().copied().collect();
         prop_assert_eq!(price(&lines), price(&turned));

@@ -1,8 +1,8 @@
 //! Tests of tax with published examples.
 
-use pricing::{Discounted, PricingError, Rounding, TaxRate, Taxes, part};
+use pricing::{PricingError, Rounding, ShippingTax, TaxRate, Taxes, part};
 
-use crate::{line, one_rate, untaxed};
+use crate::{discounted, line, one_rate, untaxed};
 
 /// An example from a published text. The lines are pairs of quantity and unit price.
 struct Example {
@@ -105,7 +105,7 @@ fn the_computed_tax_equals_the_tax_of_the_published_examples() {
         let Example { source, lines, millionths, included, rounding, tax, total } = *example;
         let lines: Vec<_> = lines.iter().map(|(quantity, unit_price)| line(*quantity, *unit_price)).collect();
         let taxes = one_rate(lines.len(), TaxRate { millionths, included }, rounding);
-        let priced = Discounted::new(&lines, &[]).unwrap().price(0, &taxes).unwrap();
+        let priced = discounted(&lines, &[], 0).unwrap().price(0, &taxes).unwrap();
         assert_eq!((priced.totals.tax, priced.totals.total), (tax, total), "{source}, {rounding:?}");
     }
 }
@@ -130,10 +130,10 @@ fn each_rate_has_one_tax_line_and_basket_lines_without_a_rate_are_not_taxed() {
     let lines = [line(1, 1190), line(2, 535), line(1, 300), line(1, 1190)];
     let taxes = Taxes {
         lines: vec![Some(standard), Some(reduced), None, Some(standard)],
-        shipping: Some(standard),
+        shipping: ShippingTax::Rate(Some(standard)),
         rounding: Rounding::Line,
     };
-    let priced = Discounted::new(&lines, &[]).unwrap().price(595, &taxes).unwrap();
+    let priced = discounted(&lines, &[], 0).unwrap().price(595, &taxes).unwrap();
     let by_rate: Vec<_> = priced.tax_lines.iter().map(|line| (line.rate, line.amount, line.tax)).collect();
     assert_eq!(by_rate, [(reduced, 1070, 70), (standard, 2975, 475)]);
     assert_eq!(priced.lines.iter().map(|line| line.tax).collect::<Vec<_>>(), [190, 70, 0, 190]);
@@ -144,4 +144,25 @@ fn each_rate_has_one_tax_line_and_basket_lines_without_a_rate_are_not_taxed() {
 fn a_shop_without_tax_rules_shows_no_tax() {
     let priced = untaxed(&[line(3, 199)], &[]);
     assert_eq!((priced.totals.tax, priced.totals.total, priced.tax_lines.len()), (0, 597, 0));
+}
+
+#[test]
+fn apportioned_shipping_has_the_rates_of_the_lines_in_proportion_to_their_prices() {
+    let rate = |millionths| Some(TaxRate { millionths, included: true });
+    let (standard, reduced) = (rate(190_000), rate(70_000));
+    let price = |amounts: &[i64], rates: &[Option<TaxRate>], shipped: &[usize], rounding| {
+        let lines: Vec<_> = amounts.iter().map(|amount| line(1, *amount)).collect();
+        let shipping = ShippingTax::Apportioned { lines: shipped.to_vec(), otherwise: standard };
+        let taxes = Taxes { lines: rates.to_vec(), shipping, rounding };
+        discounted(&lines, &[], 500).unwrap().price(500, &taxes).unwrap().shipping
+    };
+    let parts = |amounts: &[i64], rates: &[Option<TaxRate>], shipped: &[usize]| {
+        let shipping = price(amounts, rates, shipped, Rounding::Line);
+        shipping.tax_lines.iter().map(|line| (Some(line.rate), line.amount, line.tax)).collect::<Vec<_>>()
+    };
+    assert_eq!(parts(&[1190, 1070], &[standard, reduced], &[0, 1]), [(reduced, 237, 16), (standard, 263, 42)]);
+    assert_eq!(parts(&[1190, 1070], &[standard, reduced], &[1]), [(reduced, 500, 33)], "only this line is shipped");
+    assert_eq!(parts(&[100, 100], &[standard, None], &[0, 1]), [(standard, 250, 40)], "the other half is not taxed");
+    assert_eq!(parts(&[0, 0], &[reduced, reduced], &[0, 1]), [(standard, 500, 80)], "the goods cost nothing");
+    assert_eq!(price(&[1190, 1070], &[standard, reduced], &[0, 1], Rounding::Order).tax, 58);
 }

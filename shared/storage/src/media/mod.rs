@@ -57,6 +57,9 @@ pub struct Expected<'a> {
     pub sha256: Option<&'a str>,
 }
 
+/// The parameter with which S3 sends `Cache-Control: no-cache`.
+const NO_CACHE: &str = "?response-cache-control=no-cache";
+
 /// A permission to upload one object, with `PUT`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upload {
@@ -89,30 +92,33 @@ impl Media {
         let mut headers =
             vec![("content-length", expected.bytes.to_string()), ("content-type", expected.content_type.to_owned())];
         headers.extend(expected.sha256.map(|sum| ("x-amz-checksum-sha256", sum.to_owned())));
-        let url = self.presign(Method::PUT, name, &headers, now, UPLOAD_LIFE).await?;
+        let url = self.presign(Method::PUT, &s3::object(name), &headers, now, UPLOAD_LIFE).await?;
         Ok(Upload { url, headers, expires_at: now + UPLOAD_LIFE })
     }
 
     /// Creates the permission to read one object. The permission starts at the last full quarter of
     /// an hour. All calls within a quarter of an hour return the same URL.
+    ///
+    /// A browser may show the picture first, and read the same URL with `fetch` later. S3 sends CORS
+    /// headers only to requests with an `Origin`, so a page could not read the browser's copy. With
+    /// `no-cache` the browser asks S3 before it uses the copy, and gets the headers with the 304.
     pub async fn reading(&self, name: &str, now: SystemTime) -> Result<Reading, MediaError> {
         let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
         let start = SystemTime::UNIX_EPOCH + Duration::from_secs(since - since % READ_STEP.as_secs());
-        let url = self.presign(Method::GET, name, &[], start, READ_LIFE).await?;
+        let url = self.presign(Method::GET, &(s3::object(name) + NO_CACHE), &[], start, READ_LIFE).await?;
         Ok(Reading { url, expires_at: start + READ_LIFE })
     }
 
     async fn presign(
         &self,
         method: Method,
-        name: &str,
+        path: &str,
         headers: &[(&'static str, String)],
         from: SystemTime,
         life: Duration,
     ) -> Result<String, MediaError> {
         let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        let path = s3::object(name);
-        let call = Call { headers: &headers, ..Call::new(method, &path) };
+        let call = Call { headers: &headers, ..Call::new(method, path) };
         self.bucket.presign(&call, from, life).await.map_err(|failure| MediaError::Signing(failure.to_string()))
     }
 }

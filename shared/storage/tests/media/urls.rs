@@ -37,7 +37,13 @@ async fn an_upload_with_the_signed_headers_is_accepted_and_read_back() {
     let reading = media.reading(NAME, now).await.unwrap();
     let answer = reqwest::get(&reading.url).await.unwrap();
     assert_eq!((answer.status().as_u16(), answer.headers()["content-type"].as_bytes()), (200, &b"image/webp"[..]));
+    // A browser asks again before it uses its copy, because the copy may lack CORS headers.
+    assert_eq!(answer.headers()["cache-control"], "no-cache");
+    let tag = answer.headers()["etag"].clone();
     assert_eq!(answer.bytes().await.unwrap(), BODY);
+    let again = reqwest::Client::new().get(&reading.url).header("if-none-match", tag);
+    let again = again.header("if-modified-since", "Fri, 20 Nov 2026 00:00:00 GMT").send().await.unwrap();
+    assert_eq!((again.status().as_u16(), again.bytes().await.unwrap().len()), (304, 0));
     assert!(reading.expires_at > now + READ_LIFE - READ_LIFE / 4 - Duration::from_secs(1));
 }
 

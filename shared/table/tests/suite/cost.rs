@@ -32,8 +32,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
-use key_schema::entity::AnyEntity;
 use key_schema::mail::MailState;
+use key_schema::order::OrderItem;
 use key_schema::order::{self, OrderStatus, Step};
 use key_schema::pattern::{Operation, Pattern};
 use key_schema::place::SalePlace;
@@ -272,6 +272,7 @@ async fn subscribers(bench: &mut Bench) {
             at: at(300),
             by: "staff-7",
             note: None,
+            message: None,
             carrier: None,
             tracking: None,
             money: None,
@@ -302,10 +303,9 @@ async fn expired(bench: &mut Bench) {
     let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
     for item in items {
         match item {
-            AnyEntity::Order(order) => head = Some(order),
-            AnyEntity::OrderLine(line) => lines.push(line),
-            AnyEntity::OrderStatusEvent(event) => history.push(event),
-            _ => {}
+            OrderItem::Order(order) => head = Some(order),
+            OrderItem::OrderLine(line) => lines.push(line),
+            OrderItem::OrderStatusEvent(event) => history.push(event),
         }
     }
     let (order, expires_at, at) = (&head.unwrap(), at(86_400), at(200));

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use key_schema::address::PostalAddress;
 use key_schema::cart::{Cart, CartLine};
 use key_schema::category::{CategoryAbout, CategoryNode};
-use key_schema::customer::{Address, Customer, Place};
+use key_schema::customer::{Customer, Place};
 use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::guest_cart::{CartToken, GuestCart};
 use key_schema::id::{AddressName, Born, CustomerId, GuestCartId, LogId, OrderId, ProductId, SessionId, StoreId};
@@ -60,13 +61,16 @@ pub fn customer(number: u8) -> Stored<Customer> {
     stored(customer, number)
 }
 
-pub fn address() -> Address {
-    Address {
-        street: "12 Analytical Engine Street".to_owned(),
+pub fn address() -> PostalAddress {
+    PostalAddress {
+        name: "Ada Lovelace".to_owned(),
+        line1: "12 Analytical Engine Street".to_owned(),
+        line2: None,
         city: "Springfield".to_owned(),
-        postal_code: Some("62701".to_owned()),
         region: Some("Illinois".to_owned()),
-        country: "US".to_owned(),
+        postal_code: Some("62701".to_owned()),
+        country: "US".parse().unwrap(),
+        phone: None,
     }
 }
 

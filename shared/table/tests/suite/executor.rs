@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use emulators::table::{Fault, FaultKind};
 use fixture::TestTable;
 use key_schema::change::Change;
@@ -274,7 +275,7 @@ async fn a_write_stores_the_id_of_its_request_and_a_write_without_a_request_remo
     let id = async |customer: &CustomerId| {
         let key = [("PK", format!("CUSTOMER#{customer}")), ("SK", "PROFILE".to_owned())];
         let get = key.into_iter().fold(test.client().get_item().table_name(test.name()), |get, (name, value)| {
-            get.key(name, aws_sdk_dynamodb::types::AttributeValue::S(value))
+            get.key(name, AttributeValue::S(value))
         });
         let item = get.consistent_read(true).send().await.unwrap().item.unwrap();
         item.get("req").map(|id| id.as_s().unwrap().clone())
@@ -305,4 +306,26 @@ async fn a_write_stores_the_id_of_its_request_and_a_write_without_a_request_remo
     // Only the claims of the first customer still have a request id, because no later request has
     // written the claims.
     assert_eq!(caused, ["request-1", "request-1"]);
+}
+
+#[tokio::test]
+async fn a_list_for_clients_leaves_out_unreadable_items_and_a_list_that_decides_fails() {
+    let test = with_customers(3).await;
+    let broken = customer::get(&customer_id(2)).unwrap().key().clone();
+    test.set(broken.pk.as_str(), broken.sk.as_str(), "id", AttributeValue::N("1".to_owned())).await;
+    let query = customer::by_tier(Tier::Bronze, lists::unchanged()).unwrap().limit(2);
+    let table = test.table();
+    assert!(matches!(table.query(&query.clone().limit(3)).await, Err(TableError::Decode(_))));
+    let (mut after, mut seen, mut left_out) = (None, Vec::new(), 0);
+    for _ in 0..3 {
+        let page = table.query_readable(&query.clone().after(after)).await.unwrap();
+        left_out += page.left_out();
+        seen.extend(page.items.into_iter().map(|listed| listed.id));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    seen.sort();
+    assert_eq!((seen, left_out), (vec![customer_id(1), customer_id(3)], 1));
 }

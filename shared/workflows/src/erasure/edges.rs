@@ -1,6 +1,6 @@
 //! Removes the community edges of an erased customer: follows in both directions, and likes.
 
-use key_schema::entity::AnyEntity;
+use key_schema::graph::OwnEdge;
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::{follow, graph, like};
@@ -27,8 +27,8 @@ pub(super) async fn erase_own(
         let (mut followed, mut liked): (Vec<&CustomerId>, Vec<&ProductId>) = (Vec::new(), Vec::new());
         for edge in &page.items {
             match edge {
-                AnyEntity::Follow(edge) if edge.meta.created_at < until => followed.push(&edge.followed_id),
-                AnyEntity::Like(like) if like.meta.created_at < until => liked.push(&like.product_id),
+                OwnEdge::Follow(edge) if edge.meta.created_at < until => followed.push(&edge.followed_id),
+                OwnEdge::Like(like) if like.meta.created_at < until => liked.push(&like.product_id),
                 _ => {}
             }
         }

@@ -8,11 +8,9 @@
 //! The function `customers` does this work within the budget of its request. If no client repeats
 //! an interrupted request, the janitor finishes the erasure.
 
-mod addresses;
 mod documents;
 mod edges;
 mod memberships;
-mod questions;
 
 use key_schema::customer::CustomerAction;
 use key_schema::id::CustomerId;
@@ -26,6 +24,8 @@ use table::{Budget, Table, TableError};
 use crate::removal::RemovalError;
 
 const PAGE: usize = 100;
+/// The questions of one page. Each question has further items.
+const QUESTIONS: usize = 25;
 
 /// The access patterns with which an erasure continues. The pattern that begins it is not among
 /// them.
@@ -110,13 +110,59 @@ impl Belonging {
                 let _ = table.write(&cart::discard_earlier(customer, until)?).await?;
                 Ok(())
             }
-            Self::Addresses => addresses::erase(table, customer, until, budget).await,
-            Self::Questions => questions::erase(table, customer, until, budget).await,
+            Self::Addresses => erase_addresses(table, customer, until, budget).await,
+            Self::Questions => erase_questions(table, customer, until, budget).await,
             Self::OwnEdges => edges::erase_own(table, customer, until, budget).await,
             Self::Followers => edges::erase_followers(table, customer, until, budget).await,
             Self::Invitations => memberships::erase_invitations(table, customer, until, budget).await,
             Self::Memberships => memberships::erase(table, customer, until, budget).await,
             Self::Documents => documents::erase(table, customer, until, budget).await,
+        }
+    }
+}
+
+/// Removes the addresses of the customer's orders. The orders keep only country and city.
+async fn erase_addresses(
+    table: &Table,
+    customer: &CustomerId,
+    until: Instant,
+    budget: &Budget<'_>,
+) -> Result<(), RemovalError> {
+    let mut after = None;
+    loop {
+        let page = table.query(&order::addresses::of_customer(customer)?.limit(PAGE).after(after)).await?;
+        let earlier = page.items.iter().filter(|addresses| addresses.meta.created_at < until);
+        budget.write(&order::addresses::erase(earlier.map(|addresses| &addresses.data))?).await?;
+        after = page.next;
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// Erases the questions with their answers. The customer's copy of a question is removed last,
+/// because a repeated erasure finds the other items through this copy (see [`question`]).
+async fn erase_questions(
+    table: &Table,
+    customer: &CustomerId,
+    until: Instant,
+    budget: &Budget<'_>,
+) -> Result<(), RemovalError> {
+    let mut after = None;
+    loop {
+        let page = table.query(&question::erasable(customer)?.limit(QUESTIONS).after(after)).await?;
+        let copies = || page.items.iter().filter(|copy| copy.meta.created_at < until).map(|copy| &copy.data);
+        budget.write(&question::erase(copies().map(|copy| &copy.id))?).await?;
+        // The copy's count of answers may be too small, because another answer may have been added
+        // before the question was erased. So the loop reads the answers themselves.
+        for copy in copies() {
+            let answers = table.query(&question::answers(&copy.id)?).await?;
+            budget.write(&question::erase_answers(answers.items.iter().map(|answer| &answer.data))?).await?;
+        }
+        budget.write(&question::erase_copies(copies())?).await?;
+        after = page.next;
+        if after.is_none() {
+            return Ok(());
         }
     }
 }

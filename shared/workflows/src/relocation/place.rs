@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use key_schema::category::relocation::{self, CategoryMove, CategoryMoveAction, PLACED_AT_ONCE};
-use key_schema::entity::AnyEntity;
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::membership::PlacedItem;
 use key_schema::membership::ProductCategories;
 use key_schema::product::{CategoryPath, Product};
 use table::TableError;
@@ -47,14 +47,14 @@ impl Mover<'_> {
         let items = self.table.batch_get(&relocation::read(ids)?).await?;
         let (mut places, mut members, mut new) = (Vec::<ProductMove<'_>>::new(), Vec::new(), BTreeSet::new());
         for pair in items.chunks(2) {
-            let [Some(AnyEntity::Product(product)), further] = pair else { continue };
+            let [Some(PlacedItem::Product(product)), further] = pair else { continue };
             if product.retired {
                 continue;
             }
             let place = moving.destination(&product.category_path);
             new.extend(place.clone());
             match further {
-                Some(AnyEntity::ProductCategories(further))
+                Some(PlacedItem::ProductCategories(further))
                     if further.paths.iter().any(|path| moving.destination(path).is_some()) =>
                 {
                     new.extend(further.paths.iter().filter_map(|path| moving.destination(path)));

@@ -1,6 +1,6 @@
-use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
+use key_schema::order::OrderItem;
 use key_schema::order::{self, OrderAction, OrderStatus, RETURNED_AT_ONCE};
 use table::Table;
 
@@ -25,10 +25,9 @@ pub async fn lapse(table: &Table, id: &OrderId, now: Instant) -> Result<Lapsed, 
     let (mut head, mut lines, mut last) = (None, Vec::new(), Instant::MIN);
     for item in items {
         match item {
-            AnyEntity::Order(order) => head = Some(order),
-            AnyEntity::OrderLine(line) => lines.push(line.data),
-            AnyEntity::OrderStatusEvent(event) => last = last.max(event.at),
-            _ => {}
+            OrderItem::Order(order) => head = Some(order),
+            OrderItem::OrderLine(line) => lines.push(line.data),
+            OrderItem::OrderStatusEvent(event) => last = last.max(event.at),
         }
     }
     let due = |lapses_at: Instant| lapses_at <= now;

@@ -1,6 +1,5 @@
 use std::time::Duration;
 
-use key_schema::entity::AnyEntity;
 use key_schema::item::Stored;
 use key_schema::order::addresses::OrderAddresses;
 use key_schema::order::staged::{self, RESERVED_AT_ONCE};
@@ -51,8 +50,11 @@ pub async fn place(table: &Table, placing: Placing<'_>) -> Result<(), StagingErr
     // case `undo` reads the order and does nothing.
     match tokio::time::timeout(PATIENCE, undo(table, id)).await {
         Ok(Ok(Undone::Visible)) => Ok(()),
-        // The check already named every line with too little stock, so it is not repeated.
-        Ok(Ok(Undone::Gone)) => Err(if refused_by_check { error } else { complete(table, &placing, error).await }),
+        Ok(Ok(Undone::Gone)) => {
+            tracing::info!(order = %id, %error, "an order was not placed, and its request has undone it");
+            // The check already named every line with too little stock, so it is not repeated.
+            Err(if refused_by_check { error } else { complete(table, &placing, error).await })
+        }
         // Until the janitor undoes the order, its idempotency key is in use and its stock is
         // reserved. The error must not say that nothing happened.
         Ok(Err(left)) => {
@@ -97,9 +99,9 @@ async fn short(table: &Table, lines: &[Stored<OrderLine>]) -> Result<Refusals<Or
     let mut short = Vec::new();
     for (line, stock) in lines.iter().zip(stocks) {
         let stock = match stock {
-            Some(AnyEntity::Stock(stock)) if serves(&stock, line) => continue,
-            Some(AnyEntity::Stock(stock)) => Some(stock.to_item()?),
-            _ => None,
+            Some(stock) if serves(&stock, line) => continue,
+            Some(stock) => Some(stock.to_item()?),
+            None => None,
         };
         short.push(Refusal { action: OrderAction::Stock(line.line), item: stock });
     }

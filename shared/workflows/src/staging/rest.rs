@@ -1,8 +1,8 @@
 //! Returns the rest of the stock of a cancelled or returned order.
 
-use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
+use key_schema::order::OrderItem;
 use key_schema::order::staged::{self, GIVEN_BACK_AT_ONCE, Unfinished, Work};
 use key_schema::order::{self, MAX_LINES, OrderAction};
 use table::Table;
@@ -22,9 +22,9 @@ pub async fn give_back(table: &Table, id: &OrderId) -> Result<(), StagingError> 
     let (mut head, mut lines) = (None, Vec::new());
     for item in items {
         match item {
-            AnyEntity::Order(order) => head = Some(order),
-            AnyEntity::OrderLine(line) => lines.push(line.data),
-            _ => {}
+            OrderItem::Order(order) => head = Some(order),
+            OrderItem::OrderLine(line) => lines.push(line.data),
+            OrderItem::OrderStatusEvent(_) => {}
         }
     }
     let Some(mut head) = head else { return Ok(()) };

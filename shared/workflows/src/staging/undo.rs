@@ -1,7 +1,7 @@
-use key_schema::entity::AnyEntity;
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::order::OrderItem;
 use key_schema::order::staged::{self, Claims, UNDONE_AT_ONCE, Unfinished, Work};
 use key_schema::order::{self, Order, OrderAction, OrderLine, OrderStatus};
 use table::{Backoff, Table};
@@ -27,9 +27,9 @@ pub async fn undo(table: &Table, id: &OrderId) -> Result<Undone, StagingError> {
         let (mut head, mut lines) = (None, Vec::new());
         for item in items {
             match item {
-                AnyEntity::Order(order) => head = Some(order),
-                AnyEntity::OrderLine(line) => lines.push(line),
-                _ => {}
+                OrderItem::Order(order) => head = Some(order),
+                OrderItem::OrderLine(line) => lines.push(line),
+                OrderItem::OrderStatusEvent(_) => {}
             }
         }
         // Without a head there are no lines either: one transaction removes the head and the last

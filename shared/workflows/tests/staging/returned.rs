@@ -21,6 +21,7 @@ async fn cancelled(shop: &Shop, basket: &Basket) {
         at: at("2026-11-20T13:00:00.000Z"),
         by: "c1",
         note: None,
+        message: None,
         carrier: None,
         tracking: None,
         money: None,

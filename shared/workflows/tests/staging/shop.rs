@@ -4,7 +4,6 @@ use std::ops::Deref;
 
 use fixture::TestTable;
 use fixture::seed::{self, usd};
-use key_schema::entity::AnyEntity;
 use key_schema::id::{Born, OrderId, ProductId};
 use key_schema::idempotency::{self, IdempotencyRecord, Scope, StoredResponse};
 use key_schema::instant::Instant;
@@ -126,10 +125,7 @@ impl Shop {
     pub async fn available(&self) -> Vec<u64> {
         let products: Vec<ProductId> = (1..=self.products).map(product).collect();
         let stocks = self.own().batch_get(&order::staged::available(&products).unwrap()).await.unwrap();
-        stocks
-            .into_iter()
-            .map(|stock| if let Some(AnyEntity::Stock(stock)) = stock { stock.available } else { 0 })
-            .collect()
+        stocks.into_iter().map(|stock| if let Some(stock) = stock { stock.available } else { 0 }).collect()
     }
 
     /// Checks that the order has left no item and no idempotency record, and that all stock is

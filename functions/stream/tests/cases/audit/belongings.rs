@@ -1,18 +1,17 @@
 //! Tests of the removed items of a customer, and of the time of a removal.
 
+use std::io::{Error, ErrorKind, Read as _};
 use std::process::Command;
+use std::time::Duration;
 
-use aws_sdk_dynamodb::types::{
-    AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, StreamSpecification,
-    StreamViewType,
-};
 use emulators::faults::{Fault, FaultKind};
-use fixture::TestTable;
 use key_schema::archive::belongings;
 use key_schema::expiration;
 use key_schema::instant::Instant;
 use key_schema::order::OrderStatus;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::time::timeout;
 
 use super::{Shop, cart, expire, session};
 use crate::support::{meta, order};
@@ -86,52 +85,34 @@ async fn a_removal_without_a_plausible_time_gets_the_time_of_the_expiry_in_every
     assert_eq!(shop.entries().await[0].removed_at, session("s1").expires_at);
 }
 
-/// Creates a second table, with this stream view or without a stream.
-async fn table_with(view: Option<StreamViewType>) -> TestTable {
-    let test = TestTable::create().await;
-    let stream = StreamSpecification::builder().stream_enabled(view.is_some()).set_stream_view_type(view);
-    let create = test.client().create_table().table_name(other(&test)).billing_mode(BillingMode::PayPerRequest);
-    let create = ["PK", "SK"].into_iter().zip([KeyType::Hash, KeyType::Range]).fold(create, |create, (name, kind)| {
-        let attribute = AttributeDefinition::builder().attribute_name(name).attribute_type(ScalarAttributeType::S);
-        let key = KeySchemaElement::builder().attribute_name(name).key_type(kind);
-        create.attribute_definitions(attribute.build().unwrap()).key_schema(key.build().unwrap())
-    });
-    create.stream_specification(stream.build().unwrap()).send().await.unwrap();
-    test
-}
-
-fn other(test: &TestTable) -> String {
-    format!("{}-other", test.name())
-}
-
+/// A consumer that calls the table at its start does not start while the table fails.
 #[tokio::test]
-async fn case_34_a_stream_without_old_images_is_refused_at_the_start_with_a_clear_message() {
-    for (view, shown) in
-        [(Some(StreamViewType::NewImage), "NEW_IMAGE"), (Some(StreamViewType::KeysOnly), "KEYS_ONLY"), (None, "none")]
-    {
-        let test = table_with(view).await;
-        let (endpoint, table) = (test.endpoint().to_owned(), other(&test));
-        let access_key = test.access_key().to_owned();
-        let started = tokio::task::spawn_blocking(move || {
-            Command::new(env!("CARGO_BIN_EXE_stream"))
-                .env_clear()
-                .envs([
-                    ("SINKS", "audit"),
-                    ("TABLE_NAME", &table),
-                    ("ARCHIVE_BUCKET", "a"),
-                    ("FAILED_RECORDS_BUCKET", "f"),
-                ])
-                .envs([("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()), ("AWS_REGION", "us-east-1")])
-                .envs([("AWS_ACCESS_KEY_ID", access_key.as_str()), ("AWS_SECRET_ACCESS_KEY", "local")])
-                .output()
-                .unwrap()
-        });
-        let started = started.await.unwrap();
-        assert!(!started.status.success());
-        let said = String::from_utf8([started.stdout, started.stderr].concat()).unwrap();
-        let expected = format!("the table's stream must show NEW_AND_OLD_IMAGES, and its view is {shown}");
-        assert!(said.contains(&expected), "{said}");
-    }
+async fn a_consumer_starts_although_the_table_does_not_answer() {
+    let runtime = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = runtime.local_addr().unwrap().to_string();
+    let mut program = Command::new(env!("CARGO_BIN_EXE_stream"));
+    let names = ["FUNCTION_NAME", "FUNCTION_VERSION", "LOG_GROUP_NAME", "LOG_STREAM_NAME"];
+    program
+        .env_clear()
+        .envs([("SINKS", "audit"), ("TABLE_NAME", "t"), ("ARCHIVE_BUCKET", "a"), ("FAILED_RECORDS_BUCKET", "f")])
+        // Nothing listens on this port.
+        .envs([("AWS_ENDPOINT_URL_DYNAMODB", "http://127.0.0.1:1"), ("AWS_REGION", "us-east-1")])
+        .envs([("AWS_ACCESS_KEY_ID", "local"), ("AWS_SECRET_ACCESS_KEY", "local")])
+        .envs(names.map(|name| (format!("AWS_LAMBDA_{name}"), "stream")))
+        .envs([("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "128"), ("AWS_LAMBDA_RUNTIME_API", address.as_str())]);
+    let mut program = program.spawn().unwrap();
+    // The program asks Lambda for work when it has started.
+    let asked = timeout(Duration::from_secs(60), runtime.accept()).await;
+    let read = asked.map_err(|_| Error::from(ErrorKind::TimedOut)).flatten().and_then(|(stream, _)| {
+        let mut stream = stream.into_std()?;
+        stream.set_nonblocking(false)?;
+        let mut head = vec![0; 4096];
+        let bytes = stream.read(&mut head)?;
+        Ok(String::from_utf8_lossy(&head[..bytes]).into_owned())
+    });
+    program.kill().unwrap();
+    program.wait().unwrap();
+    assert!(read.as_ref().is_ok_and(|head| head.contains("/runtime/invocation/next")), "{read:?}");
 }
 
 /// DynamoDB may remove an item up to five years after its expiry.

@@ -19,7 +19,6 @@ use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
 use crate::change::Change;
-use crate::entity::AnyEntity;
 use crate::expression::Condition;
 use crate::index::GSI2;
 use crate::instant::Instant;
@@ -82,7 +81,7 @@ impl FromItem for CategoryBelow {
             _ => None,
         };
         path.map(|path| Self { path })
-            .ok_or_else(|| DecodeError::malformed(CategoryNode::NAME, "its index key is no category"))
+            .ok_or_else(|| DecodeError::malformed(CategoryNode::NAME, &item, "its index key is no category"))
     }
 }
 
@@ -226,8 +225,12 @@ patterns! {
     }
 }
 
+one_of! {
+    pub enum CategoryItem { CategoryAbout CategoryNode }
+}
+
 /// Reads the node, then its description.
-pub fn get(path: &CategoryPath) -> Result<BatchGet<AnyEntity>, KeyError> {
+pub fn get(path: &CategoryPath) -> Result<BatchGet<CategoryItem>, KeyError> {
     Ok(BatchGet::new(&GET, vec![node_key(path)?, about_key(path)?]))
 }
 

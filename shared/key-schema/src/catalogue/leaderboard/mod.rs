@@ -234,7 +234,7 @@ impl FromItem for RankEntry {
             Some(AttributeValue::S(sort)) => sort.split('#').next().and_then(|count| count.parse().ok()),
             _ => None,
         };
-        let count = count.ok_or_else(|| DecodeError::malformed(Rank::NAME, "its key has no count"))?;
+        let count = count.ok_or_else(|| DecodeError::malformed(Rank::NAME, &item, "its key has no count"))?;
         let ProductOfRank { product_id } = decode(Rank::NAME, item)?;
         Ok(Self { product_id, count })
     }

@@ -2,21 +2,22 @@ use item_model::prelude::*;
 
 use super::{
     CATEGORY_SHARDS, CREATE, CREATE_MANY, CategoryIndexKey, CategoryPath, Copied, EDIT, GET_CONTENT, IN_CATEGORY, MANY,
-    PAGE, PUT_CONTENT, Product, ProductChanges as _, ProductContent, ProductContentChanges as _, ProductSummary,
-    RETIRE, REVIVE, Stock, UPDATE, category_partition, content_key, in_catalogue, key, partition, stock_key,
+    PAGE, PUT_CONTENT, Product, ProductChanges as _, ProductContent, ProductContentChanges as _, ProductSales,
+    ProductSummary, RETIRE, REVIVE, ReviewStats, Stock, UPDATE, category_partition, content_key, in_catalogue, key,
+    partition, stock_key,
 };
 use crate::category::CategoryNode;
 use crate::change::Change;
-use crate::entity::AnyEntity;
 use crate::expression::{Condition, number};
-use crate::id::ProductId;
+use crate::id::{Born, ProductId};
 use crate::index::GSI2;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
 use crate::key::{KeyError, PartitionKey};
 use crate::media::{self, UnsettledObject};
+use crate::membership::ProductCategories;
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
-use crate::variant::MAX_VARIANTS;
+use crate::variant::{MAX_VARIANTS, Variant};
 
 /// A refusal names the action whose condition failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +53,20 @@ fn stock_of(product: &Stored<Product>, available: u64) -> Stored<Stock> {
     let stock =
         Stock { product_id: product.id.clone(), available, sellable: true, product_born: None, last_adjustment: None };
     Stored::new(stock, product.meta.born.clone(), product.meta.created_at)
+}
+
+/// Returns the stock for a product whose stock was lost. Orders of another incarnation of the product
+/// return no pieces to it, and a parent's stock takes no pieces at all.
+#[must_use]
+pub fn restored_stock(product: &Stored<Product>, available: u64, rev: u64, at: Instant) -> Stored<Stock> {
+    let is_parent = product.variants.is_some();
+    let born = if is_parent { Born::generate(at, [0; 10]) } else { product.meta.born.clone() };
+    let mut stock = stock_of(product, if is_parent { 0 } else { available });
+    stock.data.sellable = !product.retired && !is_parent;
+    stock.data.product_born = Some(born);
+    stock.meta.rev = rev;
+    stock.meta.updated_at = at;
+    stock
 }
 
 /// Creates a product with its stock and the missing nodes of its category path.
@@ -151,9 +166,13 @@ pub(crate) fn with_nodes(
 /// `SALES`, `STATS`, `STOCK` and the variants.
 const PAGE_ITEMS: usize = 5 + MAX_VARIANTS as usize;
 
+one_of! {
+    pub enum PageItem { Product ProductCategories ProductSales ReviewStats Stock Variant }
+}
+
 /// Reads all items of a product page: summary, further categories, sales, statistics, stock and
 /// variants. The product may be retired.
-pub fn page(id: &ProductId) -> Result<Query<AnyEntity>, KeyError> {
+pub fn page(id: &ProductId) -> Result<Query<PageItem>, KeyError> {
     Ok(Query::new(&PAGE, partition(id)?, Range::Between("PRODUCT".into(), "PRODUCT$".into())).limit(PAGE_ITEMS))
 }
 
@@ -192,9 +211,13 @@ pub(crate) fn retired_items(id: &ProductId, able: Condition, at: Instant) -> Res
     ])
 }
 
+one_of! {
+    pub enum ContentItem { Product ProductContent }
+}
+
 /// Reads the product, then its content. The caller needs the product, because the content of a
 /// retired product stays hidden.
-pub fn content(id: &ProductId) -> Result<BatchGet<AnyEntity>, KeyError> {
+pub fn content(id: &ProductId) -> Result<BatchGet<ContentItem>, KeyError> {
     Ok(BatchGet::new(&GET_CONTENT, vec![key(id)?, content_key(id)?]))
 }
 

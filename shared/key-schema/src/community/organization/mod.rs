@@ -45,7 +45,6 @@ use std::str::FromStr;
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::entity::AnyEntity;
 use crate::id::{CustomerId, OrganizationId, TeamId};
 use crate::index::GSI1;
 use crate::instant::Instant;
@@ -245,13 +244,17 @@ fn with_teams() -> Range {
     Range::Between(HEAD.into(), "TEAM$".into())
 }
 
+one_of! {
+    pub enum HeadItem { Organization Team }
+}
+
 /// Reads an organization, then all its teams.
-pub fn get(id: &OrganizationId) -> Result<Query<AnyEntity>, KeyError> {
+pub fn get(id: &OrganizationId) -> Result<Query<HeadItem>, KeyError> {
     Ok(Query::new(&GET, partition(id)?, with_teams()).limit(MAX_TEAMS + 1))
 }
 
 /// Reads an organization, then all its teams, with strong consistency.
-pub fn renamed(id: &OrganizationId) -> Result<Query<AnyEntity>, KeyError> {
+pub fn renamed(id: &OrganizationId) -> Result<Query<HeadItem>, KeyError> {
     Ok(Query::new(&RENAMED, partition(id)?, with_teams()).limit(MAX_TEAMS + 1))
 }
 
@@ -260,12 +263,16 @@ pub fn member(id: &OrganizationId, customer: &CustomerId) -> Result<Get<Stored<M
     Ok(Get::new(&MEMBER, member_key(id, customer)?))
 }
 
+one_of! {
+    pub enum PreparedItem { Organization Member }
+}
+
 /// Reads the organization, the membership to change, and the caller's membership, in this order.
 pub fn prepare(
     id: &OrganizationId,
     customer: &CustomerId,
     caller: &CustomerId,
-) -> Result<BatchGet<AnyEntity>, KeyError> {
+) -> Result<BatchGet<PreparedItem>, KeyError> {
     Ok(BatchGet::new(&PREPARE, vec![key(id)?, member_key(id, customer)?, member_key(id, caller)?]))
 }
 

@@ -75,7 +75,6 @@ use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::customer;
-use crate::entity::AnyEntity;
 use crate::id::{CustomerId, DocumentId, OrganizationId, SectionName};
 use crate::instant::Instant;
 use crate::item::{Entity, Meta, Stored};
@@ -302,13 +301,17 @@ pub fn standing(organization: &OrganizationId, customer: &CustomerId) -> Result<
     Ok(Get::new(&STANDING, organization::member_key(organization, customer)?))
 }
 
+one_of! {
+    pub enum TextItem { DocumentSection Member }
+}
+
 /// Reads the texts that a manifest names, in the manifest's order, and then a membership if one is
 /// given.
 pub fn texts(
     id: &DocumentId,
     sections: &Manifest,
     member: Option<(&OrganizationId, &CustomerId)>,
-) -> Result<BatchGet<AnyEntity>, KeyError> {
+) -> Result<BatchGet<TextItem>, KeyError> {
     let mut keys: Vec<Key> =
         sections.iter().map(|(name, number)| section_key(id, name, *number)).collect::<Result<_, _>>()?;
     if let Some((organization, customer)) = member {
@@ -317,7 +320,11 @@ pub fn texts(
     Ok(BatchGet::new(&TEXTS, keys))
 }
 
-pub fn version(id: &DocumentId, number: u64) -> Result<BatchGet<AnyEntity>, KeyError> {
+one_of! {
+    pub enum VersionItem { Document DocumentVersion }
+}
+
+pub fn version(id: &DocumentId, number: u64) -> Result<BatchGet<VersionItem>, KeyError> {
     Ok(BatchGet::new(&VERSION, vec![key(id)?, version_key(id, number)?]))
 }
 

@@ -19,6 +19,7 @@ use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
+use crate::address::PostalAddress;
 use crate::change::IndexEntry;
 use crate::expression::{Condition, value};
 use crate::id::{AddressName, CustomerId};
@@ -90,21 +91,6 @@ pub struct Place {
     pub city: String,
 }
 
-/// A postal address. Only street, city and country are required, because the world's addresses
-/// differ.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Address {
-    /// Street and number, or the local equivalent.
-    pub street: String,
-    pub city: String,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub postal_code: Option<String>,
-    /// State, province or canton.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub region: Option<String>,
-    pub country: String,
-}
-
 entity! {
     Customer = "Customer" {
         fixed {
@@ -136,7 +122,7 @@ entity! {
         }
         mutable by CustomerChanges {
             name: String,
-            addresses: BTreeMap<AddressName, Address>,
+            addresses: BTreeMap<AddressName, PostalAddress>,
         }
     }
 }

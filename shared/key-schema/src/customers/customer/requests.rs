@@ -1,18 +1,19 @@
 use item_model::prelude::*;
 
 use super::{
-    ALL, Address, BEGIN_ERASURE, BY_EMAIL, BY_TIER, CREATE, Customer, CustomerSummary, DELETE, EDIT, EmailClaim,
+    ALL, BEGIN_ERASURE, BY_EMAIL, BY_TIER, CREATE, Customer, CustomerSummary, DELETE, EDIT, EmailClaim,
     ErasingIndexKey, GET, HYDRATE, MAX_ADDRESSES, OVERVIEW, OVERVIEW_ORDERS, PROFILE, PUT_ADDRESS, REMOVE_ADDRESS,
     RENAME, Tier, UPDATE, UsernameClaim, email_key, key, partition, stays, tier_partition,
 };
+use crate::address::PostalAddress;
 use crate::change::Change;
-use crate::entity::AnyEntity;
 use crate::erasure::{self, Erasure};
 use crate::expression::{Condition, value};
 use crate::id::{AddressName, CustomerId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity as _, Stored};
 use crate::key::KeyError;
+use crate::order::CustomerOrder;
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
 use crate::shard::Layout;
 use crate::text::{Email, Username, fold};
@@ -161,7 +162,7 @@ pub fn delete(customer: &Stored<Customer>, at: Instant) -> Result<Transaction<Cu
 pub fn put_address(
     id: &CustomerId,
     name: &AddressName,
-    address: &Address,
+    address: &PostalAddress,
     version: Option<u64>,
     at: Instant,
 ) -> Result<Single<Stored<Customer>>, EncodeError> {
@@ -216,8 +217,12 @@ pub fn hydrate<'a>(ids: impl IntoIterator<Item = &'a CustomerId>) -> Result<Batc
     Ok(BatchGet::new(&HYDRATE, ids.into_iter().map(key).collect::<Result<_, _>>()?))
 }
 
+one_of! {
+    pub enum OverviewItem { Customer CustomerOrder }
+}
+
 /// Reads the profile and the newest orders, newest first.
-pub fn overview(id: &CustomerId) -> Result<Query<AnyEntity>, KeyError> {
+pub fn overview(id: &CustomerId) -> Result<Query<OverviewItem>, KeyError> {
     let range = Range::Between("ORDER#".into(), PROFILE.into());
     Ok(Query::new(&OVERVIEW, partition(id)?, range).descending().limit(OVERVIEW_ORDERS + 1))
 }

@@ -17,6 +17,17 @@ pub enum TaxRounding {
     Order,
 }
 
+/// How shipping is taxed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShippingTax {
+    /// By the tax rule of the category `shipping`, or else of `standard`.
+    #[default]
+    Rule,
+    /// At the rates of the shipped goods, in proportion to their prices.
+    Apportioned,
+}
+
 /// The parts of the total of an order. Amounts are in minor units of the total's currency.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charges {
@@ -35,8 +46,9 @@ pub struct Charges {
     /// The tax of shipping, whether the price of shipping includes it or not.
     #[serde(skip_serializing_if = "super::is_zero", default)]
     pub shipping_tax: i64,
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub shipping_rate: Option<TaxRate>,
+    /// The tax of shipping for each rate.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub shipping_tax_lines: Vec<TaxLine>,
     /// The shipping method, if the order has goods that are shipped.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub method: Option<ChosenMethod>,
@@ -61,7 +73,7 @@ impl Charges {
             tax: 0,
             shipping_total: 0,
             shipping_tax: 0,
-            shipping_rate: None,
+            shipping_tax_lines: Vec::new(),
             method: None,
             promotions: Vec::new(),
             tax_lines: Vec::new(),

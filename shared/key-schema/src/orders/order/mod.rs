@@ -37,7 +37,7 @@ use addresses::Destination;
 use open::LapseIndexKey;
 use staged::{Unfinished, UnfinishedIndexKey};
 
-pub use charges::{Charges, ChosenMethod, LineDiscount, TaxLine, TaxRate, TaxRounding};
+pub use charges::{Charges, ChosenMethod, LineDiscount, ShippingTax, TaxLine, TaxRate, TaxRounding};
 pub use index_keys::{ShipmentIndexKey, StatusIndexKey};
 pub use log::{OrderLog, OrderLogChanges, add_log, log};
 pub use patterns::*;
@@ -236,14 +236,31 @@ entity! {
             at: Instant,
             /// The id of the caller who made the change, or [`SYSTEM`].
             by: String,
-            /// The reason, in the caller's words.
+            /// The reason, in the caller's words. The customer does not see the notes of staff.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             note: Option<String>,
+            /// The words of staff for the customer.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            message: Option<String>,
+            /// The carrier, if the order was shipped.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            carrier: Option<String>,
+            /// The carrier's tracking number.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            tracking: Option<String>,
             /// The time to live of a retired order's event.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             expires_at: Option<Instant>,
         }
         mutable {}
+    }
+}
+
+impl OrderStatusEvent {
+    /// Returns whether a member of staff made the change, and not the order's customer or the system.
+    #[must_use]
+    pub fn is_by_staff(&self, customer: &CustomerId) -> bool {
+        self.by != customer.as_str() && self.by != SYSTEM
     }
 }
 

@@ -40,7 +40,7 @@ use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
 use super::placement::stored;
-use super::{MAX_LINES, Order, OrderStatus, TaxRounding};
+use super::{MAX_LINES, Order, OrderStatus, ShippingTax, TaxRounding};
 use crate::change::{Change, IndexEntry};
 use crate::customer;
 use crate::encoding::join;
@@ -85,6 +85,7 @@ pub struct Limits {
     pub max_orders_per_day: u64,
     pub shipping_address_required: bool,
     pub tax_rounding: TaxRounding,
+    pub shipping_tax: ShippingTax,
     /// Whether a customer may order without a quote although there are pricing rules.
     pub quote_optional: bool,
 }
@@ -99,6 +100,7 @@ impl Default for Limits {
             max_orders_per_day: 1_000,
             shipping_address_required: false,
             tax_rounding: TaxRounding::Line,
+            shipping_tax: ShippingTax::Rule,
             quote_optional: false,
         }
     }

@@ -7,8 +7,7 @@
 use item_model::prelude::*;
 
 use super::partition;
-use super::requests::COLLECTION;
-use crate::entity::AnyEntity;
+use super::requests::{COLLECTION, OrderItem};
 use crate::id::OrderId;
 use crate::key::KeyError;
 use crate::pattern::Consistency;
@@ -36,13 +35,13 @@ patterns! {
 }
 
 /// Reads an order's lines, then the head.
-pub fn with_lines(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
+pub fn with_lines(id: &OrderId) -> Result<Query<OrderItem>, KeyError> {
     let range = Range::Between("ITEM#".into(), "ORDER".into());
     Ok(Query::new(&WITH_LINES, partition(id)?, range).limit(COLLECTION))
 }
 
 /// Reads an order's head, then the history.
-pub fn with_history(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
+pub fn with_history(id: &OrderId) -> Result<Query<OrderItem>, KeyError> {
     let range = Range::Between("ORDER".into(), "STATUS$".into());
     Ok(Query::new(&WITH_HISTORY, partition(id)?, range).limit(COLLECTION))
 }

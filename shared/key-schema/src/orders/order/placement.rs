@@ -78,5 +78,15 @@ pub(super) fn stored<T: Entity>(order: &Stored<Order>, data: T) -> Stored<T> {
 
 #[must_use]
 pub fn history(order: &Order, status: OrderStatus, at: Instant, by: &str, note: Option<String>) -> OrderStatusEvent {
-    OrderStatusEvent { order_id: order.id.clone(), status, at, by: by.to_owned(), note, expires_at: None }
+    OrderStatusEvent {
+        order_id: order.id.clone(),
+        status,
+        at,
+        by: by.to_owned(),
+        note,
+        message: None,
+        carrier: None,
+        tracking: None,
+        expires_at: None,
+    }
 }

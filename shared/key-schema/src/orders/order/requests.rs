@@ -4,20 +4,25 @@ use item_model::prelude::*;
 
 use super::index_keys::{shipments_partition, status_partition};
 use super::{
-    BY_STATUS, CustomerOrder, EDIT, GET, HEAD, LINES, OF_CUSTOMER, Order, OrderLine, OrderStatus, OrderSummary,
-    PREPARE, REFERENCE, ReferenceClaim, SHIPMENTS, Shipment, key, open, partition,
+    BY_STATUS, CustomerOrder, EDIT, GET, HEAD, LINES, OF_CUSTOMER, Order, OrderLine, OrderStatus, OrderStatusEvent,
+    OrderSummary, PREPARE, REFERENCE, ReferenceClaim, SHIPMENTS, Shipment, key,
+    open::{self, OpenOrders},
+    partition,
 };
-use crate::customer;
-use crate::entity::AnyEntity;
+use crate::customer::{self, Customer};
 use crate::id::{CustomerId, OrderId, ProductId, time_ordered_floor};
-use crate::idempotency;
+use crate::idempotency::{self, IdempotencyRecord};
 use crate::instant::Instant;
 use crate::item::{Entity, Stored};
 use crate::key::KeyError;
-use crate::pricing;
-use crate::product;
+use crate::pricing::{self, Pricing};
+use crate::product::{self, Product};
 use crate::request::{BatchGet, Get, Query, Range};
 use crate::shard::Layout;
+
+one_of! {
+    pub enum PreparedItem { Customer OpenOrders Pricing IdempotencyRecord Product }
+}
 
 /// Reads the items that placing an order needs, in this order:
 ///
@@ -30,7 +35,7 @@ pub fn prepare<'a>(
     of_customer: bool,
     scope: Option<&idempotency::Scope>,
     products: impl IntoIterator<Item = &'a ProductId>,
-) -> Result<BatchGet<AnyEntity>, KeyError> {
+) -> Result<BatchGet<PreparedItem>, KeyError> {
     let mut keys = vec![customer::key(customer)?];
     if of_customer {
         keys.extend([open::key(customer)?, pricing::head_key()?]);
@@ -80,13 +85,18 @@ pub enum OrderAction {
     Entry,
 }
 
+one_of! {
+    /// An item of the collection of an order.
+    pub enum OrderItem { OrderLine Order OrderStatusEvent }
+}
+
 /// Reads an order's lines, head and history, in this order.
-pub fn get(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
+pub fn get(id: &OrderId) -> Result<Query<OrderItem>, KeyError> {
     Ok(Query::new(&GET, partition(id)?, Range::All).limit(COLLECTION))
 }
 
 /// Reads an order's lines, head and history with strong consistency.
-pub fn read_for_update(id: &OrderId) -> Result<Query<AnyEntity>, KeyError> {
+pub fn read_for_update(id: &OrderId) -> Result<Query<OrderItem>, KeyError> {
     Ok(Query::new(&EDIT, partition(id)?, Range::All).limit(COLLECTION))
 }
 

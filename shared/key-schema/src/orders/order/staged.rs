@@ -38,7 +38,6 @@ use super::{CustomerOrder, Order, OrderAction, OrderLine, OrderStatus, Reference
 use crate::change::{Change, IndexEntry};
 use crate::customer;
 use crate::encoding::join;
-use crate::entity::AnyEntity;
 use crate::expression::{Condition, number, value};
 use crate::id::{OrderId, ProductId};
 use crate::idempotency::{self, Scope, StoredResponse};
@@ -46,7 +45,7 @@ use crate::index::GSI1;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity as _, Stored};
 use crate::key::{IndexKey, KeyError, PartitionKey, SortKey};
-use crate::product;
+use crate::product::{self, Stock};
 use crate::promotion::{self, MAX_APPLIED};
 use crate::request::{BatchGet, Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction};
 use crate::shard::Shards;
@@ -136,7 +135,7 @@ pub fn unfinished(before: Instant) -> Result<Query<UnfinishedOrder>, KeyError> {
 }
 
 /// Reads the stocks of products, in the order of `products`.
-pub fn available<'a>(products: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<AnyEntity>, KeyError> {
+pub fn available<'a>(products: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<Stored<Stock>>, KeyError> {
     let keys = products.into_iter().map(product::stock_key).collect::<Result<_, _>>()?;
     Ok(BatchGet::new(&AVAILABLE, keys))
 }

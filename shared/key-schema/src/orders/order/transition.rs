@@ -5,8 +5,8 @@ use item_model::prelude::*;
 use super::staged::Work;
 use super::{
     CustomerOrder, CustomerOrderChanges as _, LAPSE, MOVE, Order, OrderAction, OrderChanges as _, OrderLine,
-    OrderStatus, REFUND, ShipmentIndexKey, StatusIndexKey, Unfinished, UnfinishedIndexKey, copy_key, history, key,
-    open,
+    OrderStatus, OrderStatusEvent, REFUND, ShipmentIndexKey, StatusIndexKey, Unfinished, UnfinishedIndexKey, copy_key,
+    history, key, open,
 };
 use crate::change::Change;
 use crate::expression::{Condition, first_alive, value};
@@ -34,7 +34,10 @@ pub struct Step<'a> {
     pub at: Instant,
     /// The id of the caller who makes the change.
     pub by: &'a str,
+    /// The reason, for staff if a member of staff makes the change.
     pub note: Option<String>,
+    /// The words of staff for the customer.
+    pub message: Option<String>,
     /// The carrier, for a change to shipped.
     pub carrier: Option<String>,
     /// The carrier's tracking number, for a change to shipped.
@@ -77,7 +80,8 @@ pub fn lapse(order: &Stored<Order>, lines: &[OrderLine], at: Instant) -> Result<
     let head = Change::<Order>::visible(at).lapsed(&true)?;
     let due = unmoved(order)?.and(Condition::Below("lapses_at", first_alive(at)));
     let (to, note) = (OrderStatus::Cancelled, Some(LAPSED.to_owned()));
-    let step = Step { order, lines, to, at, by: SYSTEM, note, carrier: None, tracking: None, money: None };
+    let step =
+        Step { order, lines, to, at, by: SYSTEM, note, message: None, carrier: None, tracking: None, money: None };
     transition(&LAPSE, step, head, due)
 }
 
@@ -92,7 +96,7 @@ fn transition(
     head: Change<Order>,
     condition: Condition,
 ) -> Result<Transaction<OrderAction>, EncodeError> {
-    let Step { order, lines, to, at, by, note, carrier, tracking, money } = step;
+    let Step { order, lines, to, at, by, note, message, carrier, tracking, money } = step;
     let mut head = head.enter(&StatusIndexKey::of(order, to))?;
     if order.status == OrderStatus::Pending {
         // An order that is no longer pending never lapses, so it leaves the list of orders that
@@ -116,7 +120,8 @@ fn transition(
         head = marked(order, head, movement)?;
         money_moved = moved(order, movement, at)?;
     }
-    let event = Stored::new(history(order, to, at, by, note), order.meta.born.clone(), at);
+    let event = OrderStatusEvent { message, carrier, tracking, ..history(order, to, at, by, note) };
+    let event = Stored::new(event, order.meta.born.clone(), at);
     let mut transaction = Transaction::new(pattern)
         .action(OrderAction::Order, Guarded::update(key(&order.id)?, head, condition))
         .action(OrderAction::Copy, Guarded::update(copy_key(&order.customer_id, &order.id)?, copied, Condition::Exists))

@@ -18,14 +18,13 @@ mod zone;
 
 use item_model::prelude::*;
 
+use crate::address::Country;
 use crate::change::Change;
-use crate::entity::AnyEntity;
 use crate::expression::Condition;
 use crate::id::Born;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
-use crate::order::addresses::Country;
 use crate::pattern::Consistency;
 use crate::promotion::{MAX_AUTOMATIC, Promotion};
 use crate::request::{Guarded, Query, Range, Transaction};
@@ -60,6 +59,11 @@ impl Entity for Pricing {
     fn key(&self) -> Result<Key, KeyError> {
         head_key()
     }
+}
+
+/// Returns the form in which regions are compared: folded, and without blanks at the ends.
+fn folded(region: &str) -> String {
+    fold(region).trim().to_owned()
 }
 
 pub(crate) fn partition() -> Result<PartitionKey, KeyError> {
@@ -123,15 +127,14 @@ pub struct Rules {
 impl Rules {
     /// Collects the rules from the items of the partition.
     #[must_use]
-    pub fn from_items(items: Vec<AnyEntity>) -> Self {
+    pub fn from_items(items: Vec<RulesItem>) -> Self {
         let mut rules = Self::default();
         for item in items {
             match item {
-                AnyEntity::Pricing(head) => rules.version = head.meta.version,
-                AnyEntity::ShippingZone(zone) => rules.zones.push(zone),
-                AnyEntity::TaxRule(rule) => rules.tax_rules.push(rule),
-                AnyEntity::Promotion(promotion) => rules.promotions.push(promotion),
-                _ => {}
+                RulesItem::Pricing(head) => rules.version = head.meta.version,
+                RulesItem::ShippingZone(zone) => rules.zones.push(zone),
+                RulesItem::TaxRule(rule) => rules.tax_rules.push(rule),
+                RulesItem::Promotion(promotion) => rules.promotions.push(promotion),
             }
         }
         rules
@@ -143,7 +146,7 @@ impl Rules {
     pub fn at(&self, country: &Country, region: Option<&str>) -> LocalRules<'_> {
         // A customer chooses the region, and the folding of a long text takes time. So the function
         // folds the region only once.
-        let region = region.map(fold);
+        let region = region.map(folded);
         let zones = || self.zones.iter().map(|zone| &zone.data).filter(|zone| zone.countries.contains(country));
         let named = region.as_deref().and_then(|region| zones().find(|zone| zone.names(region)));
         let zone = named.or_else(|| zones().find(|zone| zone.regions.is_none()));
@@ -202,12 +205,16 @@ impl<'a> LocalRules<'a> {
     }
 }
 
-pub fn read() -> Result<Query<AnyEntity>, KeyError> {
+one_of! {
+    pub enum RulesItem { Pricing Promotion ShippingZone TaxRule }
+}
+
+pub fn read() -> Result<Query<RulesItem>, KeyError> {
     Ok(Query::new(&READ, partition()?, Range::All).limit(MAX_ITEMS))
 }
 
 /// Reads all rules with strong consistency.
-pub fn read_for_update() -> Result<Query<AnyEntity>, KeyError> {
+pub fn read_for_update() -> Result<Query<RulesItem>, KeyError> {
     Ok(Query::new(&EDIT, partition()?, Range::All).limit(MAX_ITEMS))
 }
 

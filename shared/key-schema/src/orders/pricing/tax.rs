@@ -2,16 +2,15 @@
 
 use item_model::prelude::*;
 
-use super::{PricingAction, Rules, partition, transaction};
+use super::{PricingAction, Rules, folded, partition, transaction};
+use crate::address::Country;
 use crate::change::Change;
 use crate::expression::Condition;
 use crate::id::{TaxCategory, TaxRuleId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity};
 use crate::key::{Key, KeyError, SortKey};
-use crate::order::addresses::Country;
 use crate::request::{Guarded, Transaction};
-use crate::text::fold;
 
 /// The category of every product that names no category.
 pub const STANDARD: &str = "standard";
@@ -48,13 +47,13 @@ impl Entity for TaxRule {
 impl TaxRule {
     /// Returns whether the rule names the region, which must be folded.
     pub(super) fn names(&self, region: &str) -> bool {
-        self.region.as_deref().is_some_and(|named| fold(named) == region)
+        self.region.as_deref().is_some_and(|named| folded(named) == region)
     }
 
     /// Returns whether both rules are for the same goods in the same place.
     pub(super) fn is_same_place(&self, other: &Self) -> bool {
         let region = match &other.region {
-            Some(region) => self.names(&fold(region)),
+            Some(region) => self.names(&folded(region)),
             None => self.region.is_none(),
         };
         region && self.country == other.country && self.category == other.category

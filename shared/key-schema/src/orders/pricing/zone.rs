@@ -3,7 +3,8 @@
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{PricingAction, Rules, partition, transaction};
+use super::{PricingAction, Rules, folded, partition, transaction};
+use crate::address::Country;
 use crate::change::Change;
 use crate::expression::Condition;
 use crate::id::{MethodId, ZoneId};
@@ -11,9 +12,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity};
 use crate::key::{Key, KeyError, SortKey};
 use crate::money::Money;
-use crate::order::addresses::Country;
 use crate::request::{Guarded, Transaction};
-use crate::text::fold;
 
 pub const MAX_COUNTRIES: usize = 250;
 pub const MAX_REGIONS: usize = 100;
@@ -75,14 +74,14 @@ impl Entity for ShippingZone {
 impl ShippingZone {
     /// Returns whether the zone names the region, which must be folded.
     pub(super) fn names(&self, region: &str) -> bool {
-        self.regions.iter().flatten().any(|named| fold(named) == region)
+        self.regions.iter().flatten().any(|named| folded(named) == region)
     }
 
     /// Returns whether both zones are for the same whole country, or for the same region of it.
     pub(super) fn overlaps(&self, other: &Self) -> bool {
         let region = match (&self.regions, &other.regions) {
             (None, None) => true,
-            (Some(regions), Some(_)) => regions.iter().any(|region| other.names(&fold(region))),
+            (Some(regions), Some(_)) => regions.iter().any(|region| other.names(&folded(region))),
             _ => false,
         };
         region && self.countries.iter().any(|country| other.countries.contains(country))

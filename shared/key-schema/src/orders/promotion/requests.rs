@@ -8,7 +8,6 @@ use super::{
     customer_uses_key, key, uses_key,
 };
 use crate::change::Change;
-use crate::entity::AnyEntity;
 use crate::expression::{Condition, number, value};
 use crate::id::{Born, CustomerId, PromotionId};
 use crate::instant::Instant;
@@ -16,7 +15,7 @@ use crate::item::{EncodeError, Entity as _, Stored};
 use crate::key::KeyError;
 use crate::order::OrderAction;
 use crate::pricing::{self, Rules};
-use crate::quota::{self, CustomerHash, Quota};
+use crate::quota::{self, CustomerHash, Quota, QuotaDay};
 use crate::request::{BatchGet, Guarded, Query, Range, Single, Transaction};
 use crate::text::fold;
 
@@ -34,9 +33,13 @@ pub enum PromotionAction {
     Idempotency,
 }
 
+one_of! {
+    pub enum FoundItem { PromotionCode QuotaDay }
+}
+
 /// Reads the claim on each code, in the order of `codes`. The last item has the customer's quota
 /// counts of the day.
-pub fn find(codes: &[String], customer: &CustomerId, now: Instant) -> Result<BatchGet<AnyEntity>, KeyError> {
+pub fn find(codes: &[String], customer: &CustomerId, now: Instant) -> Result<BatchGet<FoundItem>, KeyError> {
     let mut keys = codes.iter().map(|code| code_key(&fold(code))).collect::<Result<Vec<_>, _>>()?;
     keys.push(quota::day_key(customer, now)?);
     Ok(BatchGet::new(&FIND, keys))
@@ -48,13 +51,17 @@ pub fn count_unknown_codes(customer: &CustomerId, codes: usize, now: Instant) ->
     Ok(Single::new(&UNKNOWN_CODES, quota::count_many(customer, Quota::PromotionCodes, codes, now)?))
 }
 
+one_of! {
+    pub enum PromotionItem { CustomerUses Promotion PromotionUses }
+}
+
 /// Reads the promotions in `coded`, which have a code. Also reads the uses of the promotions in
 /// `coded` and `counted`, by all customers and by this customer.
 pub fn read<'a>(
     coded: impl IntoIterator<Item = &'a PromotionId>,
     counted: impl IntoIterator<Item = &'a PromotionId>,
     customer: &CustomerId,
-) -> Result<BatchGet<AnyEntity>, KeyError> {
+) -> Result<BatchGet<PromotionItem>, KeyError> {
     let (mut keys, customer) = (Vec::new(), CustomerHash::of(customer));
     for id in coded {
         keys.extend([key(id, true)?, uses_key(id)?, customer_uses_key(id, &customer)?]);
@@ -65,7 +72,7 @@ pub fn read<'a>(
     Ok(BatchGet::new(&READ, keys))
 }
 
-pub fn get(id: &PromotionId) -> Result<BatchGet<AnyEntity>, KeyError> {
+pub fn get(id: &PromotionId) -> Result<BatchGet<PromotionItem>, KeyError> {
     Ok(BatchGet::new(&GET, vec![key(id, false)?, key(id, true)?, uses_key(id)?]))
 }
 

@@ -5,8 +5,7 @@ use super::{
     key, partition,
 };
 use crate::change::Change;
-use crate::customer;
-use crate::entity::AnyEntity;
+use crate::customer::{self, Customer};
 use crate::expression::{Compare, Condition, number};
 use crate::id::{CustomerId, EntryId, OrderId};
 use crate::instant::Instant;
@@ -16,8 +15,12 @@ use crate::money::{Currency, Money};
 use crate::quota::{self, Quota};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Transaction};
 
+one_of! {
+    pub enum WalletItem { Customer Wallet }
+}
+
 /// Reads the profile, then the wallet.
-pub fn read(customer: &CustomerId) -> Result<BatchGet<AnyEntity>, KeyError> {
+pub fn read(customer: &CustomerId) -> Result<BatchGet<WalletItem>, KeyError> {
     Ok(BatchGet::new(&READ, vec![customer::key(customer)?, key(customer)?]))
 }
 

@@ -1,6 +1,5 @@
 //! Requests for orders, invoices and sales.
 
-use key_schema::entity::AnyEntity;
 use key_schema::id::EntryId;
 use key_schema::idempotency::StoredResponse;
 use key_schema::lists;
@@ -8,6 +7,7 @@ use key_schema::order::staged::Claims;
 use key_schema::order::{Movement, OrderStatus, Placement, Step};
 use key_schema::pricing::Rules;
 use key_schema::promotion::Promotion;
+use key_schema::sales::DerivedItem;
 use key_schema::{cart, guest_cart, idempotency, invoice, order, place, pricing, promotion, sales};
 
 use super::NOW;
@@ -41,6 +41,7 @@ pub(super) fn orders(world: &World) -> Vec<Shown> {
         at: now,
         by: "staff-1",
         note: None,
+        message: None,
         carrier: None,
         tracking: None,
         money: None,
@@ -151,6 +152,7 @@ pub(super) fn promotions(world: &World) -> Vec<Shown> {
         at: now,
         by: "c1",
         note: None,
+        message: None,
         carrier: None,
         tracking: None,
         money: None,
@@ -236,11 +238,11 @@ pub(super) fn sold(world: &World) -> Vec<Shown> {
         sales::apply(head, &lines, seen, world.sale_place(false).data, at(NOW)).unwrap().remove(0)
     };
     let counted = apply(&pending, &sales::Derived::default());
-    let seen = [AnyEntity::Sale(world.sale(false)), AnyEntity::SalePlace(world.sale_place(false))];
+    let seen = [DerivedItem::Sale(world.sale(false)), DerivedItem::SalePlace(world.sale_place(false))];
     let reversed = apply(&cancelled, &seen.into_iter().collect());
     let mut shipped = world.order(OrderStatus::Shipped);
     shipped.meta.rev += 1;
-    let seen = [AnyEntity::Sale(world.sale(false)), AnyEntity::SalePlace(world.sale_place(false))];
+    let seen = [DerivedItem::Sale(world.sale(false)), DerivedItem::SalePlace(world.sale_place(false))];
     let ranked = apply(&shipped, &seen.into_iter().collect());
     vec![
         sales::of_product(&world.product, 2017, from, to).unwrap().show("sales::of_product"),

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use key_schema::address::PostalAddress;
 use key_schema::instant::Instant;
 use key_schema::invoice::{Invoice, InvoiceCounter};
 use key_schema::item::Stored;
 use key_schema::lists;
 use key_schema::money::Currency;
-use key_schema::order::addresses::{OrderAddresses, PostalAddress};
+use key_schema::order::addresses::{Destination, OrderAddresses};
 use key_schema::order::open::{OpenOrder, OpenOrders};
 use key_schema::order::staged::{Unfinished, Work};
 use key_schema::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim};
@@ -78,7 +79,7 @@ impl World {
     /// Makes an order that is sent to an address.
     pub fn addressed_order(&self) -> Stored<Order> {
         let mut order = self.own_order(OrderStatus::Pending);
-        order.data.destination = Some(self.order_addresses().shipping_address.destination());
+        order.data.destination = Some(Destination::from(&self.order_addresses().shipping_address));
         order
     }
 
@@ -93,7 +94,7 @@ impl World {
             line2: line2.map(Into::into),
             city: self.city.clone(),
             region: Some("ZH".into()),
-            postal_code: "8001".into(),
+            postal_code: Some("8001".into()),
             country: "CH".parse().unwrap(),
             phone: Some("+41 44 000 00 00".into()),
         };
@@ -210,6 +211,9 @@ impl World {
             at: at("2017-01-01T12:00:00.000Z"),
             by: "staff-1".into(),
             note: Some("at the till".into()),
+            message: Some("Thank you".into()),
+            carrier: Some("Post".into()),
+            tracking: Some("CH-0001".into()),
             expires_at: None,
         })
     }

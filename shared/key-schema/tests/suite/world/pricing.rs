@@ -149,7 +149,7 @@ impl World {
             tax: 105,
             shipping_total: 700,
             shipping_tax: 0,
-            shipping_rate: None,
+            shipping_tax_lines: Vec::new(),
             promotions: Vec::new(),
             method: Some(ChosenMethod { id: "post".parse().unwrap(), name: "Parcel post".into(), days: (2, 4) }),
             tax_lines: vec![TaxLine { rate_millionths: 81_000, included: true, amount: 1400, tax: 105 }],
@@ -179,7 +179,8 @@ impl World {
     pub fn order_with_taxed_shipping(&self) -> Stored<Order> {
         let mut order = self.quoted_order();
         let charges = order.data.charges.as_mut().unwrap();
-        (charges.shipping_tax, charges.shipping_rate) = (53, Some(TaxRate { rate_millionths: 81_000, included: true }));
+        charges.shipping_tax = 53;
+        charges.shipping_tax_lines = vec![TaxLine { rate_millionths: 81_000, included: true, amount: 700, tax: 53 }];
         order
     }
 

@@ -17,7 +17,18 @@ fn entry(number: u8) -> EntryId {
 
 fn step<'a>(order: &'a Stored<Order>, lines: &'a [OrderLine], to: OrderStatus, money: Movement<'a>) -> Step<'a> {
     let money = Some(money);
-    Step { order, lines, to, at: at(500), by: "staff-7", note: None, carrier: None, tracking: None, money }
+    Step {
+        order,
+        lines,
+        to,
+        at: at(500),
+        by: "staff-7",
+        note: None,
+        message: None,
+        carrier: None,
+        tracking: None,
+        money,
+    }
 }
 
 /// Stages an order of five lines as if it were too large for one transaction, and reserves all

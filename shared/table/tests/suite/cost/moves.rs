@@ -3,10 +3,10 @@
 
 use key_schema::category::relocation::{self, CategoryMove};
 use key_schema::category::{self, CategoryAbout, CategoryNode};
-use key_schema::entity::AnyEntity;
 use key_schema::id::ProductId;
 use key_schema::item::Stored;
 use key_schema::membership;
+use key_schema::membership::PlacedItem;
 use key_schema::product::{self, CategoryPath, Product};
 
 use super::Bench;
@@ -40,8 +40,8 @@ pub async fn measure(bench: &mut Bench) {
     let _ = bench.table.meter().take();
     let mut products = Vec::new();
     for pair in items.chunks(2) {
-        let [Some(AnyEntity::Product(product)), further] = pair else { panic!("{pair:?}") };
-        if let Some(AnyEntity::ProductCategories(further)) = further {
+        let [Some(PlacedItem::Product(product)), further] = pair else { panic!("{pair:?}") };
+        if let Some(PlacedItem::ProductCategories(further)) = further {
             let transfer = relocation::transfer(&moving, product, further, at(904)).unwrap().unwrap();
             bench.transact("one membership, and its product", transfer).await;
             continue;

@@ -1,9 +1,9 @@
 //! Measures a product with five pictures and a long text.
 
-use key_schema::entity::AnyEntity;
 use key_schema::id::MediaId;
 use key_schema::item::Stored;
 use key_schema::media::{self, MediaKind, MediaObject, UnsettledObject};
+use key_schema::picture::PicturesItem;
 use key_schema::picture::{self, Picture, ProductPictures};
 use key_schema::product::{self, ProductContent};
 
@@ -56,7 +56,7 @@ async fn list(bench: &mut Bench) -> Option<Stored<ProductPictures>> {
     let found = bench.table.batch_get(&picture::list(&product_id(4)).unwrap()).await.unwrap();
     let _ = bench.table.meter().take();
     found.into_iter().flatten().find_map(|item| match item {
-        AnyEntity::ProductPictures(known) => Some(known),
+        PicturesItem::ProductPictures(known) => Some(known),
         _ => None,
     })
 }

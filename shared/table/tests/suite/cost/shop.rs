@@ -7,7 +7,7 @@ use key_schema::guest_cart::CartToken;
 use key_schema::id::{AddressName, Born, StoreId};
 use key_schema::item::Stored;
 use key_schema::lists;
-use key_schema::order::addresses::OrderAddresses;
+use key_schema::order::addresses::{Destination, OrderAddresses};
 use key_schema::order::{self, OrderStatus, Placement, Step};
 use key_schema::product::{CategoryPath, Product, ProductChanges as _};
 use key_schema::revocation::SignIn;
@@ -283,7 +283,7 @@ async fn addressed(bench: &mut Bench) {
         ..seed::order_addresses("any", "any")
     };
     let addresses = data::stored(addresses, 26);
-    head.data.destination = Some(addresses.shipping_address.destination());
+    head.data.destination = Some(Destination::from(&addresses.shipping_address));
     let placement = Placement {
         order: &head,
         lines: &lines,
@@ -302,7 +302,7 @@ async fn addressed(bench: &mut Bench) {
 
 pub(super) async fn orders(bench: &mut Bench) {
     let id = customer_id(1);
-    bench.batch_get("customer and product", cart::prepare(&id, &product_id(1)).unwrap()).await;
+    bench.batch_get("customer, product and cart", cart::prepare(&id, &product_id(1)).unwrap()).await;
     let ids: Vec<_> = (1..=5).map(product_id).collect();
     bench.batch_get("5 lines", cart::products(&ids).unwrap()).await;
     bench.batch_get("customer and 5 products", order::prepare(&id, false, Some(&data::scope(1)), &ids).unwrap()).await;
@@ -336,7 +336,18 @@ pub(super) async fn orders(bench: &mut Bench) {
     let (head, lines) = data::order(1, 5);
     let lines: Vec<_> = lines.into_iter().map(|line| line.data).collect();
     fn step<'a>(order: &'a Stored<order::Order>, lines: &'a [order::OrderLine], to: OrderStatus) -> Step<'a> {
-        Step { order, lines, to, at: at(100), by: "staff-7", note: None, carrier: None, tracking: None, money: None }
+        Step {
+            order,
+            lines,
+            to,
+            at: at(100),
+            by: "staff-7",
+            note: None,
+            message: None,
+            carrier: None,
+            tracking: None,
+            money: None,
+        }
     }
     bench.transact("paid", order::advance(step(&head, &lines, OrderStatus::Paid)).unwrap()).await;
     let (second, _) = data::order(2, 5);

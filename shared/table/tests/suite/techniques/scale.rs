@@ -117,7 +117,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &[],
         tests: &[
             "no_metric_is_collected_without_a_reader",
-            "every_alarm_has_a_line_of_instructions_and_notifies_the_operators",
+            "every_alarm_names_its_section_of_the_runbook_and_notifies_the_operators",
             "the_dashboard_shows_the_api_the_table_the_stream_and_the_cost_of_each_route",
         ],
     },

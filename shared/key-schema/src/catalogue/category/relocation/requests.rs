@@ -8,13 +8,12 @@ use super::{
     TRANSFER, move_key,
 };
 use crate::change::Change;
-use crate::entity::AnyEntity;
 use crate::expression::{Condition, number, value};
 use crate::id::{Born, ProductId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Meta, Stored};
 use crate::key::KeyError;
-use crate::membership::{self, ProductCategories};
+use crate::membership::{self, PlacedItem, ProductCategories};
 use crate::product::{self, CategoryIndexKey, CategoryPath, Product, ProductSummary};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
 
@@ -112,7 +111,7 @@ pub fn listed(path: &CategoryPath) -> Result<Query<ProductSummary>, KeyError> {
 }
 
 /// Reads each product, followed by its further categories.
-pub fn read<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<AnyEntity>, KeyError> {
+pub fn read<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<PlacedItem>, KeyError> {
     let mut keys = Vec::new();
     for id in ids {
         keys.extend([product::key(id)?, product::categories_key(id)?]);

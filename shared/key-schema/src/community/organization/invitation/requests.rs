@@ -8,7 +8,6 @@ use super::{
 };
 use crate::change::Change;
 use crate::customer;
-use crate::entity::AnyEntity;
 use crate::expression::{Condition, first_alive, number, value};
 use crate::id::{Born, CustomerId, OrganizationId};
 use crate::instant::Instant;
@@ -131,12 +130,16 @@ pub fn accept(
     count_members(transaction, id, None, team.as_ref())
 }
 
+one_of! {
+    pub enum PreparedItem { Organization Invitation Invitations Member }
+}
+
 /// Reads the organization, the invitation, the customer's invitations, and the caller's membership.
 pub fn prepare(
     id: &OrganizationId,
     customer: &CustomerId,
     caller: &CustomerId,
-) -> Result<BatchGet<AnyEntity>, KeyError> {
+) -> Result<BatchGet<PreparedItem>, KeyError> {
     let keys = vec![key(id)?, invitation_key(id, customer)?, roster_key(customer)?, member_key(id, caller)?];
     Ok(BatchGet::new(&PREPARE, keys))
 }

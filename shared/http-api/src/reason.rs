@@ -1,0 +1,45 @@
+use serde::Serialize;
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $variant:ident;)*) => {
+        /// The reason of a [`FieldError`](crate::FieldError), for clients that show their own text.
+        /// `openapi.yaml` lists all reasons.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Reason {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Reason {
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+        }
+    };
+}
+
+reasons! {
+    /// The cart has a line that the quote does not have.
+    LineAdded;
+    LineRemoved;
+    QuantityChanged;
+    PriceChanged;
+    /// The product was retired and created again under its id.
+    ProductReplaced;
+    /// A line was removed and added again.
+    SequenceChanged;
+    /// No promotion has the code.
+    Unknown;
+    Expired;
+    UsedUp;
+    NotYetValid;
+    TierTooLow;
+    NotFirstOrder;
+    /// The promotion has an amount in another currency than the cart.
+    OtherCurrency;
+    /// The cart has none of the promotion's goods.
+    NoGoods;
+    MinimumNotReached;
+    NothingToReduce;
+    /// An exclusive promotion applies.
+    NotCombinable;
+    TooManyPromotions;
+}
