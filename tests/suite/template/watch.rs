@@ -243,13 +243,30 @@ fn failed_requests_raise_an_alarm_at_any_traffic() {
 #[test]
 fn a_slow_import_raises_no_alarm_of_latency() {
     let alarm = resources("AWS::CloudWatch::Alarm").remove("ApiLatency").unwrap();
-    assert!(alarm.contains("IF(slow - FILL(imports, 0) >= 5, "), "{alarm}");
-    let imports = alarm.lines().find(|line| line.contains("{Id: imports, ")).unwrap();
+    assert!(alarm.contains("IF(slow - slow_imports >= 5, "), "{alarm}");
+    assert!(alarm.contains("'FILL(percent_slow_imports * imports / 100, 0)'"), "{alarm}");
     let route = template().routes.into_iter().find(|route| route.path == "/v1/products/import").unwrap();
     // `observe::line` of the crate http-api publishes this metric.
     let function = route.function.to_lowercase();
     let name = format!("{{Name: Function, Value: {function}}}, {{Name: Route, Value: {route}}}, {{Name: Stage, ");
-    assert!(imports.contains(&name), "{imports}");
+    for id in ["percent_slow_imports", "imports"] {
+        let metric = alarm.lines().find(|line| line.contains(&format!("{{Id: {id}, "))).unwrap();
+        assert!(metric.contains(&name), "{metric}");
+    }
+}
+
+/// CloudFormation rolls the deployment back at any other statistic (API reference, PutMetricAlarm).
+#[test]
+fn every_alarm_has_a_statistic_that_alarms_accept() {
+    let mut found = 0;
+    for (name, alarm) in resources("AWS::CloudWatch::Alarm") {
+        for stat in alarm.split("{Stat: ").skip(1).map(|rest| rest.trim_start_matches('\'')) {
+            let known = ["Average", "Maximum", "Minimum", "SampleCount", "Sum", "p9", "PR(2000:60000)"];
+            assert!(known.iter().any(|known| stat.starts_with(known)), "{name}: {stat}");
+            found += 1;
+        }
+    }
+    assert!(found > 10, "{found}");
 }
 
 #[test]
