@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use fixture::seed::stored;
+use fixture::seed::{self, stored};
 use http_api::sample::{Answered, Call};
 use key_schema::instant::Instant;
 use key_schema::order::{OrderStatus, OrderStatusEvent};
+use key_schema::organization::Role;
+use key_schema::organization::invitation::{Invitations, OpenInvitation};
 use serde_json::Value;
 
 use crate::shop::Shop;
@@ -105,6 +107,29 @@ async fn the_copy_has_no_notes_and_no_ids_of_staff() {
     let text = serde_json::to_string(&whole(&shop, 100).await).unwrap();
     assert!(text.contains("We could not deliver") && !text.contains("clerk") && !text.contains("fraud"), "{text}");
     assert!(text.contains("\"by\":\"ann\""), "{text}");
+}
+
+/// The customer may have left the organization since.
+#[tokio::test]
+async fn the_copy_has_neither_the_document_of_an_organization_nor_the_inviter() {
+    let shop = Shop::open().await;
+    fill(&shop).await;
+    shop.put(&stored(seed::organization("acme"))).await;
+    shop.enter("acme", "ann", Role::Member).await;
+    shop.write(seed::document("own", "ann", None, &[("a", "A")])).await;
+    shop.write(seed::document("theirs", "ann", Some("acme"), &[("a", "A")])).await;
+    let invitation = OpenInvitation::new(Instant::now().plus_seconds(60), &"bob".parse().unwrap());
+    let inviter = invitation.inviter.clone();
+    let open = BTreeMap::from([("acme".parse().unwrap(), invitation)]);
+    shop.put(&stored(Invitations { customer_id: "ann".parse().unwrap(), open })).await;
+    let copy = whole(&shop, 100).await;
+    let parts: BTreeMap<_, _> = copy["documents"]
+        .iter()
+        .map(|tie| (tie["data"]["document_id"].as_str().unwrap(), tie.get("parts").is_some()))
+        .collect();
+    assert_eq!(parts, BTreeMap::from([("own", true), ("theirs", false)]));
+    let invitations = serde_json::to_string(&copy["invitations"]).unwrap();
+    assert!(invitations.contains("acme") && !invitations.contains(&inviter), "{invitations}");
 }
 
 #[tokio::test]
