@@ -7,7 +7,6 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_dynamo::AttributeValue;
 pub use serde_dynamo::Item;
-use serde_path_to_error::Segment;
 
 use crate::id::Born;
 use crate::instant::Instant;
@@ -193,30 +192,72 @@ impl DecodeError {
     }
 }
 
-/// Returns the attribute at a path, such as `price.amount`, and the type of its value.
-fn place(item: &Item, path: &serde_path_to_error::Path) -> String {
-    let mut value: Option<&AttributeValue> = None;
-    let mut names = String::new();
-    for segment in path {
-        let next = match (segment, value) {
-            (Segment::Map { key }, None) => item.get(key),
-            (Segment::Map { key }, Some(AttributeValue::M(map))) => map.get(key),
-            (Segment::Seq { index }, Some(AttributeValue::L(list))) => list.get(*index),
-            // The path is inside a value that is one attribute, such as a number in a set.
+/// Returns the fault of an unreadable item: the attribute, such as `price.amount`, the type of its
+/// value, and the message of Serde without the value. `fault` decodes an item and returns that message.
+///
+/// A value has the fault if an item with only that value has it, and an item with an empty map or
+/// list in its place has not. So a program needs no second decoder of each entity that records paths.
+fn why(item: &Item, fault: &dyn Fn(Item) -> Option<String>) -> String {
+    let Some(error) = fault(item.clone()) else { return "it cannot be read".to_owned() };
+    let faulty = |path: &[Step], value: AttributeValue| match nested(path, value) {
+        AttributeValue::M(map) => fault(Item::from(map)).as_ref() == Some(&error),
+        _ => false,
+    };
+    let whole = AttributeValue::M(item.clone().into_inner());
+    let (mut path, mut value) = (Vec::new(), &whole);
+    loop {
+        let (empty, children): (_, Vec<(Step, &AttributeValue)>) = match value {
+            AttributeValue::M(map) => {
+                (AttributeValue::M(HashMap::new()), map.iter().map(|(name, value)| (Step::Name(name), value)).collect())
+            }
+            AttributeValue::L(list) => (
+                AttributeValue::L(Vec::new()),
+                list.iter().enumerate().map(|(at, value)| (Step::At(at), value)).collect(),
+            ),
             _ => break,
         };
-        // A name that the item lacks is not an attribute's name.
-        let Some(next) = next else { break };
-        match segment {
-            Segment::Seq { index } => names.push_str(&format!("[{index}]")),
-            other => {
-                let dot = if names.is_empty() { "" } else { "." };
-                names.push_str(&format!("{dot}{other}"));
-            }
+        if faulty(&path, empty) {
+            break;
         }
-        value = Some(next);
+        let found = children.into_iter().find(|(step, child)| {
+            path.push(*step);
+            let is_faulty = faulty(&path, (*child).clone());
+            path.pop();
+            is_faulty
+        });
+        let Some((step, child)) = found else { break };
+        path.push(step);
+        value = child;
     }
-    value.map(|value| format!("{names} is {}: ", type_name(value))).unwrap_or_default()
+    let message = without_value(&error);
+    if path.is_empty() { message } else { format!("{} is {}: {message}", shown_path(&path), type_name(value)) }
+}
+
+/// A step from a map to a value, or from a list to an element.
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Name(&'a str),
+    At(usize),
+}
+
+/// Returns maps and lists that have the value at the path, and nothing else.
+fn nested(path: &[Step], value: AttributeValue) -> AttributeValue {
+    path.iter().rev().fold(value, |value, step| match step {
+        Step::Name(name) => AttributeValue::M(HashMap::from([((*name).to_owned(), value)])),
+        Step::At(_) => AttributeValue::L(vec![value]),
+    })
+}
+
+fn shown_path(path: &[Step]) -> String {
+    let mut text = String::new();
+    for step in path {
+        match step {
+            Step::At(at) => text.push_str(&format!("[{at}]")),
+            Step::Name(name) if text.is_empty() => text.push_str(name),
+            Step::Name(name) => text.push_str(&format!(".{name}")),
+        }
+    }
+    text
 }
 
 const fn type_name(value: &AttributeValue) -> &'static str {
@@ -319,12 +360,16 @@ impl<T: Entity> FromItem for Stored<T> {
         }
         // An item is decoded in two passes: the common attributes, then the entity's own. The second
         // pass ignores the attributes of the first.
-        let common = META.iter().filter_map(|name| Some(((*name).to_owned(), item.get(*name)?.clone())));
-        let meta = serde_dynamo::from_item(Item::from(common.collect::<HashMap<_, _>>()))
-            .map_err(|_: serde_dynamo::Error| malformed::<Meta>(T::NAME, &item))?;
+        let meta = common(T::NAME, &item)?;
         let data = decode(T::NAME, item)?;
         Ok(Self { meta, data })
     }
+}
+
+fn common(entity: &str, item: &Item) -> Result<Meta, DecodeError> {
+    let attributes = META.iter().filter_map(|name| Some(((*name).to_owned(), item.get(*name)?.clone())));
+    read(Item::from(attributes.collect::<HashMap<_, _>>()))
+        .map_err(|_| malformed(entity, item, &|item| read::<Meta>(item).err().map(|error| error.to_string())))
 }
 
 /// An item of any entity, as it is stored.
@@ -350,19 +395,18 @@ pub fn entity_name(item: &Item) -> Result<&str, DecodeError> {
 /// Decodes attributes into a type. The error names the entity, the key, the attribute and the type
 /// of its value.
 pub fn decode<T: DeserializeOwned>(entity: &str, item: Item) -> Result<T, DecodeError> {
-    serde_dynamo::from_item(item.clone()).map_err(|_: serde_dynamo::Error| malformed::<T>(entity, &item))
+    read(item.clone())
+        .map_err(|_| malformed(entity, &item, &|item| read::<T>(item).err().map(|error| error.to_string())))
 }
 
-/// Decodes an unreadable item again and records the path of the attribute. Readable items are
-/// decoded without this cost.
-fn malformed<T: DeserializeOwned>(entity: &str, item: &Item) -> DecodeError {
-    let value = AttributeValue::M(item.clone().into_inner());
-    let deserializer = serde_dynamo::Deserializer::from_attribute_value(value);
-    let why = match serde_path_to_error::deserialize::<_, T>(deserializer) {
-        Ok(_) => "it cannot be read".to_owned(),
-        Err(error) => format!("{}{}", place(item, error.path()), without_value(&error.inner().to_string())),
-    };
-    DecodeError::malformed(entity, item, &why)
+/// The only place that decodes `T`, so a program contains the decoder once.
+#[inline(never)]
+fn read<T: DeserializeOwned>(item: Item) -> Result<T, serde_dynamo::Error> {
+    serde_dynamo::from_item(item)
+}
+
+fn malformed(entity: &str, item: &Item, fault: &dyn Fn(Item) -> Option<String>) -> DecodeError {
+    DecodeError::malformed(entity, item, &why(item, fault))
 }
 
 /// Returns the key of a stored or streamed item. Returns `None` when PK or SK is not a valid key.

@@ -17,7 +17,7 @@ use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Index, Key, KeyError, PartitionKey};
 use crate::pattern::Pattern;
 use crate::request::{
-    BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, MAX_BATCH_GET, Query, Range, Single, Transaction, Write,
+    BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, MAX_BATCH_GET, Plan, Query, Range, Single, Transaction, Write,
 };
 use crate::shard::Layout;
 pub use crate::{entity, ids, one_of, patterns, view};
@@ -90,7 +90,8 @@ pub trait QueryRequest: Sized {
 impl<T> QueryRequest for Query<T> {
     fn sharded(pattern: &'static Pattern, partitions: Vec<PartitionKey>, range: Range) -> Self {
         let (newest_first, limit) = (false, MAX_BATCH_GET);
-        Self { pattern, partitions, first: 0, range, newest_first, limit, after: None, result: PhantomData }
+        let plan = Plan { pattern, partitions, first: 0, range, newest_first, limit, after: None };
+        Self { plan, result: PhantomData }
     }
 
     fn in_layout(
@@ -104,11 +105,13 @@ impl<T> QueryRequest for Query<T> {
         let (mut read, others) = (all(leaving)?.concat(), all(others)?.concat());
         let first = read.len();
         read.extend(others);
-        Ok(Self { first, ..Self::sharded(pattern, read, range) })
+        let mut query = Self::sharded(pattern, read, range);
+        query.plan.first = first;
+        Ok(query)
     }
 
     fn descending(mut self) -> Self {
-        self.newest_first = true;
+        self.plan.newest_first = true;
         self
     }
 }

@@ -40,13 +40,7 @@ impl Range {
 /// them.
 #[derive(Debug, Clone)]
 pub struct Query<T> {
-    pub(crate) pattern: &'static Pattern,
-    pub(crate) partitions: Vec<PartitionKey>,
-    pub(crate) first: usize,
-    pub(crate) range: Range,
-    pub(crate) newest_first: bool,
-    pub(crate) limit: usize,
-    pub(crate) after: Option<String>,
+    pub(crate) plan: Plan,
     pub(crate) result: PhantomData<fn() -> T>,
 }
 
@@ -54,25 +48,47 @@ impl<T> Query<T> {
     /// Returns the same request for the items as they are stored.
     #[must_use]
     pub fn raw(self) -> Query<Raw> {
-        let Self { pattern, partitions, first, range, newest_first, limit, after, .. } = self;
-        Query { pattern, partitions, first, range, newest_first, limit, after, result: PhantomData }
+        Query { plan: self.plan, result: PhantomData }
     }
 
     /// Sets the maximum number of items in a page, 100 by default. Items of several shards that
     /// have the same sort key count as one.
     #[must_use]
     pub const fn limit(mut self, limit: usize) -> Self {
-        self.limit = limit;
+        self.plan.limit = limit;
         self
     }
 
     /// Continues after this sort key, which is the last sort key of the previous page.
     #[must_use]
     pub fn after(mut self, sort_key: Option<String>) -> Self {
-        self.after = sort_key;
+        self.plan.after = sort_key;
         self
     }
+}
 
+impl<T> std::ops::Deref for Query<T> {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        &self.plan
+    }
+}
+
+/// A [`Query`] without the type of its items. A program contains the code that executes it once, and
+/// not once for each type.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub(crate) pattern: &'static Pattern,
+    pub(crate) partitions: Vec<PartitionKey>,
+    pub(crate) first: usize,
+    pub(crate) range: Range,
+    pub(crate) newest_first: bool,
+    pub(crate) limit: usize,
+    pub(crate) after: Option<String>,
+}
+
+impl Plan {
     #[must_use]
     pub const fn pattern(&self) -> &'static Pattern {
         self.pattern

@@ -10,7 +10,7 @@ use crate::item::{CAUSE, Item, MAX_ITEM_BYTES, Raw, size};
 use crate::key::Key;
 use crate::pattern::{Consistency, Pattern};
 
-pub use crate::query::{Query, Range};
+pub use crate::query::{Plan, Query, Range};
 
 /// DynamoDB's limit of actions in one transaction.
 pub const MAX_TRANSACTION_ACTIONS: usize = 100;

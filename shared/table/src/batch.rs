@@ -27,18 +27,26 @@ impl Table {
     /// [`TableError::Unprocessed`] when DynamoDB left some keys unprocessed until the retry budget
     /// was used up. Otherwise the errors of [`Table::get`].
     pub async fn batch_get<T: FromItem>(&self, batch: &BatchGet<T>) -> Result<Vec<Option<T>>, TableError> {
+        let found = self.get_items(batch.pattern(), batch.keys(), batch.is_strong()).await?;
+        batch.keys().iter().map(|key| Ok(found.get(key).cloned().map(T::from_item).transpose()?)).collect()
+    }
+
+    async fn get_items(
+        &self,
+        pattern: &'static Pattern,
+        keys: &[Key],
+        strong: bool,
+    ) -> Result<BTreeMap<Key, Item>, TableError> {
         // DynamoDB refuses a batch with duplicate keys.
-        let distinct: Vec<&Key> = batch.keys().iter().collect::<BTreeSet<_>>().into_iter().collect();
+        let distinct: Vec<&Key> = keys.iter().collect::<BTreeSet<_>>().into_iter().collect();
         let chunks: Vec<&[&Key]> = distinct.chunks(MAX_BATCH_GET).collect();
         let mut found: BTreeMap<Key, Item> = BTreeMap::new();
         for wave in chunks.chunks(CONCURRENCY) {
-            for items in
-                try_join_all(wave.iter().map(|keys| self.get_chunk(batch.pattern(), keys, batch.is_strong()))).await?
-            {
+            for items in try_join_all(wave.iter().map(|keys| self.get_chunk(pattern, keys, strong))).await? {
                 found.extend(items.into_iter().filter_map(|item| Some((key_of(&item)?, item))));
             }
         }
-        batch.keys().iter().map(|key| Ok(found.get(key).cloned().map(T::from_item).transpose()?)).collect()
+        Ok(found)
     }
 
     async fn get_chunk(&self, pattern: &'static Pattern, keys: &[&Key], strong: bool) -> Result<Vec<Item>, TableError> {

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
 use futures::future::try_join_all;
-use item_model::item::{FromItem, Item, size};
+use item_model::item::{DecodeError, FromItem, Item, size};
 use item_model::key::{Key, PartitionKey};
 use item_model::pattern::Pattern;
-use item_model::request::{Get, Query, Range};
+use item_model::request::{Get, Plan, Query, Range};
 
 use crate::Table;
 use crate::error::{TableError, classify};
@@ -104,20 +104,25 @@ impl Table {
     }
 
     pub async fn get<T: FromItem>(&self, get: &Get<T>) -> Result<Option<T>, TableError> {
+        let item = self.get_item(get.pattern(), get.key(), get.is_strong()).await?;
+        Ok(item.map(T::from_item).transpose()?)
+    }
+
+    async fn get_item(&self, pattern: &'static Pattern, key: &Key, strong: bool) -> Result<Option<Item>, TableError> {
         let answer = self
             .client
             .get_item()
             .table_name(&self.name)
-            .set_key(Some(key_map(get.key())))
-            .consistent_read(get.is_strong())
+            .set_key(Some(key_map(key)))
+            .consistent_read(strong)
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await
             .map_err(|error| self.failure(&error))?;
         let item: Option<Item> = answer.item.map(Into::into);
         let bytes = item.as_ref().map_or(0, size);
-        self.meter.record(get.pattern(), answer.consumed_capacity.as_ref(), usize::from(item.is_some()), bytes);
-        Ok(item.map(T::from_item).transpose()?)
+        self.meter.record(pattern, answer.consumed_capacity.as_ref(), usize::from(item.is_some()), bytes);
+        Ok(item)
     }
 
     /// Reads a page of a list. The shards of a sharded list are read concurrently, each for a share
@@ -164,7 +169,7 @@ impl Table {
 
     /// Returns the items of a page with their sort keys, in the list's order. If the list
     /// continues, the result has at least one sort key more than the page.
-    async fn gather<T>(&self, query: &Query<T>) -> Result<Vec<(String, Item)>, TableError> {
+    async fn gather(&self, query: &Plan) -> Result<Vec<(String, Item)>, TableError> {
         let Some(bounds) = query.bounds() else { return Ok(Vec::new()) };
         let (leaving, others) = query.steps();
         if leaving.is_empty() {
@@ -182,9 +187,9 @@ impl Table {
     }
 
     /// Does the work of [`Table::gather`] for some of the query's partitions.
-    async fn gather_from<T>(
+    async fn gather_from(
         &self,
-        query: &Query<T>,
+        query: &Plan,
         bounds: &Range,
         partitions: &[PartitionKey],
     ) -> Result<Vec<(String, Item)>, TableError> {
@@ -200,9 +205,9 @@ impl Table {
     }
 
     /// Reads `more` further sort keys of a shard, or all remaining sort keys if there are fewer.
-    async fn read_on<T>(
+    async fn read_on(
         &self,
-        query: &Query<T>,
+        query: &Plan,
         bounds: &Range,
         shard: &mut Shard<'_>,
         more: usize,
@@ -279,14 +284,18 @@ fn cut<T>(
     limit: usize,
     decode: impl FnOnce(Vec<(String, Item)>) -> Result<Vec<(String, T)>, TableError>,
 ) -> Result<Page<T>, TableError> {
-    let end = merge::end(&found, limit);
-    let more = found.len() > end;
-    found.truncate(end);
-    let next = if more { found.last().map(|(sort, _)| sort.clone()) } else { None };
+    let next = truncate(&mut found, limit);
     let count = found.len();
     let items = decode(found)?;
     let left_out = count - items.len();
     Ok(Page { left_out, ..Page::new(items, next) })
+}
+
+fn truncate(found: &mut Vec<(String, Item)>, limit: usize) -> Option<String> {
+    let end = merge::end(found, limit);
+    let more = found.len() > end;
+    found.truncate(end);
+    if more { found.last().map(|(sort, _)| sort.clone()) } else { None }
 }
 
 fn decoded<T: FromItem>(found: Vec<(String, Item)>) -> Result<Vec<(String, T)>, TableError> {
@@ -298,11 +307,15 @@ fn readable<T: FromItem>(pattern: &Pattern, found: Vec<(String, Item)>) -> Vec<(
     let read = found.into_iter().filter_map(|(key, item)| match T::from_item(item) {
         Ok(item) => Some((key, item)),
         Err(error) => {
-            tracing::error!(cause = error.for_log(), list = pattern.id, "an unreadable item is left out of a list");
+            log_left_out(pattern, &error);
             None
         }
     });
     read.collect()
+}
+
+fn log_left_out(pattern: &Pattern, error: &DecodeError) {
+    tracing::error!(cause = error.for_log(), list = pattern.id, "an unreadable item is left out of a list");
 }
 
 pub(crate) fn key_map(key: &Key) -> HashMap<String, AttributeValue> {

@@ -75,6 +75,10 @@ fn an_error_names_the_key_and_the_path_of_the_attribute_and_hides_a_text_that_a_
     item.inner_mut().remove("price");
     let error = Stored::<Product>::from_item(item).unwrap_err().to_string();
     assert_eq!(error, format!("malformed Product {key}: price is missing"));
+    let mut pictures = golden("ProductPictures").item;
+    pictures.inner_mut().insert("pictures".into(), AttributeValue::L(vec![AttributeValue::Bool(true)]));
+    let error = AnyEntity::from_item(pictures).unwrap_err().to_string();
+    assert!(error.ends_with(": pictures[0] is a boolean: Expected map"), "{error}");
     let mut claim = golden("EmailClaim").item;
     let Some(AttributeValue::S(pk)) = claim.get("PK").cloned() else { panic!("{claim:?}") };
     claim.inner_mut().remove("customer_id");
