@@ -99,6 +99,7 @@ pub(crate) fn order_line(order: &OrderId) -> Result<OrderLine, BenchError> {
         product_id: owned_product()?,
         product_born: Born::counter(),
         name: "Ice, crushed".to_owned(),
+        thumbnail: None,
         quantity: 6,
         unit_price: usd(129),
         total: usd(774),

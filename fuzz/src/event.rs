@@ -6,7 +6,7 @@
 use super::CURSOR_KEYS;
 use super::answer::Answer;
 use http_api::fields::text;
-use http_api::{BODY_LIMIT, Object, Problem, Request, Response, Routes};
+use http_api::{BODY_LIMIT, Keys, Object, Problem, Request, Response, Routes};
 use key_schema::cursor::Cursors;
 use key_schema::id::CustomerId;
 use serde_json::Value;
@@ -14,8 +14,8 @@ use tokio::runtime::{Builder, Runtime};
 
 struct Function {
     runtime: Runtime,
-    routes: Routes<Cursors>,
-    cursors: Cursors,
+    routes: Routes<Keys<Cursors>>,
+    cursors: Keys<Cursors>,
 }
 
 thread_local! {
@@ -26,7 +26,7 @@ thread_local! {
             .on("GET /v1/things/{id}", &[], |_, request| Box::pin(look(request)))
             .on("PUT /v1/things/{id}", &[], |_, request| Box::pin(put(request)))
             .on("POST /v1/things/import", &[], |_, request| Box::pin(import(request))),
-        cursors: Cursors::new(CURSOR_KEYS).expect("keys"),
+        cursors: Keys::known(Cursors::new(CURSOR_KEYS).expect("keys")),
     };
 }
 
@@ -62,15 +62,15 @@ impl Function {
 }
 
 /// Responds with a page of a public list. Every page has a next page.
-async fn list(cursors: &Cursors, request: &Request<'_>) -> Result<Response, Problem> {
+async fn list(cursors: &Keys<Cursors>, request: &Request<'_>) -> Result<Response, Problem> {
     let (from, to) = request.query_range()?;
     let of = request.query("of")?.unwrap_or_default();
     let (from, to) =
         (from.map(|at| at.to_string()).unwrap_or_default(), to.map(|at| at.to_string()).unwrap_or_default());
     let parameters = [("from", from.as_str()), ("to", to.as_str()), ("of", of)];
-    let page = request.page(cursors, "things", &parameters)?;
+    let page = request.page(cursors, "things", &parameters).await?;
     assert!((1..=100).contains(&page.limit()));
-    page.answer(&[1], |_| page.after().or_else(|| Some("A#%23".to_owned())))
+    page.answer(&[1], |_| page.after().or_else(|| Some("A#%23".to_owned()))).await
 }
 
 async fn look(request: &Request<'_>) -> Result<Response, Problem> {

@@ -1,8 +1,8 @@
 //! The fuzz targets: the module of a target has a function `check` that reads an arbitrary input and
 //! asserts properties of the result. The targets share `answer` and [`Scratch`].
 //!
-//! `tests/suite/fuzzing.rs` includes this file and runs the targets in the tests. The programs of
-//! `targets/` run them under libFuzzer (`README.md`).
+//! `tests/suite/fuzzing.rs` includes this file and runs the targets in the tests. `main.rs` runs
+//! them under libFuzzer (`README.md`).
 
 pub mod answer;
 pub mod body;
@@ -16,6 +16,21 @@ pub mod search;
 pub mod template;
 
 use std::path::{Path, PathBuf};
+
+/// Asserts a target's properties for one input.
+pub type Check = fn(&[u8]);
+
+pub const TARGETS: [(&str, Check); 9] = [
+    ("body", body::check),
+    ("cursor", cursor::check),
+    ("event", event::check),
+    ("import", import::check),
+    ("items", items::check),
+    ("keys", keys::check),
+    ("records", records::check),
+    ("search", search::check),
+    ("template", template::check),
+];
 
 /// The key that seals cursors in the targets.
 pub const CURSOR_KEYS: &str = "k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";

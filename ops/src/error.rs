@@ -45,6 +45,7 @@ impl From<TableError> for OpsError {
             TableError::Throttled | TableError::Contended | TableError::Unprocessed(_) => {
                 Self::Unreachable { what: "the table", reason: error.to_string() }
             }
+            TableError::Decode(error) => error.into(),
             other => Self::failed(other),
         }
     }

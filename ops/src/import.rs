@@ -10,7 +10,9 @@
 //!
 //! Some time after a product or an order is deleted, its search document is a tombstone with a higher
 //! `rev` than the export has. The tombstone would hide the imported item. So the command reads the
-//! search index, and writes such an item with a `rev` beyond its document ([`beyond`]).
+//! search index, and writes such an item with a `rev` beyond its document ([`raise`]). A product that
+//! stays in the table has copies of its stock and its statistics, and never takes a copy of a lower
+//! `rev`. So an imported source gets at least the copied `rev`.
 //!
 //! Every imported item gets the value [`IMPORTED`] in its attribute [`CAUSE`]. So the consumer of a
 //! running shop adds these items to the search index, but publishes no events for them. It derives
@@ -25,10 +27,12 @@ use futures::{StreamExt as _, TryStreamExt as _, stream};
 use key_schema::entity::AnyEntity;
 use key_schema::heartbeat::Heartbeat;
 use key_schema::instant::Instant;
-use key_schema::item::{CAUSE, Entity as _, IMPORTED, Item, MAX_COUNT, MAX_ITEM_BYTES, entity_name, key_of, size};
+use key_schema::item::{
+    CAUSE, Entity as _, FromItem as _, IMPORTED, Item, MAX_COUNT, MAX_ITEM_BYTES, entity_name, key_of, size,
+};
 use key_schema::key::shown;
 use key_schema::order::Order;
-use key_schema::product::Product;
+use key_schema::product::{self, Product, ReviewStats, Stock};
 use key_schema::request::MAX_BATCH_GET;
 use search_index::{Collection, SearchClient, SearchError, StoredSource};
 use serde::Serialize;
@@ -106,12 +110,19 @@ pub(crate) async fn run(args: ImportArgs) -> Result<Outcome, OpsError> {
         max_read_units: Some(max_read_units),
         max_write_units: Some(max_write_units),
     };
-    // A deployment without a search engine has no endpoint.
-    let has_index = std::env::var("SEARCH_ENDPOINT").is_ok_and(|endpoint| !endpoint.is_empty());
-    let index = has_index.then(SearchClient::from_env).transpose()?;
-    let imported = import(&Items::from_env().await?, index.as_ref(), &export, &options).await?;
+    let imported = import(&Items::from_env().await?, search_index()?.as_ref(), &export, &options).await?;
     Ok(Outcome::new(&imported, imported.is_complete()))
 }
+
+/// Returns the shop's search index. A deployment without a search engine has no endpoint.
+pub(crate) fn search_index() -> Result<Option<SearchClient>, OpsError> {
+    let has_index = std::env::var("SEARCH_ENDPOINT").is_ok_and(|endpoint| !endpoint.is_empty());
+    Ok(has_index.then(SearchClient::from_env).transpose()?)
+}
+
+/// The warning about items that a tombstone may hide.
+pub(crate) const INDEX_NOT_READ: &str =
+    "the search index was not read (SEARCH_ENDPOINT is not set): run `ops search reconcile`";
 
 #[derive(Debug, Clone, Default)]
 pub struct ImportOptions {
@@ -138,23 +149,27 @@ pub struct Imported {
     /// The number of items that the table has in another state, which is not newer. They stay as
     /// they are.
     pub different: u64,
-    /// The number of written items whose `rev` was raised beyond their search document.
+    /// The number of written items whose `rev` was raised because of their search document or of a
+    /// product's copy.
     pub raised: u64,
     /// Whether the search index was read. Without it, tombstones may hide imported items.
     pub index_was_read: bool,
     /// The number of items that the import left out because they grant rights or queue work.
     pub left_out: u64,
     pub invalid: u64,
+    /// The chosen partition keys that no item of the export has.
+    pub not_found: Vec<String>,
     /// Some of the lines that were not imported, each with its reason.
     pub named: Vec<String>,
 }
 
 impl Imported {
-    /// Returns whether every line is valid and no item of the table differs from its line, except
-    /// for newer items. Items that the options leave out do not count.
+    /// Returns whether every line is valid, every chosen partition is in the export, and no item of
+    /// the table differs from its line, except for newer items. Items that the options leave out do
+    /// not count.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
-        self.different == 0 && self.invalid == 0
+        self.different == 0 && self.invalid == 0 && self.not_found.is_empty()
     }
 
     fn refuse(&mut self, place: &str, reason: &str) {
@@ -181,13 +196,16 @@ impl fmt::Display for Imported {
             writeln!(f, "{count:>10}  {entity} newer in the table, left unchanged")?;
         }
         if self.raised > 0 {
-            writeln!(f, "{} items got a rev beyond the tombstone in the search index", self.raised)?;
+            writeln!(f, "{} items got a rev beyond a search document or a product's copy", self.raised)?;
         }
         if !self.index_was_read && self.imported.keys().any(|entity| SEARCHED.contains(&entity.as_str())) {
-            writeln!(f, "the search index was not read (SEARCH_ENDPOINT is not set): run `ops search reconcile`")?;
+            writeln!(f, "{INDEX_NOT_READ}")?;
         }
         if self.left_out > 0 {
             writeln!(f, "{} items that grant rights or queue work were left out: see --with-rights", self.left_out)?;
+        }
+        for partition in &self.not_found {
+            writeln!(f, "  NOT FOUND: no item of the export has the partition key {partition}")?;
         }
         for line in &self.named {
             writeln!(f, "  NOT IMPORTED: {line}")?;
@@ -215,6 +233,7 @@ pub async fn import(
     let (reads, writes) = (Pace::new(options.max_read_units), Pace::new(options.max_write_units));
     let progress = Progress::new("import", Some(export.counts().values().sum()));
     let mut result = Imported { dry_run: options.dry_run, index_was_read: index.is_some(), ..Imported::default() };
+    result.not_found.clone_from(&options.partitions);
     let mut lines = export.lines();
     loop {
         let page: Vec<Line> = lines.by_ref().take(MAX_BATCH_GET).collect::<Result<_, _>>()?;
@@ -222,6 +241,9 @@ pub async fn import(
             return Ok(result);
         }
         progress.step(page.len());
+        for key in page.iter().filter_map(|line| key_of(line.item.as_ref()?)) {
+            result.not_found.retain(|partition| partition != key.pk.as_str());
+        }
         let valid = page.into_iter().filter_map(|line| checked(line, options, &mut result)).collect::<Vec<_>>();
         let keys: Vec<_> = valid.iter().filter_map(|(_, item)| key_of(item)).collect();
         let present = items.get_within(&keys, &reads).await?;
@@ -232,9 +254,7 @@ pub async fn import(
                 None => missing.push((place, item)),
             }
         }
-        if let Some(index) = index {
-            result.raised += beyond(index, &mut missing).await?;
-        }
+        result.raised += raise(items, index, &mut missing, &reads).await?;
         let written = stream::iter(missing)
             .map(async |(place, item)| {
                 let other = if options.dry_run { None } else { items.put_new(&item, &writes).await? };
@@ -287,10 +307,63 @@ fn checked(Line { place, item }: Line, options: &ImportOptions, result: &mut Imp
 }
 
 /// The entities that have search documents.
-const SEARCHED: [&str; 2] = [Product::NAME, Order::NAME];
+pub(crate) const SEARCHED: [&str; 2] = [Product::NAME, Order::NAME];
 
 fn is_in(item: &Item, partitions: &[String]) -> bool {
     partitions.is_empty() || key_of(item).is_some_and(|key| partitions.iter().any(|pk| pk == key.pk.as_str()))
+}
+
+/// Gives each new item a `rev` with which readers of its search document and of its copies see its
+/// later changes. Returns the number of items whose `rev` was too low.
+pub(crate) async fn raise(
+    items: &Items,
+    index: Option<&SearchClient>,
+    new: &mut [(String, Item)],
+    reads: &Pace,
+) -> Result<u64, OpsError> {
+    let raised = match index {
+        Some(index) => raise_documents(index, new).await?,
+        None => 0,
+    };
+    Ok(raised + raise_copies(items, new, reads).await?)
+}
+
+/// Gives each stock and each statistics at least the `rev` that their product has copied.
+async fn raise_copies(items: &Items, new: &mut [(String, Item)], reads: &Pace) -> Result<u64, OpsError> {
+    let mut sources = Vec::new();
+    for (position, (_, item)) in new.iter().enumerate() {
+        if entity_name(item).is_ok_and(|name| [Stock::NAME, ReviewStats::NAME].contains(&name)) {
+            let (product, copy) = match AnyEntity::from_item(item.clone())? {
+                AnyEntity::Stock(stock) => (stock.data.product_id, "stock_rev"),
+                AnyEntity::ReviewStats(stats) => (stats.data.product_id, "rating_rev"),
+                _ => continue,
+            };
+            sources.push((position, product::read_for_update(&product)?.key().clone(), copy));
+        }
+    }
+    let keys: Vec<_> = sources.iter().map(|(_, key, _)| key.clone()).collect();
+    let mut products = items.get_within(&keys, reads).await?;
+    // A product of the same page is not in the table yet.
+    products.extend(new.iter().filter_map(|(_, item)| Some((key_of(item)?, item.clone()))));
+    let mut raised = 0;
+    for (position, key, copy) in sources {
+        let (Some(copied), Some((_, item))) =
+            (products.get(&key).and_then(|product| number(product, copy)), new.get_mut(position))
+        else {
+            continue;
+        };
+        raised += u64::from(raise_to(item, copied));
+    }
+    Ok(raised)
+}
+
+/// Gives an item at least this `rev`. Returns whether its own was lower.
+fn raise_to(item: &mut Item, least: u64) -> bool {
+    let is_low = number(item, "rev").is_some_and(|rev| rev < least);
+    if is_low {
+        *item = set(std::mem::take(item), "rev", AttributeValue::N(least.min(MAX_COUNT).to_string()));
+    }
+    is_low
 }
 
 /// Gives each item whose search document would hide it a `rev` beyond that document. Returns the
@@ -298,7 +371,7 @@ fn is_in(item: &Item, partitions: &[String]) -> bool {
 ///
 /// The document is the tombstone of the removal. Or it is still live, and the removal's record, which
 /// has not arrived yet, will replace it with a tombstone of the next `rev`.
-async fn beyond(index: &SearchClient, items: &mut [(String, Item)]) -> Result<u64, OpsError> {
+async fn raise_documents(index: &SearchClient, items: &mut [(String, Item)]) -> Result<u64, OpsError> {
     let mut documents: BTreeMap<Collection, Vec<(usize, String)>> = BTreeMap::new();
     for (position, (_, item)) in items.iter().enumerate() {
         if let Some(expected) = expected(item.clone())? {
@@ -312,11 +385,7 @@ async fn beyond(index: &SearchClient, items: &mut [(String, Item)]) -> Result<u6
         for (position, stored) in positions.into_iter().zip(stored(index, collection, &ids).await?) {
             let (Some(stored), Some((_, item))) = (stored, items.get_mut(position)) else { continue };
             let last = if stored.is_tombstone() { stored.rev } else { stored.rev.saturating_add(1) };
-            if number(item, "rev").is_some_and(|rev| rev <= last) {
-                let rev = last.saturating_add(1).min(MAX_COUNT);
-                *item = set(std::mem::take(item), "rev", AttributeValue::N(rev.to_string()));
-                raised += 1;
-            }
+            raised += u64::from(raise_to(item, last.saturating_add(1)));
         }
     }
     Ok(raised)

@@ -6,7 +6,7 @@
 //! item has changed since it was read.
 //!
 //! The search index ignores a document whose version is not higher than the stored one. So an item
-//! that replaces a deleted one gets a `rev` beyond that of the tombstone. Such an item is marked
+//! that replaces a deleted one gets a `rev` as `ops import` gives it. Such an item is marked
 //! like an imported one, so that the consumer of the stream publishes no event for it again.
 
 use std::fmt;
@@ -17,13 +17,14 @@ use clap::{Args, Subcommand};
 use key_schema::entity::AnyEntity;
 use key_schema::index::INDEXES;
 use key_schema::instant::Instant;
-use key_schema::item::{CAUSE, FromItem as _, IMPORTED, Item, MAX_COUNT, MAX_ITEM_BYTES, key_of, size};
+use key_schema::item::{CAUSE, FromItem as _, IMPORTED, Item, MAX_COUNT, MAX_ITEM_BYTES, entity_name, key_of, size};
 use key_schema::key::{Key, PartitionKey, SortKey};
-use search_index::{Collection, SearchClient, document_id};
+use search_index::SearchClient;
 use serde::Serialize;
 use serde_dynamo::AttributeValue;
 
 use crate::error::OpsError;
+use crate::import::{self, INDEX_NOT_READ, SEARCHED};
 use crate::items::{Change, Items, Repair, Repaired, set};
 use crate::outcome::Outcome;
 use crate::pace::Pace;
@@ -137,12 +138,8 @@ pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
             if whole.is_none() && set.is_empty() && remove.is_empty() {
                 return Err(OpsError::Usage("give --file, --set or --remove".to_owned()));
             }
-            let search = match std::env::var("SEARCH_ENDPOINT") {
-                Ok(_) => Some(SearchClient::from_env()?),
-                Err(_) => None,
-            };
             let edit = Edit { whole, set, remove };
-            let written = put(&items, search.as_ref(), &key.into(), edit, dry_run).await?;
+            let written = put(&items, import::search_index()?.as_ref(), &key.into(), edit, dry_run).await?;
             Ok(Outcome::new(&written, written.is_complete()))
         }
         Command::Delete { key, dry_run } => {
@@ -201,6 +198,8 @@ pub struct WrittenItem {
     pub dry_run: bool,
     /// Whether another writer changed the item meanwhile. Then nothing was written.
     pub refused: bool,
+    /// Whether a tombstone may hide the item, because the search index was not read.
+    pub may_be_hidden: bool,
     /// The changed attributes. An item that is already as wanted has none, and is not written.
     pub changes: Vec<AttributeChange>,
 }
@@ -229,6 +228,9 @@ impl fmt::Display for WrittenItem {
         };
         for AttributeChange { name, old, new } in &self.changes {
             writeln!(f, "  {name}: {} -> {}", shown(old), shown(new))?;
+        }
+        if self.may_be_hidden {
+            writeln!(f, "{INDEX_NOT_READ}")?;
         }
         f.write_str(match (self.changes.is_empty(), self.refused, self.dry_run) {
             (true, ..) => "the item is already so, nothing was written",
@@ -266,26 +268,33 @@ pub async fn put(
         new.inner_mut().remove(name);
     }
     if old.as_ref().is_some_and(|old| differences(Some(old), Some(&new)).is_empty()) {
-        return Ok(WrittenItem { dry_run, refused: false, changes: Vec::new() });
+        return Ok(WrittenItem { dry_run, refused: false, may_be_hidden: false, changes: Vec::new() });
     }
     let new = match &old {
         Some(old) => succeeding(new, old),
-        None => recreated(new, tombstone(search, key).await?),
+        None => recreated(new),
     };
-    let new = completed(new)?;
+    let mut new = completed(new)?;
     if key_of(&new).as_ref() != Some(key) {
         return Err(OpsError::Usage(format!("the item has another key than {} {}", key.pk, key.sk)));
     }
     verify::readable(&new).map_err(|fault| OpsError::Usage(format!("the new item is unreadable: {fault}")))?;
+    if old.is_none() {
+        let mut created = [(String::new(), new)];
+        import::raise(items, search, &mut created, &Pace::new(None)).await?;
+        [(_, new)] = created;
+    }
     if size(&new) > MAX_ITEM_BYTES {
         return Err(OpsError::Usage("the new item is too large".to_owned()));
     }
+    let is_searched = entity_name(&new).is_ok_and(|name| SEARCHED.contains(&name));
+    let may_be_hidden = old.is_none() && search.is_none() && is_searched;
     let changes = differences(old.as_ref(), Some(&new));
     let change = match old {
         Some(old) => Change::Rewrite { old, new },
         None => Change::Put(new),
     };
-    write(items, change, changes, dry_run).await
+    Ok(WrittenItem { may_be_hidden, ..write(items, change, changes, dry_run).await? })
 }
 
 pub async fn delete(items: &Items, key: &Key, dry_run: bool) -> Result<WrittenItem, OpsError> {
@@ -302,7 +311,7 @@ async fn write(
 ) -> Result<WrittenItem, OpsError> {
     let repair = Repair { checks: Vec::new(), change };
     let refused = !dry_run && items.repair(&repair, &Pace::new(None)).await? == Repaired::Refused;
-    Ok(WrittenItem { dry_run, refused, changes })
+    Ok(WrittenItem { dry_run, refused, may_be_hidden: false, changes })
 }
 
 fn assign(mut item: Item, path: &[String], value: AttributeValue) -> Result<Item, OpsError> {
@@ -341,26 +350,13 @@ fn succeeding(mut new: Item, old: &Item) -> Item {
     set(new, "updated_at", AttributeValue::S(Instant::now().to_string()))
 }
 
-/// Returns an item that was deleted, with a `rev` beyond that of its removal and of its tombstone.
-fn recreated(new: Item, tombstone: Option<u64>) -> Item {
-    let removal = count(&new, "rev").map(|rev| rev.saturating_add(1));
-    let new = match removal.max(tombstone) {
-        Some(rev) => counted(new, "rev", rev.saturating_add(1)),
+/// Returns an item that was deleted, with a `rev` beyond that of its removal.
+fn recreated(new: Item) -> Item {
+    let new = match count(&new, "rev") {
+        Some(rev) => counted(new, "rev", rev.saturating_add(2)),
         None => new,
     };
     set(new, CAUSE, AttributeValue::S(IMPORTED.to_owned()))
-}
-
-/// Returns the highest version of the documents of a key.
-async fn tombstone(search: Option<&SearchClient>, key: &Key) -> Result<Option<u64>, OpsError> {
-    let Some(search) = search else { return Ok(None) };
-    let id = document_id(key.pk.as_str(), key.sk.as_str());
-    let mut newest = None;
-    for collection in Collection::ALL {
-        let stored = search.stored(collection, std::slice::from_ref(&id)).await?;
-        newest = newest.max(stored.into_iter().flatten().map(|stored| stored.rev).max());
-    }
-    Ok(newest)
 }
 
 /// Returns the item with the index keys and the time to live that its attributes demand.

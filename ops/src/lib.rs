@@ -42,30 +42,24 @@ pub mod search;
 pub mod shards;
 pub mod verify;
 
-use key_schema::organization::invitation;
 use key_schema::pattern::Pattern;
-use key_schema::{
-    archive as archived, cart, document, expiration, follow, graph, invoice, order, organization, place, question,
-    review, sales, session, settings, wallet,
-};
+use key_schema::{archive as archived, document, expiration, order, place, sales, settings};
 
 pub use error::OpsError;
 pub use items::Items;
 pub use outcome::Outcome;
 pub use pace::Pace;
 
-pub const PATTERNS: &[&Pattern] = &[
+const OWN: [&Pattern; 18] = [
     &order::EDIT,
     &order::RETIRE,
     &order::BY_STATUS,
     &order::HEAD,
     &order::LINES,
-    &order::OF_CUSTOMER,
     &order::REFERENCE,
-    &order::open::OPEN,
     &order::staged::UNFINISHED,
     &order::addresses::READ,
-    &invoice::GET,
+    &order::LOG,
     &sales::DERIVED,
     &sales::APPLY,
     &place::EDIT,
@@ -73,27 +67,12 @@ pub const PATTERNS: &[&Pattern] = &[
     &archived::RESTORE,
     &settings::READ,
     &settings::ARRANGE,
-    &key_schema::customer::GET,
-    &order::GET,
-    &order::LOG,
-    &order::addresses::OF_CUSTOMER,
-    &cart::GET,
-    &session::OF_CUSTOMER,
-    &session::READ_ALL,
-    &question::OF_CUSTOMER,
-    &question::GET,
-    &review::BY_CUSTOMER,
-    &review::GET,
-    &graph::OWN,
-    &follow::FOLLOWERS,
-    &follow::GET,
-    &organization::OF_CUSTOMER,
-    &organization::MEMBER,
-    &invitation::ROSTER,
-    &document::OF_CUSTOMER,
-    &document::GET,
     &document::HISTORY,
     &document::TEXTS,
-    &wallet::EDIT,
-    &wallet::ENTRIES,
 ];
+
+/// Returns the access patterns of all commands, with those of the copy of a customer's data.
+#[must_use]
+pub fn patterns() -> Vec<&'static Pattern> {
+    OWN.iter().chain(workflows::personal::PATTERNS).copied().collect()
+}

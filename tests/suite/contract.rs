@@ -296,6 +296,7 @@ fn the_constants_in_the_code_equal_the_described_bounds() {
         (schema("/Quantity/maximum"), json!(order::MAX_QUANTITY)),
         (schema("/Pieces/maximum"), json!(product::MAX_STOCK)),
         (schema("/CategoryNames/maxItems"), json!(product::MAX_CATEGORY_DEPTH)),
+        (schema("/ProductIds/maxItems"), json!(product::MAX_IDS)),
         (schema("/PictureList/properties/items/maxItems"), json!(picture::MAX_PICTURES)),
         (schema("/Product/properties/variants/maxItems"), json!(variant::MAX_VARIANTS)),
         (schema("/Options/maxProperties"), json!(variant::MAX_OPTIONS)),

@@ -149,6 +149,19 @@ pub async fn what_no_sample_does(system: &System) {
     assert_eq!(stored.expect(200).body["results"][0]["status"], "stored");
     // One category move is complete except for its wait, and one was interrupted.
     category_moves(system).await;
+    // A function reads the keys of cursors only for a cursor.
+    for list in [
+        "/v1/customers/grants-bob/following?cursor=x",
+        "/v1/customers/grants-bob/wallet/entries?cursor=x",
+        "/v1/documents/grants/versions?cursor=x",
+        "/v1/metrics/grants?cursor=x",
+        "/v1/organizations/grants/members?cursor=x",
+        "/v1/search/products?q=tea&cursor=x",
+        "/v1/promotions?cursor=x",
+    ] {
+        let refused = Call::new("GET", list).staff().send(system).await.expect(400);
+        assert_eq!(refused.body["code"], "cursor_invalid", "{list}");
+    }
     // The splitter needs a throttled key.
     hot_keys::heat(system, "grants").await;
     hot_keys::round(system).await;

@@ -64,7 +64,8 @@ struct Field {
 }
 
 /// Fields that identify or group, and fields that strangers read. The API stores their one spelling.
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
+    "display name of a review",
     "customer's name",
     "customer's place",
     "line of an address",
@@ -76,7 +77,7 @@ const NAMES: [&str; 9] = [
     "store",
 ];
 
-const FIELDS: [Field; 19] = [
+const FIELDS: [Field; 20] = [
     field("customer's name", |_, n, text| customer(n, "name", text), "/name"),
     field("customer's place", |_, n, text| customer(n, "place", json!({"country": text, "city": text})), "/place/city"),
     field(
@@ -112,6 +113,15 @@ const FIELDS: [Field; 19] = [
             call.json(&json!({"rating": 1, "title": "T", "text": text})).header("if-none-match", "*")
         },
         "/text",
+    ),
+    field(
+        "display name of a review",
+        |_, n, text| {
+            let call = Call::new("PUT", &path(&["products", &plain(n), "reviews", "bob"])).customer("bob");
+            let body = json!({"rating": 1, "display_name": text, "title": "T", "text": "T"});
+            call.json(&body).header("if-none-match", "*")
+        },
+        "/display_name",
     ),
     field(
         "reference",
@@ -194,6 +204,7 @@ fn product(n: usize, name: &str, value: impl Into<Json>) -> Call {
 fn a_text_with_foreign_syntax_is_stored_and_shown_unchanged_and_can_be_found() {
     let stored = with_own_system(async |system| {
         shop::customer(system, "ann").await;
+        shop::customer(system, "bob").await;
         shop::products(system, &["tea"], 1_000).await;
         let plain: Vec<String> = (0..TEXTS.len() + LINES.len()).map(plain).collect();
         shop::products(system, &plain.iter().map(String::as_str).collect::<Vec<_>>(), 1).await;
@@ -228,6 +239,7 @@ fn a_text_with_foreign_syntax_is_stored_and_shown_unchanged_and_can_be_found() {
 fn a_text_without_a_visible_character_is_refused_with_the_position_of_its_field() {
     with_own_system(async |system| {
         shop::customer(system, "ann").await;
+        shop::customer(system, "bob").await;
         shop::products(system, &["tea"], 1_000).await;
         shop::products(system, &[plain(0).as_str()], 1).await;
         let order = shop::order(system, "ann", &[("tea", 1)], "blank").await;

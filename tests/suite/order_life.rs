@@ -7,7 +7,7 @@ use crate::support::client::Call;
 use crate::support::shop::{
     customer, listed, moved, order, order_body, order_call, path, product_body, products, step, step_with, stock,
 };
-use crate::support::{drain, with_system};
+use crate::support::{drain, with_own_system, with_system};
 
 /// Every status, with the status changes that lead to it.
 const STATUS_PATHS: [(&str, &[&str]); 7] = [
@@ -373,5 +373,67 @@ fn a_product_that_returns_under_its_id_keeps_all_data_but_its_stock() {
         assert_eq!(content["text"], "Long");
         let listed = listed(system, "/v1/categories/Returns~Tea/products", 100, staff).await;
         assert_eq!(listed.iter().map(|entry| &entry["id"]).collect::<Vec<_>>(), [product]);
+    });
+}
+
+/// Returns the orders that have a station, and the orders that wait for one.
+async fn queue(system: &System) -> (Vec<Json>, Vec<Json>) {
+    let page = Call::new("GET", "/v1/picking?limit=1").staff().send(system).await.expect(200).body;
+    let ids = |list: &[Json]| list.iter().map(|job| job["order_id"].clone()).collect();
+    let waiting = listed(system, "/v1/picking", 1, |path| Call::new("GET", path).staff()).await;
+    (ids(page["jobs"].as_array().unwrap()), ids(&waiting))
+}
+
+#[test]
+fn paid_orders_get_the_picking_stations_and_free_them_after_picking() {
+    with_own_system(async |system| {
+        let stations = crate::support::template().functions.iter().find_map(|function| {
+            function.environment.get("PICKING_STATIONS").map(|number| number.parse::<usize>().unwrap())
+        });
+        let stations = stations.unwrap();
+        customer(system, "picking-ann").await;
+        products(system, &["picking-tea"], 1000).await;
+        let mut orders = Vec::new();
+        for number in 0..stations + 2 {
+            let key = format!("picking-{number}");
+            let order = order(system, "picking-ann", &[("picking-tea", 1)], &key).await;
+            orders.push(moved(system, order, &["paid"]).await);
+            // Wait after each payment, because the queue does not preserve the order of messages.
+            drain(system).await;
+        }
+        let id = |index: usize| orders[index]["id"].clone();
+        let ids = |range: std::ops::Range<usize>| range.map(id).collect::<Vec<_>>();
+        assert_eq!(queue(system).await, (ids(0..stations), ids(stations..stations + 2)));
+
+        // An order that is shipped or cancelled frees its station for the next waiting order.
+        moved(system, orders[0].clone(), &["picking", "shipped"]).await;
+        drain(system).await;
+        assert_eq!(queue(system).await, (ids(1..stations + 1), ids(stations + 1..stations + 2)));
+        moved(system, orders[stations + 1].clone(), &["cancelled"]).await;
+        moved(system, orders[1].clone(), &["cancelled"]).await;
+        drain(system).await;
+        assert_eq!(queue(system).await, (ids(2..stations + 1), Vec::new()));
+        Call::new("GET", "/v1/picking").customer("picking-ann").send(system).await.expect(403);
+    });
+}
+
+#[test]
+fn a_repeated_claim_after_the_checkout_adds_nothing() {
+    with_system(async |system| {
+        let (ann, tea) = ("guest-cart-ann", "guest-cart-tea");
+        customer(system, ann).await;
+        products(system, &[tea], 10).await;
+        let cart = Call::new("POST", "/v1/carts").send(system).await.expect(201).body;
+        let (id, token) = (cart["id"].as_str().unwrap(), cart["token"].as_str().unwrap());
+        let line = Call::new("PUT", &path(&["carts", id, "items", tea])).header("cart-token", token);
+        line.json(&json!({ "quantity": 2 })).send(system).await.expect(200);
+        let claim = || {
+            let call = Call::new("POST", &path(&["customers", ann, "cart", "claim"])).customer(ann);
+            call.json(&json!({ "cart_id": id, "cart_token": token }))
+        };
+        assert_eq!(claim().send(system).await.expect(200).body["items"][0]["quantity"], 2);
+        let checkout = Call::new("POST", &path(&["customers", ann, "cart", "checkout"])).customer(ann);
+        checkout.json(&json!({})).header("idempotency-key", "guest-cart").send(system).await.expect(201);
+        assert_eq!(claim().send(system).await.expect(200).body["items"], json!([]));
     });
 }

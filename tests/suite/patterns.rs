@@ -46,7 +46,7 @@ pub fn users() -> Vec<User> {
         ("janitor", janitor::PATTERNS),
         ("splitter", splitter::PATTERNS),
         ("stream", stream::PATTERNS),
-        ("ops", ops::PATTERNS),
+        ("ops", &ops::patterns()),
     ] {
         users.push(User { package, name: package, patterns: patterns.to_vec() });
     }

@@ -170,7 +170,7 @@ async function replay(record, hash) {
 
 function created({ id, customer_id, status, total, placed_at }, items, history, headers) {
   const none = { ...total, amount: 0 };
-  const lines = items.map(({ total, ...line }) => ({ ...line, discount: none, tax: none, total }));
+  const lines = items.map(({ total, ...line }) => ({ ...line, thumbnail: null, discount: none, tax: none, total }));
   const totals = { items: total, discount: none, shipping: none, tax: none, total };
   const order = { id, reference: null, customer_id, store_id: null, status, lines, total, totals, placed_at, history, invoice_number: null, version: 1 };
   return json(201, order, { location: `/v1/orders/${id}`, etag: '"1"', ...headers });

@@ -189,7 +189,7 @@ def created(order, lines, history, headers=None):
         "customer_id": order["customer_id"],
         "store_id": None,
         "status": order["status"],
-        "lines": [{**line, "discount": none, "tax": none} for line in lines],
+        "lines": [{**line, "thumbnail": None, "discount": none, "tax": none} for line in lines],
         "total": total,
         "totals": {"items": total, "discount": none, "shipping": none, "tax": none, "total": total},
         "placed_at": order["placed_at"],

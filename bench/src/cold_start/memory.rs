@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use super::peers::USUAL;
 use super::process::Until;
+use super::process::{CORE_MB, Share};
 use super::programs::Measured;
-use super::share::{CORE_MB, Share};
 use crate::BenchError;
 use crate::report::{millis, quantile};
 

@@ -13,7 +13,6 @@ mod process;
 mod programs;
 mod report;
 mod runtime;
-mod share;
 
 use std::path::Path;
 
@@ -28,10 +27,9 @@ use crate::loaded::LoadedTable;
 use crate::report::Output;
 use endpoint::Endpoint;
 use functions::Subject;
-use process::Until;
+use process::{Share, Until};
 use programs::Measured;
 use report::{Figures, Instructions, Report};
-use share::Share;
 
 /// The smallest memory size that Lambda offers.
 const LEAST_MEMORY_MB: u32 = 128;

@@ -197,6 +197,7 @@ fn reads() -> Result<Vec<Route>, BenchError> {
         read(customers, of_owner("GET /v1/customers/{id}/cart")),
         read(customers, of_owner("GET /v1/customers/{id}/cart/items/{product}").path("product", &entry)),
         read(customers, Call::new("GET /v1/carts/{id}").path("id", "guest").header("cart-token", token().as_str())),
+        read(catalog, Call::new("GET /v1/products").query("ids", &format!("{OWNER},{entry}"))),
         read(catalog, of_owner("GET /v1/products/{id}")),
         read(catalog, of_owner("GET /v1/products/{id}/content")),
         read(catalog, of_owner("GET /v1/products/{id}/pictures")),

@@ -57,12 +57,12 @@ pub async fn products(services: &Services, request: &Request<'_>) -> Result<Resp
         must_exist(services, &path).await?;
     }
     let found = memberships::one_entry_per_product(services, &path, found).await?;
-    List { page, found }.answer(ProductSummaryView::from)
+    List { page, found }.answer(ProductSummaryView::from).await
 }
 
 /// GET categories: lists the top categories by name.
 pub async fn top(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    Ok(request.list(services, category::children(None)?, &[]).await?.answer(NodeView::from)?.public(MAX_AGE))
+    Ok(request.list(services, category::children(None)?, &[]).await?.answer(NodeView::from).await?.public(MAX_AGE))
 }
 
 /// GET categories/{path}/subtree: lists all categories below the category, each before its own
@@ -75,7 +75,7 @@ pub async fn subtree(services: &Services, request: &Request<'_>) -> Result<Respo
     if list.found.items.is_empty() {
         must_exist(services, &path).await?;
     }
-    Ok(list.answer(|below| NodeView::from(&below.path))?.public(MAX_AGE))
+    Ok(list.answer(|below| NodeView::from(&below.path)).await?.public(MAX_AGE))
 }
 
 /// GET categories/{path}/children: lists the children by name.
@@ -87,7 +87,7 @@ pub async fn children(services: &Services, request: &Request<'_>) -> Result<Resp
     if list.found.items.is_empty() {
         must_exist(services, &path).await?;
     }
-    Ok(list.answer(NodeView::from)?.public(MAX_AGE))
+    Ok(list.answer(NodeView::from).await?.public(MAX_AGE))
 }
 
 /// GET categories/{path}/ancestors: returns all ancestors in one page, the top category first.
@@ -95,13 +95,18 @@ pub async fn children(services: &Services, request: &Request<'_>) -> Result<Resp
 pub async fn ancestors(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     // This list has only one page. The call still refuses a bad limit or another list's cursor.
-    request.page(services.cursors().await?, category::ANCESTORS.id, &[("path", path.to_segment().as_str())])?;
-    let mut lineage = services.table.batch_get(&category::ancestors(&path)?).await?;
-    if lineage.pop().flatten().is_none() {
+    let segment = path.to_segment();
+    let parameters = [("path", segment.as_str())];
+    let mut page = request.page(&services.cursors, category::ANCESTORS.id, &parameters).await?;
+    let mut lineage = services.table.batch_get_readable(&category::ancestors(&path)?).await?;
+    let above = lineage.items.len().saturating_sub(1);
+    lineage.require(above..above + 1)?;
+    if lineage.items.pop().flatten().is_none() {
         return Err(no_such_category());
     }
-    let items: Vec<NodeView<'_>> = lineage.iter().flatten().map(NodeView::from).collect();
-    Ok(Response::all(&items).public(MAX_AGE))
+    page.leave_out(lineage.unreadable.len());
+    let items: Vec<NodeView<'_>> = lineage.items.iter().flatten().map(NodeView::from).collect();
+    Ok(page.answer(&items, |_| None).await?.public(MAX_AGE))
 }
 
 /// Creates a category. The write's condition decides whether it already exists. An empty

@@ -27,7 +27,8 @@ enum Wanted {
     Upload(MediaId),
 }
 
-/// GET products/{id}/content: returns the content. The response is 404 for a retired product.
+/// GET products/{id}/content: returns the content, which is `null` for a product without one. The
+/// response is 404 for a retired product.
 pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let id: ProductId = request.path("id")?;
     let mut found = app.services.table.batch_get(&product::content(&id)?).await?.into_iter();
@@ -36,7 +37,9 @@ pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem>
             let view = view(app, &content, content.meta.version, content.meta.updated_at).await?;
             Ok(Response::ok(&view).etag(content.meta.version).public(MAX_AGE))
         }
-        (Some(ContentItem::Product(product)), None) if !product.retired => Err(no_content()),
+        (Some(ContentItem::Product(product)), None) if !product.retired => {
+            Ok(Response::ok(&ContentView::none(&id)).public(MAX_AGE))
+        }
         _ => Err(no_such_product()),
     }
 }

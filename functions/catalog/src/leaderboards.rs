@@ -37,7 +37,10 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
         Kind::Week => Period::week(date.unwrap_or(now)),
     };
     // DynamoDB may remove ranks long after they expire, so the table may still have them.
-    let found = if period.is_expired(now) { Vec::new() } else { first(services, by, period, limit).await? };
+    let (found, left_out) = match period.is_expired(now) {
+        true => (Vec::new(), 0),
+        false => first(services, by, period, limit).await?,
+    };
     let largest = found.first().map_or(0, |(rank, _)| rank.count);
     let items = found.iter().zip(1..);
     let (from, until) = period.days().map(|(first, last)| (first.day(), last.day())).unzip();
@@ -49,17 +52,18 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
         until,
         bound: (by == Board::Views).then(|| leaderboard::standard_error(largest)),
     };
-    Ok(Response::ok(&view).public(MAX_AGE))
+    Ok(Response::ok(&view).public(MAX_AGE).leaving_out(left_out))
 }
 
-/// Reads the first products of a board, without retired products.
+/// Reads the first products of a board, without retired products. Also returns the number of
+/// unreadable items.
 async fn first(
     services: &Services,
     by: Board,
     period: Period,
     limit: usize,
-) -> Result<Vec<(RankEntry, Stored<Product>)>, Problem> {
-    let (mut first, mut after, mut listed) = (Vec::new(), None, BTreeSet::new());
+) -> Result<(Vec<(RankEntry, Stored<Product>)>, usize), Problem> {
+    let (mut first, mut left_out, mut after, mut listed) = (Vec::new(), 0, None, BTreeSet::new());
     for page in 0..MAX_PAGES {
         // Retired products are rare, so the first page is nearly always enough.
         let size = if page == 0 { limit } else { MAX_LIMIT };
@@ -68,9 +72,10 @@ async fn first(
         if ids.is_empty() {
             break;
         }
-        let products = services.table.batch_get(&leaderboard::products(ids)?).await?;
+        let products = services.table.batch_get_readable(&leaderboard::products(ids)?).await?;
+        left_out += found.left_out() + products.unreadable.len();
         let on_sale = |product: Option<Stored<Product>>| product.filter(|product| !product.retired);
-        let ranked = found.items.into_iter().zip(products);
+        let ranked = found.items.into_iter().zip(products.items);
         let ranked = ranked.filter_map(|(rank, product)| Some((rank, on_sale(product)?)));
         // A product may be on two pages, because its count may change between the two reads.
         first.extend(ranked.filter(|(rank, _)| listed.insert(rank.product_id.clone())));
@@ -80,7 +85,7 @@ async fn first(
         }
     }
     first.truncate(limit);
-    Ok(first)
+    Ok((first, left_out))
 }
 
 /// The length of a board's period.

@@ -115,6 +115,7 @@ pub fn routes() -> Routes<App> {
             ],
             |app, request| Box::pin(import::import(&app.services, request)),
         )
+        .on("GET /v1/products", &[&product::BY_IDS], |app, request| Box::pin(products::by_ids(&app.services, request)))
         .on("GET /v1/products/{id}", &[&product::PAGE, &leaderboard::VIEW], |app, request| {
             Box::pin(products::read(app, request))
         })
@@ -176,10 +177,10 @@ pub fn routes() -> Routes<App> {
             |app, request| Box::pin(memberships::remove(&app.services, request)),
         )
         .on("GET /v1/products/{id}/reviews", &[&review::STATS, &review::NEWEST, &review::BEST], |app, request| {
-            Box::pin(reviews::of_product(&app.services, request))
+            Box::pin(reviews::of_product(app, request))
         })
         .on("GET /v1/products/{id}/reviews/{customer}", &[&review::GET], |app, request| {
-            Box::pin(reviews::read(&app.services, request))
+            Box::pin(reviews::read(app, request))
         })
         .on(
             "PUT /v1/products/{id}/reviews/{customer}",
@@ -196,7 +197,7 @@ pub fn routes() -> Routes<App> {
             Box::pin(leaderboards::read(&app.services, request))
         })
         .on("GET /v1/reviews/recent", &[&review::recent::RECENT, &review::recent::MONTHS], |app, request| {
-            Box::pin(recent::list(&app.services, request))
+            Box::pin(recent::list(app, request))
         })
         .on(
             "PUT /v1/categories/{path}",

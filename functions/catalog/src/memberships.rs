@@ -88,7 +88,8 @@ pub async fn one_entry_per_product(
     let mut distinct = guests;
     distinct.sort_unstable();
     distinct.dedup();
-    let lists = services.table.batch_get(&membership::lists(distinct.iter().copied())?).await?;
+    // Without a readable list, the entries stay on the page.
+    let lists = services.table.batch_get_readable(&membership::lists(distinct.iter().copied())?).await?.items;
     let first = |list: &Stored<ProductCategories>| list.first_under(category).map(CategoryPath::key_text);
     let firsts: HashMap<ProductId, Option<String>> =
         lists.iter().flatten().map(|list| (list.product_id.clone(), first(list))).collect();

@@ -1,12 +1,14 @@
+use std::str::FromStr;
+
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::category::CategoryNode;
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::leaderboard;
-use key_schema::product::{self, PageItem, Product, ProductAction};
+use key_schema::product::{self, MAX_IDS, PageItem, Product, ProductAction};
 
-use crate::view::{ProductDetails, ProductView, Sold, Statistics, product_location};
+use crate::view::{ProductByIdView, ProductDetails, ProductView, Sold, Statistics, product_location};
 use crate::{App, body, tree, variants};
 
 /// POST products: creates the product, its stock and the missing categories in one transaction. A
@@ -77,7 +79,41 @@ pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem>
     if !is_staff {
         Box::pin(count_view(app, request, &id)).await;
     }
-    Ok(Response::ok(&view).etag(product.meta.version))
+    Ok(Response::ok(&view).etag(product.meta.version).leaving_out(details.left_out))
+}
+
+/// GET products?ids=: reads products by their ids, in the order of the request, from their own items
+/// alone. Unknown, retired and unreadable products are left out. Everybody gets the same response,
+/// without the numbers of staff.
+pub async fn by_ids(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    let Ids(ids) = request
+        .query_as("ids")?
+        .ok_or_else(|| Problem::new(Code::InvalidParameter, "The query parameter `ids` is missing."))?;
+    let found = services.table.batch_get_readable(&product::by_ids(&ids)?).await?;
+    let on_sale = found.items.iter().flatten().filter(|product| !product.retired);
+    let views: Vec<_> = on_sale.map(ProductByIdView::from).collect();
+    Ok(Response::all(&views).leaving_out(found.unreadable.len()))
+}
+
+/// Different ids of products, in the order of the request.
+struct Ids(Vec<ProductId>);
+
+impl FromStr for Ids {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.split(',').count() > MAX_IDS {
+            return Err(format!("must have at most {MAX_IDS} ids, separated by commas"));
+        }
+        let mut ids = Vec::new();
+        for (text, number) in text.split(',').zip(1..) {
+            let id: ProductId = text.parse().map_err(|error| format!("id {number} {error}"))?;
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        Ok(Self(ids))
+    }
 }
 
 /// Counts the read as a view, if the sample of counted reads includes it. The read succeeds even if
@@ -150,7 +186,9 @@ pub fn no_such_product() -> Problem {
 /// Reads a product, retired or not, and the data of the product's other items.
 async fn load(services: &Services, id: &ProductId) -> Result<(Option<Stored<Product>>, ProductDetails), Problem> {
     let (mut found, mut details, mut stocked) = (None, ProductDetails::default(), None);
-    for item in services.table.query(&product::page(id)?).await?.items {
+    let page = services.table.query_readable(&product::page(id)?).await?;
+    details.left_out = page.left_out();
+    for item in page.items {
         match item {
             PageItem::Product(product) => found = Some(product),
             PageItem::Stock(stock) => stocked = Some(stock.available),
@@ -159,6 +197,9 @@ async fn load(services: &Services, id: &ProductId) -> Result<(Option<Stored<Prod
             PageItem::ProductCategories(further) => details.categories = further.data.paths,
             PageItem::Variant(variant) => details.variants.push(variant.data),
         }
+    }
+    if found.is_none() && details.left_out > 0 {
+        return Err(Problem::stock_unavailable(format!("an item of the product {id} cannot be decoded")));
     }
     details.variants.sort_by(|one, other| one.product_id.cmp(&other.product_id));
     if found.as_ref().is_some_and(|product: &Stored<Product>| !product.retired) {

@@ -4,14 +4,19 @@ use key_schema::item::Stored;
 use key_schema::review::recent::{self, MONTHS_OF_A_PAGE, Month, RecentReview, ReviewMonth};
 use table::Page as Found;
 
+use crate::App;
+use crate::reviews::staff;
 use crate::view::ReviewView;
 
-/// GET reviews/recent: lists the reviews of all products, newest first.
-pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    let mut page = request.page(services.cursors().await?, recent::RECENT.id, &[])?;
+/// GET reviews/recent: lists the reviews of all products, newest first. Only staff see the authors'
+/// ids.
+pub async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    let services = &app.services;
+    let caller = staff(app, request).await?;
+    let mut page = request.page(&services.cursors, recent::RECENT.id, &[]).await?;
     let found = read(services, page.limit(), page.after()).await?;
     page.leave_out(found.left_out());
-    List { page, found }.answer(ReviewView::from)
+    List { page, found }.answer(|review| ReviewView::from(review).seen_by(&caller)).await
 }
 
 /// Writes the [`ReviewMonth`] of an instant, unless it exists. The caller writes its review

@@ -5,8 +5,8 @@
 
 use std::str::FromStr;
 
-use http_api::fields::{integer, long_text, text};
-use http_api::{Code, Precondition, Problem, Request, Response, Services, change_version, read_fields};
+use http_api::fields::{integer, long_text, text, visible_text};
+use http_api::{Caller, Code, Precondition, Problem, Request, Response, Services, change_version, read_fields};
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -15,18 +15,23 @@ use key_schema::review::StatsItem;
 use key_schema::review::{self, Review, ReviewAction};
 use table::Refusals;
 
+use crate::App;
 use crate::products::no_such_product;
 use crate::recent;
 use crate::view::{ReviewView, Statistics, StatisticsView, review_location};
 
 /// Limits in bytes of UTF-8. A page of a hundred reviews stays below a Query's limit of 1 MB.
+const MAX_DISPLAY_NAME: usize = 64;
 const MAX_TITLE: usize = 200;
 const MAX_TEXT: usize = 8000;
 
-pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    let (product, customer) = names(request)?;
-    let review = services.table.get(&review::get(&product, &customer)?).await?.ok_or_else(no_such_review)?;
-    Ok(Response::ok(&ReviewView::from(&review)).etag(review.meta.version))
+/// GET products/{id}/reviews/{customer}: returns the review. The route needs no token, so the
+/// function itself verifies the token of the author or of staff, who also see the author's id.
+pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = app.services.unless_ended(app.issuer.caller(request).await?).await?;
+    let (product, customer) = (request.path("id")?, request.path_for(&caller, "customer")?);
+    let review = app.services.table.get(&review::get(&product, &customer)?).await?.ok_or_else(no_such_review)?;
+    Ok(Response::ok(&ReviewView::from(&review).seen_by(&caller)).etag(review.meta.version))
 }
 
 /// PUT products/{id}/reviews/{customer}: creates the review (`If-None-Match: *`) or changes it
@@ -37,10 +42,11 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     let precondition = request.precondition()?;
     read_fields!(request.object()? => {
         rating: required(integer(1..=5_u64)),
+        display_name: optional(visible_text(1..=MAX_DISPLAY_NAME)),
         title: required(text(1..=MAX_TITLE)),
         text: required(long_text(1..=MAX_TEXT)),
     });
-    let review = Review { product_id, customer_id, rating, title, text };
+    let review = Review { product_id, customer_id, rating, display_name, title, text };
     match precondition {
         Precondition::Absent => create(services, review).await,
         Precondition::Version(version) => change(services, review, version).await,
@@ -60,16 +66,28 @@ pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Respon
 }
 
 /// GET products/{id}/reviews: lists a product's reviews, newest or best first, and the statistics.
-pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+/// Only staff see the authors' ids.
+pub async fn of_product(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    let services = &app.services;
     let product: ProductId = request.path("id")?;
+    let caller = staff(app, request).await?;
     let query = match request.query_as("sort")?.unwrap_or(Sort::Newest) {
         Sort::Newest => review::newest(&product)?,
         Sort::Best => review::best(&product)?,
     };
     let parameters = [("product", product.as_str())];
-    let page = request.page(services.cursors().await?, query.pattern().id, &parameters)?;
-    let statistics = statistics(services, &product).await?;
-    page.read(services, query).await?.answer_with(ReviewView::from, &StatisticsView::from(statistics))
+    let mut page = request.page(&services.cursors, query.pattern().id, &parameters).await?;
+    let (statistics, left_out) = statistics(services, &product).await?;
+    page.leave_out(left_out);
+    let list = page.read(services, query).await?;
+    let statistics = StatisticsView::from(statistics);
+    list.answer_with(|review| ReviewView::from(review).seen_by(&caller), &statistics).await
+}
+
+/// Returns the caller if the caller is staff. The lists of reviews need no token, so the function
+/// itself verifies staff's tokens.
+pub async fn staff(app: &App, request: &Request<'_>) -> Result<Caller, Problem> {
+    app.services.unless_ended(app.issuer.staff(request).await?).await
 }
 
 /// GET customers/{id}/reviews: lists a customer's reviews, newest first.
@@ -77,7 +95,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
     let parameters = [("customer", customer.as_str())];
-    request.list(services, review::by_customer(&customer)?, &parameters).await?.answer(ReviewView::from)
+    request.list(services, review::by_customer(&customer)?, &parameters).await?.answer(ReviewView::from).await
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -118,7 +136,7 @@ async fn create(services: &Services, review: Review) -> Result<Response, Problem
 async fn change(services: &Services, wanted: Review, version: u64) -> Result<Response, Problem> {
     let mut review = at_version(services, &wanted.product_id, &wanted.customer_id, Some(version)).await?;
     let at = Instant::now();
-    let change = review::change(&review, wanted.rating, &wanted.title, &wanted.text, at)?;
+    let change = review::change(&review, &wanted, at)?;
     services.table.transact(&change).await?.map_err(|refusals| {
         let is_quota = refusals.only(ReviewAction::Quota);
         if is_quota { Problem::quota_exceeded(Quota::Reviews, at) } else { changed_meanwhile(refusals) }
@@ -157,16 +175,18 @@ fn changed_meanwhile(refusals: Refusals<ReviewAction>) -> Problem {
     }
 }
 
-/// Returns the review statistics of a product in the catalogue.
+/// Returns the review statistics of a product in the catalogue, and the number of unreadable items.
 ///
 /// # Errors
 /// 404 when the product is missing or retired.
-async fn statistics(services: &Services, product: &ProductId) -> Result<Statistics, Problem> {
-    let mut found = services.table.batch_get(&review::stats(product)?).await?.into_iter();
-    match (found.next().flatten(), found.next().flatten()) {
+async fn statistics(services: &Services, product: &ProductId) -> Result<(Statistics, usize), Problem> {
+    let mut found = services.table.batch_get_readable(&review::stats(product)?).await?;
+    found.require(0..1)?;
+    let (left_out, mut items) = (found.unreadable.len(), found.items.into_iter());
+    match (items.next().flatten(), items.next().flatten()) {
         (Some(StatsItem::Product(product)), stats) if !product.retired => Ok(match stats {
-            Some(StatsItem::ReviewStats(stats)) => Statistics::from(&stats.data),
-            _ => Statistics::default(),
+            Some(StatsItem::ReviewStats(stats)) => (Statistics::from(&stats.data), left_out),
+            _ => (Statistics::default(), left_out),
         }),
         _ => Err(no_such_product()),
     }

@@ -9,13 +9,16 @@ pub use self::location::{
 
 use std::collections::BTreeMap;
 
+use http_api::Caller;
 use key_schema::id::{CustomerId, MediaId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::media::MediaObject;
 use key_schema::money::Money;
 use key_schema::picture::Picture;
-use key_schema::product::{self, Availability, CategoryPath, Product, ProductContent, ProductSales, ReviewStats};
+use key_schema::product::{
+    self, Availability, CategoryPath, Copied, Product, ProductContent, ProductSales, ReviewStats,
+};
 use key_schema::review::recent::RecentReview;
 use key_schema::review::{self, Review};
 use key_schema::variant::{Options, Variant};
@@ -114,6 +117,8 @@ pub struct ProductDetails {
     pub statistics: Statistics,
     pub categories: Vec<CategoryPath>,
     pub variants: Vec<Variant>,
+    /// The number of items that cannot be decoded.
+    pub left_out: usize,
 }
 
 impl ProductDetails {
@@ -203,28 +208,81 @@ impl<'a> From<&'a product::ProductSummary> for ProductSummaryView<'a> {
     }
 }
 
+impl<'a> From<&'a Stored<Product>> for ProductSummaryView<'a> {
+    fn from(product: &'a Stored<Product>) -> Self {
+        Self {
+            id: &product.id,
+            name: &product.name,
+            brand: &product.brand,
+            package_size: product.package_size.as_deref(),
+            category_path: &product.category_path,
+            price: product.price,
+            thumbnail: thumbnail(&product.id, product.thumbnail.as_ref()),
+            version: product.meta.version,
+        }
+    }
+}
+
+/// A product that was read by its id, from its own item alone. The availability and the ratings are
+/// the copies on this item.
+#[derive(Debug, Serialize)]
+pub struct ProductByIdView<'a> {
+    #[serde(flatten)]
+    product: ProductSummaryView<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<&'a ProductId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    options: Option<&'a Options>,
+    summary: Option<&'a str>,
+    /// `None` for a parent, which has no stock of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    in_stock: Option<bool>,
+    average_rating: Option<f64>,
+    review_count: u64,
+}
+
+impl<'a> From<&'a Stored<Product>> for ProductByIdView<'a> {
+    fn from(product: &'a Stored<Product>) -> Self {
+        let Copied { in_stock, rating_count, rating_sum, .. } = product.copied;
+        Self {
+            product: ProductSummaryView::from(product),
+            parent: product.parent.as_ref(),
+            options: product.options.as_ref(),
+            summary: product.summary.as_deref(),
+            in_stock: product.variants.is_none().then_some(in_stock),
+            average_rating: Statistics { count: rating_count, sum: rating_sum }.average(),
+            review_count: rating_count,
+        }
+    }
+}
+
 #[derive(Debug, Serialize)]
 pub struct StockView {
     pub stock: u64,
 }
 
-/// A product's long description: a text, or a file that contains it.
+/// A product's long description: a text, or a file that contains it. A product without a
+/// description has neither, and no version.
 #[derive(Debug, Serialize)]
 pub struct ContentView<'a> {
     product_id: &'a ProductId,
     text: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<ObjectView<'a>>,
-    version: u64,
-    updated_at: Instant,
+    version: Option<u64>,
+    updated_at: Option<Instant>,
 }
 
 impl<'a> ContentView<'a> {
+    pub const fn none(product_id: &'a ProductId) -> Self {
+        Self { product_id, text: None, file: None, version: None, updated_at: None }
+    }
+
     /// Builds the view of a content at a version. `by` is the file's URL and the URL's expiry.
     pub fn new(content: &'a ProductContent, by: Option<(String, Instant)>, version: u64, updated_at: Instant) -> Self {
         let file = content.file.as_ref().zip(by).map(|(file, by)| ObjectView::new(file, by));
         let text = file.is_none().then_some(content.text.as_str());
-        Self { product_id: &content.product_id, text, file, version, updated_at }
+        Self { product_id: &content.product_id, text, file, version: Some(version), updated_at: Some(updated_at) }
     }
 }
 
@@ -286,8 +344,10 @@ impl<'a> UploadView<'a> {
 #[derive(Debug, Serialize)]
 pub struct ReviewView<'a> {
     product_id: &'a ProductId,
-    customer_id: &'a CustomerId,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    customer_id: Option<&'a CustomerId>,
     rating: u64,
+    display_name: Option<&'a str>,
     title: &'a str,
     text: &'a str,
     version: u64,
@@ -295,12 +355,21 @@ pub struct ReviewView<'a> {
     updated_at: Instant,
 }
 
+impl ReviewView<'_> {
+    /// Leaves out the author's id, which only the author and staff see.
+    #[must_use]
+    pub fn seen_by(self, caller: &Caller) -> Self {
+        Self { customer_id: self.customer_id.filter(|author| caller.owner(author).is_ok()), ..self }
+    }
+}
+
 impl<'a> From<&'a Stored<Review>> for ReviewView<'a> {
     fn from(review: &'a Stored<Review>) -> Self {
         Self {
             product_id: &review.product_id,
-            customer_id: &review.customer_id,
+            customer_id: Some(&review.customer_id),
             rating: review.rating,
+            display_name: review.display_name.as_deref(),
             title: &review.title,
             text: &review.text,
             version: review.meta.version,
@@ -314,8 +383,9 @@ impl<'a> From<&'a review::ReviewSummary> for ReviewView<'a> {
     fn from(listed: &'a review::ReviewSummary) -> Self {
         Self {
             product_id: &listed.product_id,
-            customer_id: &listed.customer_id,
+            customer_id: Some(&listed.customer_id),
             rating: listed.rating,
+            display_name: listed.display_name.as_deref(),
             title: &listed.title,
             text: &listed.text,
             version: listed.version,
@@ -329,8 +399,9 @@ impl<'a> From<&'a Stored<RecentReview>> for ReviewView<'a> {
     fn from(recent: &'a Stored<RecentReview>) -> Self {
         Self {
             product_id: &recent.product_id,
-            customer_id: &recent.customer_id,
+            customer_id: Some(&recent.customer_id),
             rating: recent.rating,
+            display_name: recent.display_name.as_deref(),
             title: &recent.title,
             text: &recent.text,
             version: recent.meta.version,

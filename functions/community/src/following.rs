@@ -64,7 +64,7 @@ pub async fn following(services: &Services, request: &Request<'_>) -> Result<Res
     request.signed_in()?;
     let customer: CustomerId = request.path("id")?;
     let parameters = [("customer", customer.as_str())];
-    request.list(services, follow::following(&customer)?, &parameters).await?.answer(FollowView::from)
+    request.list(services, follow::following(&customer)?, &parameters).await?.answer(FollowView::from).await
 }
 
 /// GET customers/{id}/followers: lists the followers, newest first.
@@ -73,7 +73,7 @@ pub async fn followers(services: &Services, request: &Request<'_>) -> Result<Res
     let customer: CustomerId = request.path("id")?;
     let parameters = [("customer", customer.as_str())];
     let list = request.list(services, follow::followers(&customer)?, &parameters).await?;
-    list.answer(|follower| FollowView::of_follower(follower, &customer))
+    list.answer(|follower| FollowView::of_follower(follower, &customer)).await
 }
 
 /// Returns the edge that the URL path names. The caller may add and remove this edge.

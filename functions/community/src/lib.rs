@@ -51,7 +51,7 @@ pub fn routes() -> Routes<App> {
         .on("DELETE /v1/customers/{id}/likes/{product}", &[&like::REMOVE], |app, request| {
             Box::pin(likes::remove(&app.services, request))
         })
-        .on("GET /v1/customers/{id}/likes", &[&like::OF_CUSTOMER], |app, request| {
+        .on("GET /v1/customers/{id}/likes", &[&like::OF_CUSTOMER, &like::PRODUCTS], |app, request| {
             Box::pin(likes::of_customer(&app.services, request))
         })
         .on("GET /v1/products/{id}/likes", &[&like::GET, &like::LIKED, &like::COUNT], |app, request| {

@@ -1,6 +1,8 @@
 //! Likes. Each customer has a list of likes. Each product has a count of likes, and a list that
 //! only staff can read.
 
+use std::collections::HashMap;
+
 use futures::future::try_join;
 use http_api::url::location;
 use http_api::{Caller, Problem, Request, Response, Services};
@@ -8,9 +10,10 @@ use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::like::{self, Like, LikeAction};
+use key_schema::product::Product;
 use table::Refusals;
 
-use crate::view::{LikeView, LikesView};
+use crate::view::{LikeView, LikedProductView, LikesView};
 use crate::{App, no_customer};
 
 /// PUT customers/{id}/likes/{product}: adds a like. The response is 201 for a new like, and 200
@@ -55,12 +58,18 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(Response::no_content())
 }
 
-/// GET customers/{id}/likes: lists the likes by product id. An entry has the product's id, but not
-/// its name or price, because these are in the catalogue.
+/// GET customers/{id}/likes: lists the likes by product id, with the current name, price and first
+/// picture of each product. A retired product stays in the list without them.
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = owner(request)?;
     let parameters = [("customer", customer.as_str())];
-    request.list(services, like::of_customer(&customer)?, &parameters).await?.answer(LikeView::from)
+    let mut list = request.list(services, like::of_customer(&customer)?, &parameters).await?;
+    let ids = list.found.items.iter().map(|like| &like.product_id);
+    let read = services.table.batch_get_readable(&like::products(ids)?).await?;
+    list.page.leave_out(read.unreadable.len());
+    let on_sale = read.items.iter().flatten().filter(|product| !product.retired);
+    let products: HashMap<&ProductId, &Product> = on_sale.map(|product| (&product.id, &product.data)).collect();
+    list.answer(|like| LikedProductView::new(like, products.get(&like.product_id).copied())).await
 }
 
 /// GET products/{id}/likes: returns the number of likes, and whether the caller likes the product.
@@ -95,7 +104,7 @@ pub async fn likers(services: &Services, request: &Request<'_>) -> Result<Respon
     let product: ProductId = request.path("id")?;
     let parameters = [("product", product.as_str())];
     let list = request.list(services, like::likers(&product)?, &parameters).await?;
-    list.answer(|liker| LikeView::of_liker(liker, &product))
+    list.answer(|liker| LikeView::of_liker(liker, &product)).await
 }
 
 /// Returns the customer of the path, for whom the caller may act.

@@ -18,12 +18,12 @@ pub async fn of_node(services: &Services, request: &Request<'_>) -> Result<Respo
         .query_as("kind")?
         .ok_or_else(|| Problem::new(Code::InvalidParameter, "The query parameter `kind` is missing."))?;
     let parameters = [("node", node.as_str()), ("kind", kind.as_str())];
-    let page = request.page(services.cursors().await?, "graph.edges", &parameters)?;
+    let page = request.page(&services.cursors, "graph.edges", &parameters).await?;
     match kind {
-        EdgeKind::Follows => page.read(services, follow::following(&node)?).await?.answer(EdgeView::follows),
-        EdgeKind::Likes => page.read(services, like::of_customer(&node)?).await?.answer(EdgeView::likes),
-        EdgeKind::Reviewed => page.read(services, review::by_customer(&node)?).await?.answer(EdgeView::reviewed),
-        EdgeKind::Bought => page.read(services, sales::bought(&node)?).await?.answer(EdgeView::bought),
+        EdgeKind::Follows => page.read(services, follow::following(&node)?).await?.answer(EdgeView::follows).await,
+        EdgeKind::Likes => page.read(services, like::of_customer(&node)?).await?.answer(EdgeView::likes).await,
+        EdgeKind::Reviewed => page.read(services, review::by_customer(&node)?).await?.answer(EdgeView::reviewed).await,
+        EdgeKind::Bought => page.read(services, sales::bought(&node)?).await?.answer(EdgeView::bought).await,
         EdgeKind::LivesIn => {
             let profile = services.table.get(&graph::lives_in(&node)?).await?;
             let place = profile.as_deref().and_then(|profile| profile.place.as_ref());
@@ -39,5 +39,5 @@ pub async fn of_place(services: &Services, request: &Request<'_>) -> Result<Resp
     // Each place has exactly one valid segment, so the cursor is bound to the place.
     let segment = place.to_segment();
     let parameters = [("place", segment.as_str())];
-    request.list(services, residence::of_place(&place)?, &parameters).await?.answer(ResidentView::from)
+    request.list(services, residence::of_place(&place)?, &parameters).await?.answer(ResidentView::from).await
 }

@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 
+use http_api::url;
 use key_schema::customer::Place;
 use key_schema::follow::{Follow, Follower};
 use key_schema::graph::EdgeKind;
@@ -7,6 +8,8 @@ use key_schema::id::{CustomerId, OrderId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::like::{Like, Liker};
+use key_schema::money::Money;
+use key_schema::product::Product;
 use key_schema::residence::Resident;
 use key_schema::review;
 use key_schema::sales::Bought;
@@ -49,6 +52,28 @@ impl<'a> From<&'a Stored<Like>> for LikeView<'a> {
 impl<'a> LikeView<'a> {
     pub fn of_liker(liker: &'a Liker, product_id: &'a ProductId) -> Self {
         Self { customer_id: &liker.customer_id, product_id, since: liker.created_at }
+    }
+}
+
+/// A like with data of its product, which is `None` for a product that is not in the catalogue.
+#[derive(Serialize)]
+pub struct LikedProductView<'a> {
+    #[serde(flatten)]
+    like: LikeView<'a>,
+    name: Option<&'a str>,
+    price: Option<Money>,
+    thumbnail: Option<String>,
+}
+
+impl<'a> LikedProductView<'a> {
+    pub fn new(like: &'a Stored<Like>, product: Option<&'a Product>) -> Self {
+        let thumbnail = product.and_then(|product| product.thumbnail.as_ref());
+        Self {
+            like: LikeView::from(like),
+            name: product.map(|product| product.name.as_str()),
+            price: product.map(|product| product.price),
+            thumbnail: thumbnail.map(|picture| url::picture(like.product_id.as_str(), picture.as_str())),
+        }
     }
 }
 

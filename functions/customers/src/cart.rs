@@ -11,7 +11,7 @@ use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::order::MAX_QUANTITY;
-use key_schema::product::Product;
+use key_schema::product::{Product, Stock};
 use table::TableError;
 
 use crate::owner;
@@ -32,8 +32,8 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 /// Returns the response with a cart, or with an empty cart.
 pub async fn respond(services: &Services, cart: Option<&Cart>) -> Result<Response, Problem> {
     let lines = cart.map(|cart| cart::in_sequence(&cart.lines)).unwrap_or_default();
-    let products = products(services, lines.iter().map(|(product, _)| *product)).await?;
-    Ok(Response::ok(&CartView::new(cart, &lines, &products)))
+    let (products, left_out) = products(services, lines.iter().map(|(product, _)| *product)).await?;
+    Ok(Response::ok(&CartView::new(cart, &lines, &products)).leaving_out(left_out))
 }
 
 pub async fn read_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
@@ -42,8 +42,9 @@ pub async fn read_line(services: &Services, request: &Request<'_>) -> Result<Res
     let cart = current(services, owner.customer()).await?;
     let line = cart.as_ref().and_then(|cart| cart.lines.get_key_value(&product));
     let line = line.ok_or_else(|| Problem::not_found("line in the cart"))?;
-    let product = products(services, [&product]).await?.pop().flatten();
-    Ok(Response::ok(&CartLineView::new(line, product.as_ref())))
+    let (mut products, left_out) = products(services, [&product]).await?;
+    let product = products.pop().flatten();
+    Ok(Response::ok(&CartLineView::new(line, product.as_ref())).leaving_out(left_out))
 }
 
 /// DELETE /v1/customers/{id}/cart: empties the cart. A client can repeat the request.
@@ -81,14 +82,37 @@ async fn current(services: &Services, customer: &CustomerId) -> Result<Option<Ca
     Ok(cart.map(|cart| cart.data).filter(|cart| !cart.is_expired(now)))
 }
 
+/// A product of the catalogue, with its stock.
+#[derive(Debug)]
+pub struct Offered {
+    pub product: Stored<Product>,
+    /// The stock. It is [`None`] if it must be repaired, and then the product cannot be sold.
+    pub stock: Option<Stored<Stock>>,
+}
+
+impl Offered {
+    pub fn of((product, stock): (Option<Stored<Product>>, Option<Stored<Stock>>)) -> Option<Self> {
+        Some(Self { product: product.filter(|product| !product.retired)?, stock })
+    }
+
+    pub fn is_in_stock(&self) -> bool {
+        self.stock.as_ref().is_some_and(|stock| stock.in_stock())
+    }
+
+    pub fn is_available(&self, quantity: u64) -> bool {
+        self.stock.as_ref().is_some_and(|stock| stock.can_supply(quantity, &self.product.meta.born))
+    }
+}
+
 /// Returns the products with these ids, in the same order, and [`None`] for each product that is
-/// not in the catalogue.
+/// not in the catalogue or cannot be decoded. Also returns the number of unreadable items.
 pub async fn products<'a>(
     services: &Services,
     ids: impl IntoIterator<Item = &'a ProductId>,
-) -> Result<Vec<Option<Stored<Product>>>, Problem> {
-    let found = services.table.batch_get(&cart::products(ids)?).await?;
-    Ok(found.into_iter().map(|product| product.filter(|product| !product.retired)).collect())
+) -> Result<(Vec<Option<Offered>>, usize), Problem> {
+    let found = services.table.batch_get_readable(&cart::products(ids)?).await?;
+    let left_out = found.unreadable.len();
+    Ok((cart::with_stocks(found.items).map(Offered::of).collect(), left_out))
 }
 
 /// Returns when a line was added: now, unless the cart has the line. So a repeated request changes
@@ -103,14 +127,19 @@ async fn check(
     services: &Services,
     customer: &CustomerId,
     product: &ProductId,
-) -> Result<(Stored<Product>, Option<Stored<Cart>>), Problem> {
+) -> Result<(Offered, Option<Stored<Cart>>), Problem> {
     let found = services.table.batch_get(&cart::prepare(customer, product)?).await?;
     let mut found = found.into_iter();
     let Some(Some(PreparedItem::Customer(_))) = found.next() else { return Err(no_customer()) };
-    let product = in_catalogue(match found.next() {
-        Some(Some(PreparedItem::Product(product))) if !product.retired => Some(product),
+    let product = match found.next() {
+        Some(Some(PreparedItem::Product(product))) => Some(product),
         _ => None,
-    })?;
+    };
+    let stock = match found.next() {
+        Some(Some(PreparedItem::Stock(stock))) => Some(stock),
+        _ => None,
+    };
+    let product = in_catalogue(Offered::of((product, stock)))?;
     let cart = match found.next() {
         Some(Some(PreparedItem::Cart(cart))) => Some(cart),
         _ => None,
@@ -120,14 +149,14 @@ async fn check(
 
 /// Returns the product of a new line, 422 if the catalogue does not have it, or 409 if it is sold
 /// only as variants.
-pub fn in_catalogue(product: Option<Stored<Product>>) -> Result<Stored<Product>, Problem> {
-    let product =
-        product.ok_or_else(|| Problem::new(Code::UnknownProduct, "The catalogue has no product with this id."))?;
-    if product.variants.is_some() {
+pub fn in_catalogue(offered: Option<Offered>) -> Result<Offered, Problem> {
+    let offered =
+        offered.ok_or_else(|| Problem::new(Code::UnknownProduct, "The catalogue has no product with this id."))?;
+    if offered.product.variants.is_some() {
         let detail = "The product is sold only as variants. Add a variant from the product's page to the cart.";
         return Err(Problem::new(Code::HasVariants, detail));
     }
-    Ok(product)
+    Ok(offered)
 }
 
 pub fn too_many_lines(most: usize) -> Problem {

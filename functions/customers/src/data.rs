@@ -1,6 +1,9 @@
 use http_api::{Problem, Request, Response, Services};
+use key_schema::customer;
 use key_schema::id::CustomerId;
+use key_schema::instant::Instant;
 use key_schema::order::SYSTEM;
+use key_schema::quota::Quota;
 use serde::Serialize;
 use workflows::personal::{self, Kind, Record};
 use workflows::removal::RemovalError;
@@ -21,15 +24,24 @@ struct Entry<'a> {
 
 /// GET /v1/customers/{id}/data: returns a copy of the customer's data, kind by kind. A page has
 /// records of one kind. The cursor names the kind and the sort key at which the page ends.
+///
+/// A page may take many reads, so the pages of a customer are limited. Those of staff are not.
 pub async fn copy(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let parameters = [("customer", owner.customer().as_str())];
-    let page = request.page(services.cursors().await?, LIST, &parameters)?;
+    let mut page = request.page(&services.cursors, LIST, &parameters).await?;
     let (mut kind, mut after) = position(page.after());
+    if !owner.is_staff() {
+        services.open_for_writes().await?;
+        let now = Instant::now();
+        let counted = services.table.write(&customer::count_data_page(owner.customer(), now)?).await?;
+        counted.map_err(|_| Problem::quota_exceeded(Quota::DataPages, now))?;
+    }
     // The loop ends, because each turn reads the kind after the previous one.
     loop {
         let read = personal::read(&services.table, kind, owner.customer(), page.limit(), after.take());
         let mut found = read.await.map_err(|error: RemovalError| removal_failed(error))?;
+        page.leave_out(found.left_out());
         if found.items.is_empty()
             && found.next.is_none()
             && let Some(next) = kind.next()
@@ -41,10 +53,11 @@ pub async fn copy(services: &Services, request: &Request<'_>) -> Result<Response
             hide(record, owner.customer());
         }
         let entries: Vec<_> = found.items.iter().map(|record| Entry { kind: kind.name(), record }).collect();
-        return page.answer(&entries, |kept| match found.end(kept) {
+        let end = |kept| match found.end(kept) {
             Some(key) => Some(format!("{}:{key}", kind.name())),
             None => kind.next().map(|next| next.name().to_owned()),
-        });
+        };
+        return page.answer(&entries, end).await;
     }
 }
 

@@ -31,7 +31,7 @@ use crate::profile::{changed_meanwhile, no_customer, refused};
 ///
 /// If no client repeats an interrupted request, the janitor finishes it. The janitor also removes
 /// the customer's archive ([`key_schema::erasure`]). Orders stay because accounting needs
-/// them. Reviews stay, too.
+/// them. Reviews stay, too, without their display names.
 pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let version = request.if_match_or_any()?;

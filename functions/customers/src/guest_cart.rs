@@ -14,7 +14,7 @@ use key_schema::item::{Entity as _, Stored};
 use key_schema::order::MAX_QUANTITY;
 use table::{Backoff, Refusal, TableError};
 
-use crate::cart::{added_at, in_catalogue, products, respond, too_many_lines};
+use crate::cart::{Offered, added_at, in_catalogue, products, respond, too_many_lines};
 use crate::owner;
 use crate::profile::no_customer;
 use crate::view::{CartLineView, GuestCartView};
@@ -50,8 +50,8 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     let cart = services.table.get(&guest_cart::get(&id)?).await?;
     let cart = cart.filter(|cart| is_open(cart, &token, Instant::now())).ok_or_else(no_cart)?;
     let lines = cart::in_sequence(&cart.lines);
-    let products = products(services, lines.iter().map(|(product, _)| *product)).await?;
-    Ok(Response::ok(&GuestCartView::new(&cart, None, &lines, &products)))
+    let (products, left_out) = products(services, lines.iter().map(|(product, _)| *product)).await?;
+    Ok(Response::ok(&GuestCartView::new(&cart, None, &lines, &products)).leaving_out(left_out))
 }
 
 /// DELETE /v1/carts/{id}: removes the cart. A client can repeat the request.
@@ -74,8 +74,11 @@ pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Resp
     let now = Instant::now();
     let get = guest_cart::get(&id)?;
     let cart = async { Ok(services.table.get(&get).await?) };
-    let (mut products, cart) = tokio::try_join!(products(services, [&product]), cart)?;
-    let stored = in_catalogue(products.pop().flatten())?;
+    let read = cart::products([&product])?;
+    // An unreadable product gets its own refusal, so this read is not that of the cart's products.
+    let products = async { Ok::<_, Problem>(services.table.batch_get(&read).await?) };
+    let (products, cart) = tokio::try_join!(products, cart)?;
+    let stored = in_catalogue(cart::with_stocks(products).next().and_then(Offered::of))?;
     let lines = cart.as_ref().filter(|cart| is_open(cart, &token, now)).map(|cart| &cart.lines);
     let line = CartLine { quantity, added_at: added_at(lines, &product, now) };
     let put = guest_cart::put_line(&id, &token, &product, &line, now)?;

@@ -18,7 +18,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
 /// customers may have entered the same address.
 async fn by_email(services: &Services, request: &Request<'_>, email: &Email) -> Result<Response, Problem> {
     // This list has only one page. The call still refuses a bad limit or another list's cursor.
-    request.page(services.cursors().await?, customer::BY_EMAIL.id, &[("email", email.as_str())])?;
+    request.page(&services.cursors, customer::BY_EMAIL.id, &[("email", email.as_str())]).await?;
     let found = match services.table.get(&customer::by_email(email.as_str())?).await? {
         Some(claim) => services.table.get(&customer::get(&claim.customer_id)?).await?,
         None => None,
@@ -50,11 +50,13 @@ async fn all(services: &Services, request: &Request<'_>) -> Result<Response, Pro
 /// customers who are erased, or who no longer match `wanted`.
 async fn respond(
     services: &Services,
-    List { page, found }: List<'_, CustomerSummary>,
+    List { mut page, found }: List<'_, CustomerSummary>,
     wanted: impl Fn(&Customer) -> bool,
 ) -> Result<Response, Problem> {
-    let profiles = services.table.batch_get(&customer::hydrate(found.items.iter().map(|listed| &listed.id))?).await?;
-    let mut profiles = profiles.into_iter();
+    let read = customer::hydrate(found.items.iter().map(|listed| &listed.id))?;
+    let profiles = services.table.batch_get_readable(&read).await?;
+    page.leave_out(profiles.unreadable.len());
+    let mut profiles = profiles.items.into_iter();
     let found = found.filter_map(|_| profiles.next().flatten().filter(|customer| wanted(customer)));
-    List { page, found }.answer(CustomerView::from)
+    List { page, found }.answer(CustomerView::from).await
 }

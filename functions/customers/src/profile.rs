@@ -7,7 +7,7 @@ use http_api::fields::{parsed, visible_text};
 use http_api::json::Value;
 use http_api::url::location;
 use http_api::view::{CustomerView, QuestionView};
-use http_api::{Code, ME, Problem, Request, Response, Services, read_fields};
+use http_api::{Code, Problem, Request, Response, Services, read_fields};
 use key_schema::customer::OverviewItem;
 use key_schema::customer::{self, Customer, CustomerAction, OVERVIEW_QUESTIONS, Place};
 use key_schema::id::CustomerId;
@@ -16,7 +16,7 @@ use key_schema::item::{Entity as _, Stored};
 use key_schema::order::OrderSummary;
 use key_schema::question;
 use key_schema::text::Email;
-use table::{Refusal, Refusals};
+use table::{Page, Refusal, Refusals};
 
 use crate::owner;
 use crate::verification::{email_taken, is_vouched_for};
@@ -34,9 +34,6 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         place: optional(place),
     });
     let id = id.unwrap_or_else(|| caller.id().clone());
-    if id.as_str() == ME {
-        return Err(Problem::new(Code::InvalidBody, "The id is reserved.").error("/id", "names the caller in paths"));
-    }
     if id != *caller.id() && !caller.is_staff() {
         return Err(Problem::new(Code::Forbidden, "Only staff can create a customer with someone else's id."));
     }
@@ -69,11 +66,12 @@ pub async fn overview(services: &Services, request: &Request<'_>) -> Result<Resp
     let wanted = request.query_as::<QuestionCount>("questions")?;
     let questions = async {
         let Some(QuestionCount(count)) = wanted else { return Ok(None) };
-        let found = services.table.query(&question::of_customer(owner.customer())?.limit(count)).await?;
-        Ok::<_, Problem>(Some(found.items))
+        let query = question::of_customer(owner.customer())?.limit(count);
+        Ok::<_, Problem>(Some(services.table.query_readable(&query).await?))
     };
-    let profile = async { Ok(services.table.query(&customer::overview(owner.customer())?).await?) };
+    let profile = async { Ok(services.table.query_readable(&customer::overview(owner.customer())?).await?) };
     let (found, questions) = tokio::try_join!(profile, questions)?;
+    let left_out = found.left_out() + questions.as_ref().map_or(0, Page::left_out);
     let now = Instant::now();
     let mut profile = None;
     let mut orders = Vec::new();
@@ -86,9 +84,10 @@ pub async fn overview(services: &Services, request: &Request<'_>) -> Result<Resp
         }
     }
     // The orders of an erased customer stay, so orders without a profile are possible.
-    let profile = profile.ok_or_else(no_customer)?;
-    let questions = questions.as_ref().map(|questions| questions.iter().map(QuestionView::from).collect());
-    Ok(Response::ok(&OverviewView { customer: CustomerView::from(&profile), orders: &orders, questions }))
+    let profile = profile.ok_or_else(|| no_customer().unless_left_out(left_out))?;
+    let questions = questions.as_ref().map(|questions| questions.items.iter().map(QuestionView::from).collect());
+    let view = OverviewView { customer: CustomerView::from(&profile), orders: &orders, questions };
+    Ok(Response::ok(&view).leaving_out(left_out))
 }
 
 struct QuestionCount(usize);

@@ -60,7 +60,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     let owner = owner(request)?;
     let parameters = [("customer", owner.customer().as_str())];
     let query = session::active(owner.customer(), Instant::now())?;
-    request.list(services, query, &parameters).await?.answer(SessionView::from)
+    request.list(services, query, &parameters).await?.answer(SessionView::from).await
 }
 
 /// PUT /v1/sessions/{id}: extends the session, and may rename the device. The request never

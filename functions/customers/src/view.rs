@@ -7,9 +7,10 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::Money;
 use key_schema::order::{self, OrderSummary};
-use key_schema::product::Product;
 use key_schema::session::{Session, SessionSummary};
 use serde::Serialize;
+
+use crate::cart::Offered;
 
 /// A customer with the newest orders and questions, newest first.
 #[derive(Debug, Serialize)]
@@ -62,7 +63,7 @@ impl<'a> CartView<'a> {
     pub fn new(
         cart: Option<&'a Cart>,
         lines: &[(&'a ProductId, &'a CartLine)],
-        products: &'a [Option<Stored<Product>>],
+        products: &'a [Option<Offered>],
     ) -> Self {
         let filled = cart.filter(|cart| !cart.lines.is_empty());
         let (items, subtotal) = priced(lines, products);
@@ -73,7 +74,7 @@ impl<'a> CartView<'a> {
 /// Returns the views of lines with their products, and the sum of the lines.
 fn priced<'a>(
     lines: &[(&'a ProductId, &'a CartLine)],
-    products: &'a [Option<Stored<Product>>],
+    products: &'a [Option<Offered>],
 ) -> (Vec<CartLineView<'a>>, Option<Money>) {
     let lines = lines.iter().zip(products);
     let items: Vec<_> = lines.map(|(line, product)| CartLineView::new(*line, product.as_ref())).collect();
@@ -98,7 +99,7 @@ impl<'a> GuestCartView<'a> {
         cart: &'a GuestCart,
         token: Option<&'a CartToken>,
         lines: &[(&'a ProductId, &'a CartLine)],
-        products: &'a [Option<Stored<Product>>],
+        products: &'a [Option<Offered>],
     ) -> Self {
         let (items, subtotal) = priced(lines, products);
         Self { id: &cart.id, token: token.map(CartToken::as_str), items, subtotal, expires_at: cart.expires_at }
@@ -114,12 +115,15 @@ pub struct CartLineView<'a> {
     total: Option<Money>,
     thumbnail: Option<String>,
     in_stock: bool,
+    /// Whether the whole quantity is in stock.
+    available: bool,
     added_at: Instant,
 }
 
 impl<'a> CartLineView<'a> {
     /// Creates the view of a line. A line without a product has no name and no price.
-    pub fn new((product_id, line): (&'a ProductId, &'a CartLine), product: Option<&'a Stored<Product>>) -> Self {
+    pub fn new((product_id, line): (&'a ProductId, &'a CartLine), offered: Option<&'a Offered>) -> Self {
+        let product = offered.map(|offered| &offered.product);
         let unit_price = product.map(|product| product.price);
         Self {
             product_id,
@@ -130,7 +134,8 @@ impl<'a> CartLineView<'a> {
             thumbnail: product
                 .and_then(|product| product.thumbnail.as_ref())
                 .map(|picture| url::picture(product_id.as_str(), picture.as_str())),
-            in_stock: product.is_some_and(|product| product.copied.in_stock),
+            in_stock: offered.is_some_and(Offered::is_in_stock),
+            available: offered.is_some_and(|offered| offered.is_available(line.quantity)),
             added_at: line.added_at,
         }
     }

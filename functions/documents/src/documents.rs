@@ -95,9 +95,9 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     let number = head.current.to_string();
     let born = head.meta.born.as_str();
     let parameters = [("document", id.as_str()), ("born", born), ("version", number.as_str()), ("draft", "")];
-    let page = request.page_of_parts(services.cursors().await?, document::TEXTS.id, &parameters);
+    let page = request.page_of_parts(&services.cursors, document::TEXTS.id, &parameters).await;
     let Texts { sections, standing } = texts(services, &head, &part_after_cursor(&head.sections, &page), known).await?;
     let (parts, is_writer) = (parts(&sections), standing >= Access::Writer);
     let view = |kept, next: Option<&str>| Response::ok(&DocumentView::new(&head, &parts, kept, is_writer, next));
-    Ok(page?.answer_parts(&parts, view)?.etag(head.meta.version))
+    Ok(page?.answer_parts(&parts, view).await?.etag(head.meta.version))
 }

@@ -22,7 +22,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     let caller = request.signed_in()?;
     let id: DocumentId = request.path("id")?;
     let parameters = [("document", id.as_str())];
-    let page = request.page(services.cursors().await?, document::VERSIONS.id, &parameters)?;
+    let page = request.page(&services.cursors, document::VERSIONS.id, &parameters).await?;
     let head = document::get(&id)?;
     let head = async { Ok::<_, Problem>(services.table.get(&head).await?) };
     let (head, list) = tokio::try_join!(head, page.read(services, document::versions(&id)?))?;
@@ -30,7 +30,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     if standing(services, &caller, &head).await? == Access::Stranger {
         return Err(no_such_document());
     }
-    list.answer(|version| VersionSummaryView::from(&version.data))
+    list.answer(|version| VersionSummaryView::from(&version.data)).await
 }
 
 /// GET documents/{id}/versions/{n}: returns a version. Callers who may write also see the draft,
@@ -50,19 +50,19 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
         (Some(version), _) => {
             let number = number.to_string();
             let parameters = [("document", id.as_str()), ("born", born), ("version", number.as_str()), ("draft", "")];
-            let page = request.page_of_parts(services.cursors().await?, document::TEXTS.id, &parameters);
+            let page = request.page_of_parts(&services.cursors, document::TEXTS.id, &parameters).await;
             let Texts { sections, .. } =
                 texts(services, &head, &part_after_cursor(&version.sections, &page), known).await?;
             let parts = parts(&sections);
             let view =
                 |kept, next: Option<&str>| Response::ok(&VersionView::published(&version.data, &parts, kept, next));
-            Ok(page?.answer_parts(&parts, view)?.etag(version.meta.version))
+            Ok(page?.answer_parts(&parts, view).await?.etag(version.meta.version))
         }
         (None, Some(draft)) if number == head.next() => {
             let (number, seen) = (number.to_string(), head.meta.version.to_string());
             let parameters =
                 [("document", id.as_str()), ("born", born), ("version", number.as_str()), ("draft", seen.as_str())];
-            let page = request.page_of_parts(services.cursors().await?, document::TEXTS.id, &parameters);
+            let page = request.page_of_parts(&services.cursors, document::TEXTS.id, &parameters).await;
             let Texts { sections, standing } =
                 texts(services, &head, &part_after_cursor(&draft.sections, &page), known).await?;
             if standing < Access::Writer {
@@ -70,7 +70,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
             }
             let parts = parts(&sections);
             let view = |kept, next: Option<&str>| Response::ok(&VersionView::draft(&head, draft, &parts, kept, next));
-            Ok(page?.answer_parts(&parts, view)?.etag(head.meta.version))
+            Ok(page?.answer_parts(&parts, view).await?.etag(head.meta.version))
         }
         // Strangers get the 404 of a missing document. The 404 of a missing version would reveal
         // that the document exists.

@@ -10,11 +10,11 @@ pub async fn expirations(services: &Services, request: &Request<'_>) -> Result<R
     request.staff()?;
     let given = request.query_day("day")?;
     let parameters = [("day", request.query("day")?.unwrap_or_default())];
-    let page = request.page(services.cursors().await?, expiration::OF_DAY.id, &parameters)?;
+    let page = request.page(&services.cursors, expiration::OF_DAY.id, &parameters).await?;
     // A list of today continues with the same day if midnight falls between two pages.
     let begun = page.after().as_deref().and_then(expiration::day_of);
     let day = given.map(Instant::day).or(begun).unwrap_or_else(|| Instant::now().day());
-    page.read(services, expiration::of_day(&day)?).await?.answer(|entry| Entry::from(&entry.data))
+    page.read(services, expiration::of_day(&day)?).await?.answer(|entry| Entry::from(&entry.data)).await
 }
 
 /// A removal, as staff see it. It contains no customer id. The hash of the key identifies the item.

@@ -3,7 +3,6 @@
 mod audit;
 mod counters;
 mod metrics;
-mod sales;
 mod stores;
 
 use http_api::{Error, Routes, Services};
@@ -35,7 +34,7 @@ pub fn routes() -> Routes<Services> {
             Box::pin(metrics::get(services, request))
         })
         .on("GET /v1/sales/{country}", &[&place::SALES], |services, request| {
-            Box::pin(sales::of_place(services, request))
+            Box::pin(stores::sales_of_place(services, request))
         })
         .on("GET /v1/stores/{id}", &[&place::GET], |services, request| Box::pin(stores::read(services, request)))
         .on("PUT /v1/stores/{id}", &[&place::CREATE, &place::CHANGE], |services, request| {

@@ -143,7 +143,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     let (from, to) = request.query_range()?;
     let given = |parameter| Ok::<_, Problem>(request.query(parameter)?.unwrap_or_default());
     let parameters = [("name", name.as_str()), ("from", given("from")?), ("to", given("to")?)];
-    let mut page = request.page(services.cursors().await?, metric::OF_NAME.id, &parameters)?;
+    let mut page = request.page(&services.cursors, metric::OF_NAME.id, &parameters).await?;
     let now = Instant::now();
     let from = from.unwrap_or_else(|| to.unwrap_or(now).plus_seconds(-DEFAULT_RANGE_SECONDS));
     let to = to.unwrap_or(Instant::MAX);
@@ -159,7 +159,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     let found = services.metrics.attempt(read).await?;
     page.leave_out(found.left_out());
     let items = found.items.iter().map(PointView::new).collect::<Result<Vec<_>, _>>()?;
-    page.answer(&items, |kept| found.end(kept))
+    page.answer(&items, |kept| found.end(kept)).await
 }
 
 /// GET metrics/{name}/points/{id}?at=: returns one point. The id determines the shard, so the read

@@ -1,13 +1,14 @@
 //! Stores, each with its country and city. A sale counts for the current country and city of its
-//! store.
+//! store. Staff read the sales by place.
 
 use http_api::fields::visible_text;
 use http_api::url::location;
-use http_api::{Code, Invalid, Precondition, Problem, Request, Response, Services, read_fields};
-use key_schema::id::{MAX_ID_BYTES, StoreId, check_id};
+use http_api::{Code, Invalid, List, Precondition, Problem, Request, Response, Services, read_fields};
+use key_schema::id::{MAX_ID_BYTES, StoreId, check, check_id};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::place::{self, StoreLocation};
+use key_schema::money::Money;
+use key_schema::place::{self, Month, PlacePath, PlaceSales, StoreLocation};
 use serde::Serialize;
 
 /// The longest name of a store, in bytes of UTF-8.
@@ -84,5 +85,47 @@ impl<'a> From<&'a Stored<StoreLocation>> for StoreView<'a> {
         let meta = &store.meta;
         let (version, created_at, updated_at) = (meta.version, meta.created_at, meta.updated_at);
         Self { id, country, city, name, version, created_at, updated_at }
+    }
+}
+
+/// GET sales/{country}?month=&path=: lists the sales of a month by city, store, day and currency.
+/// `path` restricts the list to a city, a store or a day of one store.
+pub async fn sales_of_place(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let country = request.path_by("country", |text| check(text).map(|()| text.to_owned()))?;
+    let month: Month = request
+        .query_as("month")?
+        .ok_or_else(|| Problem::new(Code::InvalidParameter, "The query parameter `month` is missing."))?;
+    let within: Option<PlacePath> = request.query_as("path")?;
+    let (month_text, path) = (month.to_string(), request.query("path")?.unwrap_or_default());
+    let parameters = [("country", country.as_str()), ("month", month_text.as_str()), ("path", path)];
+    let query = place::sales(&country, &month, within.as_ref())?;
+    let List { page, found } = request.list(services, query, &parameters).await?;
+    let found = found.sum(|total, part| total.data.add(&part.data));
+    List { page, found }.answer(|total| TotalView::from(&total.data)).await
+}
+
+/// The sales of a store on one day, in one currency.
+#[derive(Serialize)]
+struct TotalView<'a> {
+    country: &'a str,
+    city: &'a str,
+    store_id: &'a StoreId,
+    date: &'a str,
+    orders: u64,
+    total: Money,
+}
+
+impl<'a> From<&'a PlaceSales> for TotalView<'a> {
+    fn from(sales: &'a PlaceSales) -> Self {
+        let PlaceSales { country, city, store_id, date, currency, orders, amount, shard: _ } = sales;
+        Self {
+            country,
+            city,
+            store_id,
+            date,
+            orders: u64::try_from(*orders).unwrap_or(0),
+            total: Money::new(*amount, *currency),
+        }
     }
 }

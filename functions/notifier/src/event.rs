@@ -52,6 +52,21 @@ pub enum Occasion {
     Returned,
 }
 
+impl Occasion {
+    /// Returns the order's new status, unless the order is new.
+    #[must_use]
+    pub const fn status(self) -> Option<OrderStatus> {
+        match self {
+            Self::Placed => None,
+            Self::Paid => Some(OrderStatus::Paid),
+            Self::Shipped => Some(OrderStatus::Shipped),
+            Self::Delivered => Some(OrderStatus::Delivered),
+            Self::Cancelled | Self::Lapsed => Some(OrderStatus::Cancelled),
+            Self::Returned => Some(OrderStatus::Returned),
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News<'a> {
     Order {

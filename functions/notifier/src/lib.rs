@@ -69,6 +69,7 @@ use tokio::time::Instant;
 pub const PATTERNS: &[&Pattern] = &[
     &verification::READ,
     &order::LINES,
+    &order::parts::WITH_HISTORY,
     &mail::PREPARE,
     &mail::CLAIM,
     &mail::RECLAIM,

@@ -4,7 +4,8 @@
 //!
 //! A customer can enter another person's address. So a message holds no text that customers choose,
 //! except their name without links ([`mailed_name`]). It names the order by its id, not by the
-//! client's reference. Products' names, carrier and tracking number are from staff. Subjects are
+//! client's reference. Products' names, carrier, tracking number and the message about
+//! a change are from staff. Subjects are
 //! constant.
 
 use std::fmt::Write as _;
@@ -53,9 +54,15 @@ impl Message {
     }
 
     /// Creates a message to a customer about an order. The message shows the `lines`, if there are
-    /// any.
+    /// any, and what staff have `said` to the customer.
     #[must_use]
-    pub fn about(occasion: Occasion, customer: &Customer, order: &CustomerOrder, lines: &[OrderLine]) -> Self {
+    pub fn about(
+        occasion: Occasion,
+        customer: &Customer,
+        order: &CustomerOrder,
+        lines: &[OrderLine],
+        said: Option<&str>,
+    ) -> Self {
         let (title, sentence) = words(occasion);
         let mut text = match mailed_name(&customer.name) {
             Some(name) => format!("Dear {name},\n\n"),
@@ -71,6 +78,9 @@ impl Message {
             if order.carrier.is_some() || order.tracking.is_some() {
                 text.push('\n');
             }
+        }
+        if let Some(said) = said {
+            let _ = writeln!(text, "\nMessage: {}", on_one_line(said));
         }
         text.push('\n');
         for line in lines {
@@ -128,10 +138,14 @@ const fn words(occasion: Occasion) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns a text of staff on one line.
+/// Returns the beginning of a text of staff on one line.
 fn quoted(text: &str) -> String {
+    on_one_line(text).chars().take(MAX_QUOTED).collect()
+}
+
+fn on_one_line(text: &str) -> String {
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-    text.chars().map(|c| if breaks(c) { ' ' } else { c }).take(MAX_QUOTED).collect()
+    text.chars().map(|c| if breaks(c) { ' ' } else { c }).collect()
 }
 
 /// Formats an amount like `12.99 USD`, with the currency's decimals of ISO 4217.

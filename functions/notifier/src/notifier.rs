@@ -6,12 +6,12 @@ use std::time::Duration;
 use bus::Event;
 use key_schema::code::{CodeKeys, Subject};
 use key_schema::customer::Customer;
-use key_schema::id::{Born, CustomerId, IdError};
+use key_schema::id::{Born, CustomerId, IdError, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::{EncodeError, Stored};
 use key_schema::key::KeyError;
 use key_schema::mail::{self, LIFETIME_SECONDS, Mail, MailAction, MailState};
-use key_schema::order::{self, OrderLine};
+use key_schema::order::{self, OrderItem, OrderLine, OrderStatus};
 use key_schema::recipient::{self, RecipientHash};
 use key_schema::verification::{self, VerificationItem};
 use table::{Backoff, Measured, Refusals, Table, TableError};
@@ -200,10 +200,25 @@ impl<M: Mailer> Notifier<M> {
                     }
                     _ => Vec::new(),
                 };
-                Ok(Composed::Message(Message::about(occasion, &customer, &copy, &lines)))
+                let said = match occasion.status() {
+                    Some(status) => self.said(order, status).await?,
+                    None => None,
+                };
+                Ok(Composed::Message(Message::about(occasion, &customer, &copy, &lines, said.as_deref())))
             }
             News::Code { customer, expires_at } => self.with_code(customer, expires_at, now).await,
         }
+    }
+
+    /// Returns the words of staff for the customer about a change of an order's status.
+    async fn said(&self, order: &OrderId, status: OrderStatus) -> Result<Option<String>, NotifyError> {
+        // The mail is more important than these words, so it does not wait for an unreadable step.
+        let found = self.table.query_readable(&order::parts::with_history(order)?).await?;
+        let steps = found.items.into_iter().rev().filter_map(|item| match item {
+            OrderItem::OrderStatusEvent(step) => Some(step),
+            _ => None,
+        });
+        Ok(steps.into_iter().find(|step| step.status == status).and_then(|step| step.data.message))
     }
 
     /// Returns the message with the code of a request, if the request is still the customer's

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use http_api::{Code, Problem, Services};
+use http_api::{Code, Problem, Reason, Services};
 use key_schema::id::{OrderId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -87,13 +87,10 @@ pub async fn entry(
         Code::QuantityLimit,
         format!("Unpaid orders of a customer can have at most {max} pieces of a product."),
     );
-    Err(over.into_iter().fold(problem, |problem, line| {
+    Err(problem.errors(over.into_iter().map(|line| {
         let held = pieces.get(&line.product_id).copied().unwrap_or_default();
         let left = max.saturating_sub(held);
-        line.error(
-            problem,
-            "quantity",
-            format!("must be at most {left}, because unpaid orders already have {held} pieces"),
-        )
-    }))
+        let detail = format!("must be at most {left}, because unpaid orders already have {held} pieces");
+        line.error("quantity", detail).reason(Reason::QuantityLimit)
+    })))
 }

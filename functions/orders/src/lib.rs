@@ -80,7 +80,7 @@ const CHECK_OUT: &[&Pattern] = &[
     &promotion::FIND,
     &promotion::READ,
     &customer::GET,
-    &order::OF_CUSTOMER,
+    &order::EARLIER,
     &idempotency::GET,
 ];
 
@@ -135,7 +135,8 @@ pub fn routes() -> Routes<App> {
                 &promotion::FIND,
                 &promotion::UNKNOWN_CODES,
                 &promotion::READ,
-                &order::OF_CUSTOMER,
+                &order::EARLIER,
+                &order::open::OPEN,
                 &settings::READ,
             ],
             |app, request| Box::pin(quote::create(app, request)),

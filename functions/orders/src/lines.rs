@@ -2,13 +2,15 @@ use std::borrow::Cow;
 
 use http_api::fields::{array, integer, money, parsed, visible_text};
 use http_api::json::Value;
-use http_api::{Code, Invalid, Object, Problem, SignedIn};
+use http_api::{Code, FieldError, Invalid, Object, Problem, Reason, Services, SignedIn};
 use key_schema::id::{OrderId, ProductId};
-use key_schema::item::Stored;
+use key_schema::item::{FromItem, Stored};
 use key_schema::money::{Money, MoneyError};
 use key_schema::order::PreparedItem;
 use key_schema::order::{self, LineDiscount, MAX_LINE_DISCOUNTS, MAX_QUANTITY, MAX_TOTAL, OrderLine};
 use key_schema::product::Product;
+use key_schema::request::BatchGet;
+use table::TableError;
 
 use crate::refusal::{amount_refused, parents_of_variants, unknown_products};
 
@@ -75,8 +77,8 @@ fn read_discounts(line: &mut Object<'_>, total: Option<Option<Money>>) -> Option
 }
 
 impl WantedLine {
-    pub fn error(&self, problem: Problem, field: &str, detail: impl Into<Cow<'static, str>>) -> Problem {
-        problem.line_error(format!("{}/{field}", self.pointer), &self.product_id, detail)
+    pub fn error(&self, field: &str, detail: impl Into<Cow<'static, str>>) -> FieldError {
+        FieldError::new(format!("{}/{field}", self.pointer), detail).product(&self.product_id)
     }
 }
 
@@ -147,6 +149,7 @@ impl Sold {
             product_id: self.product.id.clone(),
             product_born: self.product.meta.born.clone(),
             name: self.product.name.clone(),
+            thumbnail: self.product.thumbnail.clone(),
             quantity: self.quantity,
             unit_price: self.product.price,
             total: self.total,
@@ -157,6 +160,29 @@ impl Sold {
             expires_at: None,
         }
     }
+}
+
+/// Reads the items of a batch. It ends with `each` items of each line: the product, or the product
+/// and its stock.
+///
+/// # Errors
+/// 503 `stock_unavailable` with the lines whose items cannot be decoded.
+pub async fn read_products<T: FromItem>(
+    services: &Services,
+    batch: &BatchGet<T>,
+    lines: &[WantedLine],
+    each: usize,
+) -> Result<Vec<Option<T>>, Problem> {
+    let mut found = services.table.batch_get_readable(batch).await?;
+    let first = found.items.len().saturating_sub(lines.len() * each);
+    found.require(0..first)?;
+    let mut at_lines: Vec<usize> = found.unreadable.iter().map(|(at, _)| (at - first) / each).collect();
+    at_lines.dedup();
+    let Some((_, error)) = found.unreadable.into_iter().next() else { return Ok(found.items) };
+    let detail = "cannot be sold until its data is repaired";
+    let at_line = |line: &WantedLine| line.error("product_id", detail).reason(Reason::StockUnavailable);
+    Err(Problem::stock_unavailable(TableError::Decode(error))
+        .errors(at_lines.into_iter().filter_map(|at| lines.get(at)).map(at_line)))
 }
 
 pub fn product(item: Option<PreparedItem>) -> Option<Stored<Product>> {

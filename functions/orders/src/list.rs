@@ -6,8 +6,9 @@ use key_schema::instant::Instant;
 use key_schema::item::Entity as _;
 use key_schema::key::KeyError;
 use key_schema::order::OrderItem;
-use key_schema::order::{self, OrderStatus, OrderSummary};
+use key_schema::order::{self, ListedOrder, OrderStatus, OrderSummary};
 use key_schema::request::Query;
+use serde::Serialize;
 use table::Page as Found;
 
 use crate::view::{OrderCollection, no_such_order};
@@ -74,7 +75,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
         ("from", text(request, "from")?),
         ("to", text(request, "to")?),
     ];
-    let mut page = request.page(services.cursors().await?, order::OF_CUSTOMER.id, &parameters)?;
+    let mut page = request.page(&services.cursors, order::OF_CUSTOMER.id, &parameters).await?;
     let (now, mut alive) = (Instant::now(), Found::<OrderSummary>::new([], page.after()));
     for _ in 0..=MAX_REFILLS {
         let missing = page.limit() - alive.items.len();
@@ -89,7 +90,20 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
         }
     }
     page.leave_out(alive.left_out());
-    List { page, found: alive }.answer(|order| order)
+    List { page, found: alive }.answer(|order| order).await
+}
+
+#[derive(Serialize)]
+struct QueuedOrder<'a> {
+    #[serde(flatten)]
+    listed: &'a ListedOrder,
+    next_statuses: Vec<OrderStatus>,
+}
+
+impl<'a> From<&'a ListedOrder> for QueuedOrder<'a> {
+    fn from(listed: &'a ListedOrder) -> Self {
+        Self { listed, next_statuses: listed.order.status.next().collect() }
+    }
 }
 
 /// GET orders?status=&from=&to=: lists orders by status, newest first, as staff's work queue.
@@ -101,7 +115,11 @@ pub async fn by_status(services: &Services, request: &Request<'_>) -> Result<Res
     let (from, to) = request.query_range()?;
     let parameters = [("status", status.as_str()), ("from", text(request, "from")?), ("to", text(request, "to")?)];
     let layout = services.layout(&order::BY_STATUS).await?;
-    request.list(services, order::by_status(status, from, to, layout)?, &parameters).await?.answer(|order| order)
+    request
+        .list(services, order::by_status(status, from, to, layout)?, &parameters)
+        .await?
+        .answer(QueuedOrder::from)
+        .await
 }
 
 /// GET customers/{id}/shipments?since=: lists shipments, newest first.
@@ -110,7 +128,7 @@ pub async fn shipments(services: &Services, request: &Request<'_>) -> Result<Res
     request.owner(&customer)?;
     let since = request.query_instant("since")?;
     let parameters = [("customer", customer.as_str()), ("since", text(request, "since")?)];
-    request.list(services, order::shipments(&customer, since)?, &parameters).await?.answer(|order| order)
+    request.list(services, order::shipments(&customer, since)?, &parameters).await?.answer(|order| order).await
 }
 
 /// Returns a parameter as the client spelled it, because a cursor is bound to the spelling.

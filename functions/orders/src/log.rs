@@ -34,11 +34,13 @@ pub async fn of_day(services: &Services, request: &Request<'_>) -> Result<Respon
     let day = midnight.day();
     let parameters = [("day", day.as_str())];
     let layout = services.layout(&order::daily_log::OF_DAY).await?;
-    let List { page, found } = request.list(services, order::daily_log::of_day(&day, layout)?, &parameters).await?;
-    let lines = services.table.batch_get(&order::daily_log::read(found.items.iter().map(|listed| &listed.id))?).await?;
-    let mut lines = lines.into_iter();
+    let List { mut page, found } = request.list(services, order::daily_log::of_day(&day, layout)?, &parameters).await?;
+    let read = order::daily_log::read(found.items.iter().map(|listed| &listed.id))?;
+    let lines = services.table.batch_get_readable(&read).await?;
+    page.leave_out(lines.unreadable.len());
+    let mut lines = lines.items.into_iter();
     let found = found.filter_map(|_| lines.next().flatten().map(|line| LogLine::from(line.data)));
-    List { page, found }.answer(|line| line)
+    List { page, found }.answer(|line| line).await
 }
 
 /// GET orders/{id}/log: lists the notes, oldest first.
@@ -46,11 +48,11 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     request.staff()?;
     let order_id: OrderId = request.path("id")?;
     let parameters = [("order", order_id.as_str())];
-    let page = request.page(services.cursors().await?, order::LOG.id, &parameters)?;
+    let page = request.page(&services.cursors, order::LOG.id, &parameters).await?;
     let head = services.table.get(&order::head(&order_id)?).await?;
     // Orders in status `placing` and expired orders are invisible, so a read of their log gets 404.
     if head.is_none_or(|head| head.status == OrderStatus::Placing || head.is_expired(Instant::now())) {
         return Err(no_such_order());
     }
-    page.read(services, order::log(&order_id)?).await?.answer(|line| line)
+    page.read(services, order::log(&order_id)?).await?.answer(|line| line).await
 }

@@ -34,5 +34,5 @@ pub async fn queue(services: &Services, request: &Request<'_>) -> Result<Respons
         Some(Waiting { waiting_since: job.meta.created_at, order_id: job.data.order_id })
     });
     let stations = Stations { jobs: jobs.into_iter().map(|order_id| Job { order_id }).collect() };
-    List { page, found }.answer_with(|waiting| waiting, &stations)
+    List { page, found }.answer_with(|waiting| waiting, &stations).await
 }

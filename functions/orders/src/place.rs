@@ -34,6 +34,7 @@ use crate::addresses::{self, GivenAddresses};
 use crate::bounds;
 use crate::lines::{self, Sold, WantedLine};
 use crate::price::tax_rate;
+use crate::promotions;
 use crate::quote::Quoted;
 use crate::refusal::{price_changed, quote_required, reference_taken, refused};
 use crate::view::OrderCollection;
@@ -94,7 +95,7 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
 
 fn read(request: &Request<'_>, caller: &SignedIn) -> Result<Wanted, Problem> {
     let mut body = request.object()?;
-    let customer_id = body.required("customer_id", parsed::<CustomerId>);
+    let customer_id = body.required("customer_id", |id| caller.customer(id));
     let lines = body.required("lines", lines::read(caller));
     let reference = body.optional("reference", parsed::<OrderReference>);
     let addresses = addresses::read(&mut body);
@@ -120,10 +121,8 @@ fn read(request: &Request<'_>, caller: &SignedIn) -> Result<Wanted, Problem> {
     let doubled: Vec<&WantedLine> = lines.iter().filter(|line| !seen.insert(&line.product_id)).collect();
     if !doubled.is_empty() {
         let problem = Problem::new(Code::InvalidBody, "A product is in more than one line.");
-        return Err(doubled
-            .into_iter()
-            .take(MAX_LINES)
-            .fold(problem, |problem, line| line.error(problem, "product_id", "is in an earlier line already")));
+        let doubled = doubled.into_iter().take(MAX_LINES);
+        return Err(problem.errors(doubled.map(|line| line.error("product_id", "is in an earlier line already"))));
     }
     let list = "/lines";
     Ok(Wanted {
@@ -157,7 +156,10 @@ pub async fn place(
     let bounded = !caller.is_staff();
     let known = wanted.lines.iter().map(|line| &line.product_id);
     let known = order::prepare(&wanted.customer_id, bounded, lookup, known)?;
-    let mut known = services.table.batch_get(&known).await?.into_iter();
+    let mut known = match lines::read_products(services, &known, &wanted.lines, 1).await {
+        Ok(known) => known.into_iter(),
+        Err(problem) => return first_response_or(services, once, now, problem).await,
+    };
     let customer = known.next().flatten();
     let (open, rules) = if bounded { (known.next().flatten(), known.next().flatten()) } else { (None, None) };
     let mut open = match open {
@@ -209,6 +211,13 @@ pub async fn place(
     let limits = limits.filter(|_| bounded);
     let mut backoff = Backoff::new();
     let refusals = loop {
+        if let Some(quoted) = &wanted.quote {
+            let (applied, open) = (collection.order.promotions(), open.as_deref());
+            let checked = promotions::check_first(services, &wanted.customer_id, quoted, applied, open).await;
+            if let Err(problem) = checked {
+                return first_response_or(services, once, now, problem).await;
+            }
+        }
         let entry = match limits {
             None => Some(None),
             Some(limits) => match bounds::entry(services, open.as_ref(), &wanted.lines, limits, now).await {

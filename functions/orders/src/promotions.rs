@@ -14,6 +14,7 @@ use key_schema::customer;
 use key_schema::id::{CustomerId, PromotionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::order::open::{self, OpenOrders};
 use key_schema::order::{self, OrderAction, OrderStatus};
 use key_schema::pricing::Rules;
 use key_schema::promotion::{
@@ -23,7 +24,7 @@ use key_schema::promotion::{FoundItem, PromotionItem};
 use key_schema::quota::Quota;
 use table::Refusals;
 
-use crate::quote;
+use crate::quote::{self, Quoted};
 
 // An order's transaction has room for the counts of this many promotions.
 const _: () = assert!(MAX_PROMOTIONS == MAX_APPLIED);
@@ -183,8 +184,13 @@ async fn find(
         return Ok(Vec::new());
     }
     let (mut found, mut unknown) = (Vec::<(PromotionId, usize)>::new(), Vec::new());
-    let mut items = services.table.batch_get(&promotion::find(codes.texts, customer, now)?).await?;
-    // Without this check, a customer beyond the quota could still find out which codes exist.
+    // The promotion of an unreadable code counts as unknown.
+    let mut read = services.table.batch_get_readable(&promotion::find(codes.texts, customer, now)?).await?;
+    // Without this check, a customer beyond the quota could still find out which codes exist. So the
+    // item of the quota, the last one, must be readable.
+    let last = read.items.len().saturating_sub(1);
+    read.require(last..read.items.len())?;
+    let mut items = read.items;
     let counts = items.pop();
     if let (Some(_), Some(Some(FoundItem::QuotaDay(counts)))) = (guesser, counts)
         && counts.promotion_codes >= Quota::PromotionCodes.limit()
@@ -229,7 +235,8 @@ impl Known {
             return Ok(known);
         }
         let read = promotion::read(coded.iter().map(|(id, _)| id), counted, customer)?;
-        for item in services.table.batch_get(&read).await?.into_iter().flatten() {
+        // An unreadable promotion counts as unknown. The order's transaction refuses unreadable uses.
+        for item in services.table.batch_get_readable(&read).await?.items.into_iter().flatten() {
             match item {
                 PromotionItem::Promotion(Stored { data, .. }) => {
                     known.promotions.insert(data.id.clone(), data);
@@ -265,11 +272,15 @@ async fn for_customer(
         let depends = any(|promotion| promotion.conditions.tier.is_some());
         Ok::<_, Problem>(if depends { services.table.get(&customer::get(customer)?).await? } else { None })
     };
-    let is_first = async {
+    let first = async {
         let depends = any(|promotion| promotion.conditions.first_order);
-        Ok(depends && has_no_order(services, customer).await?)
+        if !depends {
+            return Ok(false);
+        }
+        let open = services.table.get(&open::get(customer)?).await?;
+        is_first(services, customer, open.as_deref()).await
     };
-    let (profile, is_first) = tokio::try_join!(profile, is_first)?;
+    let (profile, is_first) = tokio::try_join!(profile, first)?;
     for candidate in &mut candidates {
         let conditions = &candidate.promotion.conditions;
         let has_tier = conditions.tier.is_none_or(|tier| profile.as_ref().is_some_and(|profile| profile.tier >= tier));
@@ -286,10 +297,45 @@ async fn for_customer(
     Ok(candidates)
 }
 
-/// Returns whether the customer has at most [`RECENT_ORDERS`] orders, all of them cancelled.
-async fn has_no_order(services: &Services, customer: &CustomerId) -> Result<bool, Problem> {
-    let recent = services.table.query(&order::of_customer(customer, None, None)?.limit(RECENT_ORDERS)).await?;
+/// Returns whether an order would be the customer's first one: the customer has no open order, and
+/// at most [`RECENT_ORDERS`] orders, all of them cancelled.
+///
+/// An order may not be in the customer's list yet, because it takes several transactions. It is
+/// already among the open orders, which must be read before the list.
+async fn is_first(services: &Services, customer: &CustomerId, open: Option<&OpenOrders>) -> Result<bool, Problem> {
+    if open.is_some_and(|open| !open.entries.is_empty()) {
+        return Ok(false);
+    }
+    let recent = services.table.query(&order::earlier(customer)?.limit(RECENT_ORDERS)).await?;
     Ok(recent.next.is_none() && recent.items.iter().all(|order| order.status == OrderStatus::Cancelled))
+}
+
+/// Checks once more that an order with a promotion for first orders is the first one. `open` has the
+/// open orders, which were read before. A customer's order is placed on the condition that the open
+/// orders are unchanged. So of several concurrent orders only one is the first.
+///
+/// # Errors
+/// 409 `promotion_not_applicable` for a code, and `quote_changed` for an automatic promotion.
+pub async fn check_first(
+    services: &Services,
+    customer: &CustomerId,
+    quoted: &Quoted,
+    applied: &[AppliedPromotion],
+    open: Option<&OpenOrders>,
+) -> Result<(), Problem> {
+    let is_for_first = |candidate: &&Candidate| {
+        let Promotion { id, conditions, .. } = &candidate.promotion;
+        conditions.first_order && applied.iter().any(|applied| applied.id == *id)
+    };
+    let used: Vec<_> = quoted.promotions.iter().filter(is_for_first).map(|candidate| candidate.code).collect();
+    if used.is_empty() || is_first(services, customer, open).await? {
+        return Ok(());
+    }
+    let unused: Vec<_> = used.into_iter().flatten().map(|code| (code, Reason::NotFirstOrder)).collect();
+    Err(match unused.is_empty() {
+        true => quote::changed([quote::differs("/discounts")]),
+        false => quoted.quote.codes().not_applicable(&unused),
+    })
 }
 
 /// Returns the problem of an order whose transaction was refused because the uses of a promotion

@@ -22,10 +22,12 @@ use serde::{Deserialize, Serialize};
 use crate::App;
 use crate::addresses::{self, GivenAddresses};
 use crate::checkout::lines_of;
-use crate::lines::Sold;
+use crate::lines::{self, Sold};
 use crate::price::{Price, Terms, tax_rate};
 use crate::promotions::{self, Candidate, Codes};
-use crate::view::{DiscountView, MethodView, PricedLineView, RateView, TaxLineView, TotalsView};
+use crate::view::{
+    DiscountView, MethodView, PricedLineView, QuoteLineView, RateView, TaxLineView, TotalsView, picture,
+};
 
 const LIFETIME_SECONDS: i64 = 15 * 60;
 const DIGEST_BYTES: usize = 16;
@@ -255,8 +257,9 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
     let limits = app.limits().await?;
     let wanted = lines_of(&cart);
     let products = cart::products(wanted.iter().map(|line| &line.product_id))?;
-    let products = async { Ok(services.table.batch_get(&products).await?) };
+    let products = lines::read_products(services, &products, &wanted, 2);
     let (products, rules) = tokio::try_join!(products, rules(services))?;
+    let (products, stocks): (Vec<_>, Vec<_>) = cart::with_stocks(products).unzip();
     let (sold, items) = Sold::all(&wanted, products, "/items")?;
     let guesser = (!owner.is_staff()).then_some(&customer_id);
     let usable = promotions::usable(services, &customer_id, &rules, codes, guesser, now).await?;
@@ -282,16 +285,20 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
     };
     let charges = price.charges();
     let money = |amount| Money::new(amount, price.currency);
-    let lines = sold.iter().zip(&price.priced.lines).map(|(sold, priced)| PricedLineView {
-        product_id: &sold.product.id,
-        name: &sold.product.name,
-        quantity: sold.quantity,
-        unit_price: sold.product.price,
-        discount: money(priced.discount),
-        discounts: Vec::new(),
-        tax: money(priced.tax),
-        tax_rate: priced.rate.map(|rate| RateView::from(tax_rate(rate))),
-        total: money(priced.total),
+    let lines = sold.iter().zip(&price.priced.lines).zip(&stocks).map(|((sold, priced), stock)| QuoteLineView {
+        priced: PricedLineView {
+            product_id: &sold.product.id,
+            name: &sold.product.name,
+            thumbnail: picture(&sold.product.id, sold.product.thumbnail.as_ref()),
+            quantity: sold.quantity,
+            unit_price: sold.product.price,
+            discount: money(priced.discount),
+            discounts: Vec::new(),
+            tax: money(priced.tax),
+            tax_rate: priced.rate.map(|rate| RateView::from(tax_rate(rate))),
+            total: money(priced.total),
+        },
+        available: stock.as_ref().is_some_and(|stock| stock.can_supply(sold.quantity, &sold.product.meta.born)),
     });
     let offers = price.offers.iter().map(|offer| MethodView::offered(offer.method, money(offer.price)));
     let view = View {
@@ -319,7 +326,7 @@ pub fn read(body: &mut Object<'_>) -> Option<Option<String>> {
 #[derive(Debug, Serialize)]
 struct View<'a> {
     id: String,
-    lines: Vec<PricedLineView<'a>>,
+    lines: Vec<QuoteLineView<'a>>,
     shipping_method: Option<&'a MethodId>,
     shipping_methods: Vec<MethodView<'a>>,
     discounts: Vec<DiscountView<'a>>,

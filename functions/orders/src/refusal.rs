@@ -1,6 +1,6 @@
 //! Explains why an order was not placed.
 
-use http_api::{Code, Once, Problem, Response, Services, SignedIn};
+use http_api::{Code, Once, Problem, Reason, Response, Services, SignedIn};
 use key_schema::idempotency::IdempotencyRecord;
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem, Stored};
@@ -46,20 +46,21 @@ pub fn amount_refused(line: &WantedLine, error: MoneyError) -> Problem {
         MoneyError::Mixed => ("total/currency", "The total of a line has another currency than the product."),
         _ => ("quantity", "The total of a line is too large."),
     };
-    let problem = Problem::new(Code::InvalidBody, detail);
-    line.error(problem, field, error.to_string())
+    Problem::new(Code::InvalidBody, detail).errors([line.error(field, error.to_string())])
 }
 
 pub fn unknown_products<'a>(lines: impl IntoIterator<Item = &'a WantedLine>) -> Problem {
     let problem = Problem::new(Code::UnknownProduct, "The order has products that are not in the catalogue.");
-    let at_line = |problem, line: &WantedLine| line.error(problem, "product_id", "is not in the catalogue");
-    lines.into_iter().fold(problem, at_line)
+    let at_line =
+        |line: &WantedLine| line.error("product_id", "is not in the catalogue").reason(Reason::UnknownProduct);
+    problem.errors(lines.into_iter().map(at_line))
 }
 
 pub fn parents_of_variants<'a>(lines: impl IntoIterator<Item = &'a WantedLine>) -> Problem {
     let problem = Problem::new(Code::HasVariants, "The order has products that are sold only as variants.");
-    let at_line = |problem, line: &WantedLine| line.error(problem, "product_id", "has variants: choose one of them");
-    lines.into_iter().fold(problem, at_line)
+    let at_line =
+        |line: &WantedLine| line.error("product_id", "has variants: choose one of them").reason(Reason::HasVariants);
+    problem.errors(lines.into_iter().map(at_line))
 }
 
 const REFERENCE_TAKEN: &str = "An order with this reference already exists.";
@@ -145,10 +146,9 @@ pub async fn refused(
     if !missing.is_empty() {
         // The products were read before the transaction, so only their stock is damaged.
         let problem = Problem::stock_unavailable("the stock of an order's line is missing or unreadable");
-        let at_line = |problem, line: &&WantedLine| {
-            line.error(problem, "product_id", "cannot be sold until its stock is repaired")
-        };
-        return Err(missing.iter().fold(problem, at_line));
+        let detail = "cannot be sold until its stock is repaired";
+        let at_line = |line: &WantedLine| line.error("product_id", detail).reason(Reason::StockUnavailable);
+        return Err(problem.errors(missing.into_iter().map(at_line)));
     }
     let gone: Vec<&WantedLine> = short
         .iter()
@@ -165,16 +165,16 @@ pub async fn refused(
         return Err(TableError::Contended.into());
     }
     let problem = Problem::new(Code::InsufficientStock, "There are not enough pieces in stock. No order was placed.");
-    Err(short.into_iter().fold(problem, |problem, (line, stock)| {
+    Err(problem.errors(short.into_iter().map(|(line, stock)| {
         let available = stock.map_or(0, |stock| stock.available);
+        if available == 0 {
+            return line.error("quantity", "out of stock").reason(Reason::OutOfStock);
+        }
         // Only staff may see the exact stock.
-        let detail = match available {
-            0 => "out of stock".to_owned(),
-            _ if caller.is_staff() => format!("only {available} in stock"),
-            _ => "not enough in stock".to_owned(),
-        };
-        line.error(problem, "quantity", detail)
-    }))
+        let exact = caller.is_staff().then(|| format!("only {available} in stock"));
+        let detail = exact.unwrap_or_else(|| "not enough in stock".to_owned());
+        line.error("quantity", detail).reason(Reason::InsufficientStock)
+    })))
 }
 
 fn stored<T>(refusal: &Refusal<OrderAction>) -> Option<Stored<T>>

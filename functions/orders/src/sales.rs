@@ -16,7 +16,7 @@ pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Re
     let product: ProductId = request.path("id")?;
     let (from, to) = (request.query("from")?.unwrap_or_default(), request.query("to")?.unwrap_or_default());
     let parameters = [("product", product.as_str()), ("from", from), ("to", to)];
-    let page = request.page(services.cursors().await?, sales::OF_PRODUCT.id, &parameters)?;
+    let page = request.page(&services.cursors, sales::OF_PRODUCT.id, &parameters).await?;
     let (from, to) = request.query_range()?;
     let to = to.unwrap_or_else(Instant::now);
     let from = match from {
@@ -47,5 +47,5 @@ pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Re
         let last = kept.checked_sub(1).and_then(|last| items.get(last));
         last.filter(|_| more || kept < items.len()).map(SaleSummary::sort_key)
     };
-    page.answer(&items, end)
+    page.answer(&items, end).await
 }

@@ -11,7 +11,10 @@ use key_schema::order::addresses::{self, Destination, OrderAddresses};
 use key_schema::order::{Order, OrderLine, OrderStatus, OrderStatusEvent, TaxRounding};
 use serde::Serialize;
 
-pub use price::{DiscountView, LineView, MethodView, PricedLineView, RateView, ShippingView, TaxLineView, TotalsView};
+pub use price::{
+    DiscountView, LineView, MethodView, PricedLineView, QuoteLineView, RateView, ShippingView, TaxLineView, TotalsView,
+    picture,
+};
 
 /// An order with its lines and history, read from its partition.
 #[derive(Debug, Clone)]

@@ -26,7 +26,7 @@ pub async fn of_organization(services: &Services, request: &Request<'_>) -> Resu
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
     let parameters = [("organization", id.as_str())];
-    let page = request.page(services.cursors().await?, invitation::OF_ORGANIZATION.id, &parameters)?;
+    let page = request.page(&services.cursors, invitation::OF_ORGANIZATION.id, &parameters).await?;
     if !caller.is_staff() {
         let member = services.table.get(&organization::member(&id, caller.id())?).await?;
         denied_by(member.as_ref()).map_or(Ok(()), Err)?;
@@ -39,7 +39,7 @@ pub async fn of_organization(services: &Services, request: &Request<'_>) -> Resu
     if found.items.is_empty() && caller.is_staff() && services.table.get(&organization::head(&id)?).await?.is_none() {
         return Err(no_such_organization());
     }
-    List { page, found }.answer(InvitationView::from)
+    List { page, found }.answer(InvitationView::from).await
 }
 
 /// GET customers/{id}/invitations: lists a customer's open invitations by expiry, the earliest
@@ -49,7 +49,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
     request.owner(&customer)?;
     let parameters = [("customer", customer.as_str())];
     let query = invitation::of_customer(&customer, Instant::now())?;
-    request.list(services, query, &parameters).await?.answer(InvitationView::from)
+    request.list(services, query, &parameters).await?.answer(InvitationView::from).await
 }
 
 /// DELETE organizations/{id}/invitations/{customer}: declines an invitation, at the request of the

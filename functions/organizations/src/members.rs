@@ -25,7 +25,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
     let parameters = [("organization", id.as_str())];
-    let page = request.page(services.cursors().await?, organization::MEMBERS.id, &parameters)?;
+    let page = request.page(&services.cursors, organization::MEMBERS.id, &parameters).await?;
     let members = page.read(services, organization::members(&id)?);
     let ((), list) = tokio::try_join!(may_see(services, &caller, &id), members)?;
     // A caller without a membership reaches this line only as staff. An empty first page means that
@@ -36,7 +36,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     {
         return Err(no_such_organization());
     }
-    list.answer(MemberView::from)
+    list.answer(MemberView::from).await
 }
 
 /// GET customers/{id}/organizations: lists a customer's memberships, the oldest first.
@@ -48,7 +48,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
     let parameters = [("customer", customer.as_str())];
-    request.list(services, organization::of_customer(&customer)?, &parameters).await?.answer(MembershipView::from)
+    request.list(services, organization::of_customer(&customer)?, &parameters).await?.answer(MembershipView::from).await
 }
 
 /// PUT organizations/{id}/members/{customer}: sets a membership. Staff add a member directly. An

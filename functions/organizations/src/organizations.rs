@@ -78,13 +78,15 @@ pub async fn rename(services: &Services, request: &Request<'_>) -> Result<Respon
 
 async fn with_teams(services: &Services, query: Query<HeadItem>) -> Result<Response, Problem> {
     let (mut head, mut teams) = (None, Vec::new());
-    for item in services.table.query(&query).await?.items {
+    let found = services.table.query_readable(&query).await?;
+    let left_out = found.left_out();
+    for item in found.items {
         match item {
             HeadItem::Organization(organization) => head = Some(organization),
             HeadItem::Team(team) => teams.push(team),
             // This route ignores entities that a later release adds to the range.
         }
     }
-    let head = head.ok_or_else(no_such_organization)?;
-    Ok(Response::ok(&OrganizationView::new(&head, &teams)).etag(head.meta.version))
+    let head = head.ok_or_else(|| no_such_organization().unless_left_out(left_out))?;
+    Ok(Response::ok(&OrganizationView::new(&head, &teams)).etag(head.meta.version).leaving_out(left_out))
 }

@@ -4,14 +4,12 @@
 //! only to learn whether a caller's session has ended. A client that needs the current state of an
 //! item reads the item by id from the function that owns it.
 
-mod disabled;
 mod list;
 mod orders;
 mod parameters;
 mod products;
 
-pub use disabled::Disabled;
-use http_api::{Checks, Keys, Measured, PatternCost, Routes, SettingsCache, SignIns};
+use http_api::{Checks, Code, Keys, Measured, PatternCost, Problem, Request, Response, Routes, SettingsCache, SignIns};
 use key_schema::cursor::Cursors;
 use search_index::{ConfigError, SearchClient};
 use table::{SetupError, Table};
@@ -62,7 +60,32 @@ pub fn routes() -> Routes<App> {
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     telemetry::init("search");
     if std::env::var("SEARCH_SERVICE").is_ok_and(|service| service == "none") {
-        return http_api::run(disabled::routes(), Disabled).await;
+        return http_api::run(disabled_routes(), Disabled).await;
     }
     http_api::run(routes(), App::from_env().await?).await
+}
+
+/// The state of a deployment without a search engine (`SearchService=none`).
+#[derive(Debug)]
+pub struct Disabled;
+
+impl Measured for Disabled {}
+
+/// Returns the routes, each of which answers 503 `search_disabled`.
+fn disabled_routes() -> Routes<Disabled> {
+    Routes::new().on("GET /v1/search/products", &[], |_, _| Box::pin(async { Err(search_disabled()) })).on(
+        "GET /v1/search/orders",
+        &[],
+        |_, request| Box::pin(async move { disabled_orders(request) }),
+    )
+}
+
+/// Callers who are not staff get the same response as with an engine.
+fn disabled_orders(request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    Err(search_disabled())
+}
+
+fn search_disabled() -> Problem {
+    Problem::new(Code::SearchDisabled, "This deployment has no search. Read products by category instead.")
 }

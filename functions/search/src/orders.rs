@@ -1,6 +1,7 @@
 //! `GET /v1/search/orders`.
 
 use http_api::{Problem, Request, Response};
+use key_schema::order::OrderStatus;
 use search_index::{OrderDocument, OrderQuery};
 use serde::Serialize;
 
@@ -14,12 +15,12 @@ pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Proble
     request.staff()?;
     let text = text(request)?;
     let parameters = [("q", request.query("q")?.unwrap_or_default())];
-    let page = request.page(app.cursors.get().await?, "search.orders", &parameters)?;
+    let page = request.page(&app.cursors, "search.orders", &parameters).await?;
     let query = OrderQuery { text, size: list::size(&page), after: list::after(&page)? };
     let mut found = list::found(app.client.search_orders(&query).await)?;
     let ends = list::cut(&mut found, &page)?;
     let items: Vec<_> = found.hits.iter().map(|hit| OrderSummary::from(&hit.document)).collect();
-    page.answer_with(&items, |kept| ends.behind(kept), &Found { total: found.total })
+    page.answer_with(&items, |kept| ends.behind(kept), &Found { total: found.total }).await
 }
 
 #[derive(Serialize)]
@@ -38,6 +39,8 @@ struct OrderSummary<'a> {
     line_count: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     destination: Option<Destination<'a>>,
+    version: u64,
+    next_statuses: Vec<OrderStatus>,
 }
 
 #[derive(Serialize)]
@@ -48,6 +51,7 @@ struct Destination<'a> {
 
 impl<'a> From<&'a OrderDocument> for OrderSummary<'a> {
     fn from(order: &'a OrderDocument) -> Self {
+        let status = order.status.parse::<OrderStatus>();
         Self {
             id: &order.id,
             reference: order.reference.as_deref(),
@@ -59,6 +63,8 @@ impl<'a> From<&'a OrderDocument> for OrderSummary<'a> {
             destination: (order.destination_country.as_deref())
                 .zip(order.destination_city.as_deref())
                 .map(|(country, city)| Destination { country, city }),
+            version: order.version,
+            next_statuses: status.into_iter().flat_map(OrderStatus::next).collect(),
         }
     }
 }

@@ -34,7 +34,7 @@ pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Proble
         ("max_price", &high),
         ("sort", sort.name),
     ];
-    let page = request.page(app.cursors.get().await?, "search.products", &parameters)?;
+    let page = request.page(&app.cursors, "search.products", &parameters).await?;
     let mut query = ProductQuery {
         text,
         categories,
@@ -71,7 +71,7 @@ pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Proble
         brand: brand.collect(),
     };
     let more = Found { facets, total: found.total };
-    page.answer_with(&items, |kept| ends.behind(kept), &more)
+    page.answer_with(&items, |kept| ends.behind(kept), &more).await
 }
 
 /// Reads a page, and returns its hits with the cursor positions after them.

@@ -57,7 +57,7 @@ pub fn routes() -> Routes<Services> {
         .on("POST /v1/promotions", &[&pricing::EDIT, &promotion::CREATE, &idempotency::GET], |services, request| {
             Box::pin(promotions::create(services, request))
         })
-        .on("GET /v1/promotions", &[&promotion::LIST], |services, request| {
+        .on("GET /v1/promotions", &[&promotion::LIST, &promotion::USES], |services, request| {
             Box::pin(promotions::list(services, request))
         })
         .on("GET /v1/promotions/{id}", &[&promotion::GET], |services, request| {

@@ -2,6 +2,8 @@
 
 mod body;
 
+use std::collections::HashMap;
+
 use http_api::url::location;
 use http_api::{Code, Once, Problem, Request, Response, Services};
 use key_schema::id::PromotionId;
@@ -56,7 +58,12 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
 
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
-    request.list(services, promotion::list()?, &[]).await?.answer(PromotionView::of)
+    let mut list = request.list(services, promotion::list()?, &[]).await?;
+    let limited = list.found.items.iter().filter(|promotion| promotion.limit_total.is_some());
+    let read = services.table.batch_get_readable(&promotion::uses(limited.map(|promotion| &promotion.id))?).await?;
+    list.page.leave_out(read.unreadable.len());
+    let uses: HashMap<_, _> = read.items.iter().flatten().map(|uses| (&uses.promotion_id, uses.uses)).collect();
+    list.answer(|promotion| PromotionView::with_uses(promotion, uses.get(&promotion.id).copied())).await
 }
 
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
@@ -168,7 +175,7 @@ struct PromotionView<'a> {
     limit_per_customer: Option<u64>,
     exclusive: bool,
     priority: i64,
-    /// The number of uses. Lists do not have it, and neither do promotions without a limit.
+    /// The number of uses, which is counted only with a `limit_total`.
     #[serde(skip_serializing_if = "Option::is_none")]
     uses: Option<u64>,
     version: u64,
@@ -177,10 +184,6 @@ struct PromotionView<'a> {
 }
 
 impl<'a> PromotionView<'a> {
-    fn of(promotion: &'a Stored<Promotion>) -> Self {
-        Self::with_uses(promotion, None)
-    }
-
     fn with_uses(Stored { meta, data }: &'a Stored<Promotion>, uses: Option<u64>) -> Self {
         Self {
             id: &data.id,

@@ -15,7 +15,7 @@ use table::retry_on_conflict;
 
 /// A rule of pricing: a shipping zone or a tax rule.
 pub trait Rule: Entity + Clone {
-    type Id: Id + PartialEq + FromStr<Err: Display>;
+    type Id: Id + PartialEq + FromStr<Err: Display> + 'static;
     type View<'a>: Serialize
     where
         Self: 'a;

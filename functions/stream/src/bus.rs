@@ -164,8 +164,9 @@ impl<I: Items, P: Publisher> Bus<I, P> {
         if ids.is_empty() {
             return Ok(HashSet::new());
         }
+        // The existence of a mark says enough, so an unreadable mark stops no batch.
         let read =
-            mark::known(PURPOSE, ids.iter().map(|id| id.as_str())).map_err(|error| Reason::new("mark", error))?;
+            mark::known(PURPOSE, ids.iter().map(|id| id.as_str())).map_err(|error| Reason::new("mark", error))?.raw();
         let marks = self.table.batch_get(&read).await.map_err(|error| Reason::new("table", error))?;
         Ok(ids.into_iter().zip(marks).filter_map(|(id, mark)| mark.map(|_| id.clone())).collect())
     }

@@ -69,39 +69,3 @@ impl PartialEq for SequenceNumber {
 }
 
 impl Eq for SequenceNumber {}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use super::*;
-
-    fn number(text: &str) -> SequenceNumber {
-        text.parse().unwrap()
-    }
-
-    #[test]
-    fn case_06_numbers_of_22_and_23_digits_are_ordered_as_numbers() {
-        let (short, long) = (number("9999999999999999999999"), number("10000000000000000000000"));
-        assert_eq!((short.as_str().len(), long.as_str().len()), (22, 23));
-        assert!(short < long);
-        assert!(number("0007") < number("10"));
-        assert_eq!(number("007"), number("7"));
-        assert!(number("0") < number("1"));
-    }
-
-    #[test]
-    fn case_07_a_number_of_40_digits_keeps_all_its_digits() {
-        let largest = "9".repeat(MAX_DIGITS);
-        assert_eq!(number(&largest).as_str(), largest);
-        assert!(number(&largest) > number(&"8".repeat(MAX_DIGITS)));
-        assert_eq!(serde_json::to_string(&number("0042")).unwrap(), r#""0042""#);
-    }
-
-    #[test]
-    fn a_sequence_number_has_1_to_40_digits() {
-        for text in ["", " 1", "-1", "+1", "1e3", "0x1", "١", &"9".repeat(41)] {
-            assert_eq!(text.parse::<SequenceNumber>(), Err(NotASequenceNumber), "{text}");
-        }
-    }
-}

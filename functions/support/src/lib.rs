@@ -2,7 +2,6 @@
 //!
 //! Only staff and the customer who asked a question see it. Other callers get 404.
 
-mod answers;
 mod questions;
 mod view;
 
@@ -31,7 +30,7 @@ pub fn routes() -> Routes<Services> {
         .on(
             "POST /v1/questions/{id}/answers",
             &[&question::EDIT, &question::ANSWER_IT, &idempotency::GET],
-            |services, request| Box::pin(answers::answer(services, request)),
+            |services, request| Box::pin(questions::answer(services, request)),
         )
 }
 

@@ -5,15 +5,15 @@ use http_api::fields::{long_text, text};
 use http_api::url::location;
 use http_api::view::{CustomerView, QuestionView};
 use http_api::{Code, Once, Problem, Request, Response, Services, read_fields};
-use key_schema::id::{CustomerId, QuestionId};
+use key_schema::id::{AnswerId, CustomerId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::question::{self, Open, Question, QuestionAction, QuestionStatus};
+use key_schema::question::{self, Answer, MAX_ANSWERS, Open, Question, QuestionAction, QuestionStatus};
 use key_schema::question::{SupportItem, ThreadItem};
 use key_schema::quota::Quota;
 use table::Refusals;
 
-use crate::view::{QuestionWithAnswersView, SupportView};
+use crate::view::{AnswerView, QuestionWithAnswersView, SupportView};
 use crate::{MAX_TEXT, otherwise, settle};
 
 /// The longest subject, in bytes of UTF-8.
@@ -54,7 +54,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
     let parameters = [("customer", customer.as_str())];
-    request.list(services, question::of_customer(&customer)?, &parameters).await?.answer(QuestionView::from)
+    request.list(services, question::of_customer(&customer)?, &parameters).await?.answer(QuestionView::from).await
 }
 
 /// GET customers/{id}/support: returns the profile and the newest questions. They are adjacent in
@@ -62,7 +62,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
 pub async fn support(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
-    let found = services.table.query(&question::support(&customer)?).await?;
+    let found = services.table.query_readable(&question::support(&customer)?).await?;
     let (mut profile, mut questions) = (None, Vec::new());
     for item in &found.items {
         match item {
@@ -71,8 +71,9 @@ pub async fn support(services: &Services, request: &Request<'_>) -> Result<Respo
             // This route ignores entities that a later release adds to the range.
         }
     }
-    let customer = profile.ok_or_else(no_customer)?;
-    Ok(Response::ok(&SupportView { customer: CustomerView::from(customer), questions }))
+    let customer = profile.ok_or_else(|| no_customer().unless_left_out(found.left_out()))?;
+    let view = SupportView { customer: CustomerView::from(customer), questions };
+    Ok(Response::ok(&view).leaving_out(found.left_out()))
 }
 
 /// GET questions?status=open: lists the questions without an answer, oldest first.
@@ -82,13 +83,13 @@ pub async fn open(services: &Services, request: &Request<'_>) -> Result<Response
         return Err(Problem::new(Code::InvalidParameter, "The query parameter `status` is missing."));
     };
     let parameters = [("status", QuestionStatus::Open.as_str())];
-    request.list(services, question::open()?, &parameters).await?.answer(QuestionView::from)
+    request.list(services, question::open()?, &parameters).await?.answer(QuestionView::from).await
 }
 
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let id: QuestionId = request.path("id")?;
-    let found = services.table.query(&question::get(&id)?).await?;
+    let found = services.table.query_readable(&question::get(&id)?).await?;
     let (mut question, mut answers) = (None, Vec::new());
     for item in &found.items {
         match item {
@@ -97,10 +98,10 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
             // This route ignores entities that a later release adds to the range.
         }
     }
-    let question = question.ok_or_else(no_question)?;
+    let question = question.ok_or_else(|| no_question().unless_left_out(found.left_out()))?;
     request.owner(&question.customer_id).map_err(|_| no_question())?;
     let view = QuestionWithAnswersView { question: QuestionView::from(question), answers };
-    Ok(Response::ok(&view).etag(question.meta.version))
+    Ok(Response::ok(&view).etag(question.meta.version).leaving_out(found.left_out()))
 }
 
 /// Returns 404 for a question that does not exist or belongs to another customer.
@@ -110,4 +111,38 @@ pub fn no_question() -> Problem {
 
 fn no_customer() -> Problem {
     Problem::not_found("customer")
+}
+
+/// POST questions/{id}/answers: adds an answer, once per Idempotency-Key if the request has one.
+pub async fn answer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    let staff = request.staff()?;
+    let question_id: QuestionId = request.path("id")?;
+    let once = Once::optional(request)?;
+    read_fields!(request.object()? => {
+        text: required(long_text(1..=MAX_TEXT)),
+    });
+    let Some(question) = services.table.get(&question::read_for_update(&question_id)?).await? else {
+        // An earlier attempt of this request may have succeeded before the question was removed.
+        return match once {
+            Some(once) => once.replay_or(services, no_question()).await,
+            None => Err(no_question()),
+        };
+    };
+    let at = Instant::now();
+    let id = AnswerId::generate(at, services.random()?);
+    let given = Stored::new(Answer { id, question_id, by: staff.id().clone(), text }, services.born(at)?, at);
+    // A client reads an answer with its question, so an answer has no separate URL.
+    let location = location(&["questions", question.id.as_str()]);
+    let answer = Response::created(location, &AnswerView::from(&given)).etag(given.meta.version);
+    let claim = once.as_ref().map(|once| once.claim_with(&answer, given.meta.born.clone(), at)).transpose()?;
+    let done = services.table.transact(&question::answer(&question, &given, claim)?).await?;
+    settle(services, once, done, answer, refused_answer).await
+}
+
+fn refused_answer(refusals: &Refusals<QuestionAction>) -> Problem {
+    match refusals.of(QuestionAction::Question).or_else(|| refusals.of(QuestionAction::Copy)) {
+        Some(refusal) if refusal.item.is_none() => no_question(),
+        Some(_) => Problem::new(Code::TooManyAnswers, format!("A question can have at most {MAX_ANSWERS} answers.")),
+        None => otherwise(refusals),
+    }
 }

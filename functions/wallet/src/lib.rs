@@ -50,7 +50,7 @@ async fn entries(services: &Services, request: &Request<'_>) -> Result<Response,
     request.owner(&customer)?;
     let parameters = [("customer", customer.as_str())];
     let list = request.list(services, wallet::entries(&customer)?, &parameters).await?;
-    list.answer(|entry| EntryView::from(&entry.data))
+    list.answer(|entry| EntryView::from(&entry.data)).await
 }
 
 pub async fn run() -> Result<(), Error> {

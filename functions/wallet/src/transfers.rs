@@ -1,9 +1,8 @@
 //! Transfers: one transaction moves money from one customer to another. The function reads nothing
 //! before the transaction, because the transaction's conditions check all requirements.
 
-use http_api::fields::parsed;
 use http_api::{Code, Once, Problem, Request, Response, Services};
-use key_schema::id::{CustomerId, EntryId};
+use key_schema::id::EntryId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::quota::Quota;
@@ -26,9 +25,10 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
 }
 
 fn read(services: &Services, request: &Request<'_>) -> Result<Transfer, Problem> {
+    let caller = request.signed_in()?;
     let mut body = request.object()?;
-    let from = body.required("from", parsed::<CustomerId>);
-    let mut to = body.required("to", parsed::<CustomerId>);
+    let from = body.required("from", |id| caller.customer(id));
+    let mut to = body.required("to", |id| caller.customer(id));
     if from.is_some() && from == to {
         to = body.refuse("to", "must not be the payer");
     }

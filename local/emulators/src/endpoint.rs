@@ -1,22 +1,25 @@
 use std::borrow::Cow;
 use std::io;
 use std::net::Ipv4Addr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Either, Full, Limited};
-use hyper::body::Incoming;
+use hyper::body::{Body, Frame, Incoming};
+use hyper::http::HeaderValue;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, Response, StatusCode, header};
 use hyper_util::rt::TokioIo;
+use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::access::{self, Access, Denied, Guard, Need};
-use crate::cut::{Cut, cut};
 use crate::faults::{FaultKind, Faults};
 
 /// Maximum size of a request body in bytes. A larger request gets status 413.
@@ -52,9 +55,11 @@ pub(crate) struct HangUp;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BrokenOff;
 
-/// A listening port. Dropping the value closes the port and its connections.
-pub(crate) struct Endpoint {
+/// A listening port with its faults and permissions. Dropping the value closes the port and its
+/// connections.
+pub struct Endpoint {
     url: String,
+    faults: Faults,
     guard: Guard,
     // The accepting task owns the connections' tasks. Dropping this set ends all of these tasks.
     _tasks: JoinSet<()>,
@@ -66,16 +71,24 @@ impl Endpoint {
         let url = format!("http://{}", listener.local_addr()?);
         let guard = Guard::default();
         let mut tasks = JoinSet::new();
-        tasks.spawn(accept(listener, service, faults, guard.clone()));
-        Ok(Self { url, guard, _tasks: tasks })
+        tasks.spawn(accept(listener, service, faults.clone(), guard.clone()));
+        Ok(Self { url, faults, guard, _tasks: tasks })
     }
 
-    pub(crate) fn url(&self) -> &str {
+    /// Returns the endpoint for the functions: `http://127.0.0.1:<port>`.
+    #[must_use]
+    pub fn url(&self) -> &str {
         &self.url
     }
 
+    /// Returns the fault rules of the calls, which the caller may change.
+    #[must_use]
+    pub const fn faults(&self) -> &Faults {
+        &self.faults
+    }
+
     /// Makes the endpoint refuse calls for which a function lacks the permission.
-    pub(crate) fn enforce(&self, access: Arc<Access>) {
+    pub fn enforce(&self, access: Arc<Access>) {
         self.guard.set(access);
     }
 }
@@ -167,4 +180,56 @@ pub(crate) fn plain(status: StatusCode) -> Answer {
     let mut answer = Answer::default();
     *answer.status_mut() = status;
     answer
+}
+
+pub(crate) fn json_answer(media_type: &'static str, status: StatusCode, body: &Value) -> Answer {
+    let mut answer = plain(status);
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    *answer.body_mut() = Bytes::from(body.to_string()).into();
+    answer
+}
+
+/// The first half of a body. The server closes the connection after this half.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    half: Option<Bytes>,
+    is_sent: bool,
+}
+
+/// Returns the response with half of its body, and headers that announce the whole body. Returns
+/// `None` for a body that cannot be halved.
+pub(crate) fn cut<B>(answer: Response<B>, body: &Bytes) -> Option<Response<Cut>> {
+    let half = body.len().checked_div(2).filter(|half| *half > 0)?;
+    let (mut head, _) = answer.into_parts();
+    head.headers.remove(header::TRANSFER_ENCODING);
+    head.headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+    Some(Response::from_parts(head, Cut::after(body.slice(..half))))
+}
+
+impl Cut {
+    /// Creates a body of these bytes, after which the connection closes.
+    pub(crate) const fn after(half: Bytes) -> Self {
+        Self { half: Some(half), is_sent: false }
+    }
+}
+
+impl Body for Cut {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        if let Some(half) = self.half.take() {
+            return Poll::Ready(Some(Ok(Frame::data(half))));
+        }
+        // The server sends the buffered bytes only when the body is pending, so the body is pending
+        // once.
+        if !std::mem::replace(&mut self.is_sent, true) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(Some(Err(io::ErrorKind::ConnectionReset.into())))
+    }
 }

@@ -11,7 +11,6 @@ pub mod search;
 pub mod secrets;
 pub mod table;
 
-mod cut;
 mod endpoint;
 mod log;
 

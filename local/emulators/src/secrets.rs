@@ -2,46 +2,39 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::http::HeaderValue;
-use hyper::{Request, StatusCode, header};
+use hyper::{Request, StatusCode};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::access::{Access, Denied, Need};
-use crate::endpoint::{Answer, Endpoint, Service, plain};
+use crate::endpoint::{Answer, Endpoint, Service, json_answer};
 use crate::faults::{FaultKind, Faults};
 
 const TARGET: &str = "secretsmanager.GetSecretValue";
 
+const MEDIA_TYPE: &str = "application/x-amz-json-1.1";
+
 /// An in-process Secrets Manager with fixed secrets. Dropping the value ends the server.
 pub struct SecretServer {
     endpoint: Endpoint,
-    faults: Faults,
 }
 
 impl SecretServer {
     /// Opens a loopback port and serves these secrets there, by their ARNs. Needs a Tokio runtime.
     pub async fn start(secrets: BTreeMap<String, String>) -> io::Result<Self> {
-        let faults = Faults::default();
-        Ok(Self { endpoint: Endpoint::start(Arc::new(Secrets(secrets)), faults.clone()).await?, faults })
+        Ok(Self { endpoint: Endpoint::start(Arc::new(Secrets(secrets)), Faults::default()).await? })
     }
+}
 
-    /// Returns the endpoint for the functions: `http://127.0.0.1:<port>`.
-    #[must_use]
-    pub fn url(&self) -> &str {
-        self.endpoint.url()
-    }
+impl Deref for SecretServer {
+    type Target = Endpoint;
 
-    #[must_use]
-    pub const fn faults(&self) -> &Faults {
-        &self.faults
-    }
-
-    pub fn enforce(&self, access: Arc<Access>) {
-        self.endpoint.enforce(access);
+    fn deref(&self) -> &Endpoint {
+        &self.endpoint
     }
 }
 
@@ -77,7 +70,7 @@ impl Service for Secrets {
             "VersionStages": ["AWSCURRENT"],
             "CreatedDate": 0,
         });
-        json_answer(StatusCode::OK, &body)
+        json_answer(MEDIA_TYPE, StatusCode::OK, &body)
     }
 
     fn refusal(&self, kind: FaultKind, _: &Request<Bytes>) -> Option<Answer> {
@@ -100,12 +93,5 @@ impl Service for Secrets {
 }
 
 fn error(status: StatusCode, code: &str, message: &str) -> Answer {
-    json_answer(status, &json!({"__type": code, "Message": message}))
-}
-
-fn json_answer(status: StatusCode, body: &Value) -> Answer {
-    let mut answer = plain(status);
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-amz-json-1.1"));
-    *answer.body_mut() = Bytes::from(body.to_string()).into();
-    answer
+    json_answer(MEDIA_TYPE, status, &json!({"__type": code, "Message": message}))
 }

@@ -4,7 +4,6 @@
 mod answer;
 mod drain;
 mod events;
-mod failures;
 mod faults;
 mod functions;
 mod host;
@@ -60,8 +59,8 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>(control: Arc<Control>) ->
         .route("/_local/mail", get(events::mail))
         .route("/_local/archive", get(objects::archive))
         .route("/_local/quarantine", get(objects::quarantine))
-        .route("/_local/failures", get(failures::list))
-        .route("/_local/failures/redrive", post(failures::redrive))
+        .route("/_local/failures", get(events::failures))
+        .route("/_local/failures/redrive", post(events::redrive))
         .route("/_local/logs", get(functions::logs))
         .route("/_local/environment", get(environment))
         .route("/_local/grants", get(grants))

@@ -19,7 +19,6 @@
 //! # Ok::<(), template::TemplateError>(())
 //! ```
 
-mod authorizer;
 mod billed;
 mod bus;
 mod cors;
@@ -38,14 +37,13 @@ mod yaml;
 
 use std::path::Path;
 
-pub use authorizer::Authorizer;
 pub use billed::{Billed, SearchDomain};
 pub use bus::{Bus, Rule, Target};
 pub use cors::{Cors, Origins};
 pub use deployment::Deployment;
 pub use error::TemplateError;
 pub use events::Route;
-pub use function::{Asynchronous, Destination, Function, Statement};
+pub use function::{Asynchronous, Authorizer, Destination, Function, Statement};
 pub use mapping::{QueueMapping, StartingPosition, StreamMapping};
 pub use schedule::Schedule;
 pub use storage::{Bucket, BucketCors, Queue, Redrive};
@@ -167,7 +165,7 @@ impl Template {
                 }
                 "AWS::Serverless::HttpApi" => {
                     let properties = resource.require("Properties")?;
-                    template.authorizers = authorizer::read(&properties)?;
+                    template.authorizers = function::read_authorizers(&properties)?;
                     template.cors = cors::read(&properties)?;
                 }
                 "AWS::Lambda::EventSourceMapping" => mappings.push((id, resource.require("Properties")?)),

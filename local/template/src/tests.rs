@@ -191,6 +191,7 @@ fn only_the_catalogue_the_counters_and_guest_carts_are_public() {
         "GET /v1/categories/{path}/products",
         "GET /v1/categories/{path}/subtree",
         "GET /v1/leaderboards/{by}",
+        "GET /v1/products",
         "GET /v1/products/{id}",
         "GET /v1/products/{id}/content",
         "GET /v1/products/{id}/likes",

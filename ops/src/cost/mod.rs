@@ -19,7 +19,6 @@ pub mod money;
 pub mod prices;
 pub mod profile;
 pub mod report;
-mod service;
 pub mod stack;
 mod svg;
 

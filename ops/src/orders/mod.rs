@@ -171,9 +171,9 @@ pub async fn retire(table: &Table, options: &RetireOptions) -> Result<Retired, O
         loop {
             let list = order::by_status(status, None, Some(options.before), layout)?.limit(PAGE).after(after);
             let page = table.query(&list).await?;
-            for summary in page.items {
+            for listed in page.items {
                 pace.admit(1).await;
-                retire_one(table, &summary.id, options, &mut retired).await?;
+                retire_one(table, &listed.order.id, options, &mut retired).await?;
                 bar.step(1);
             }
             after = page.next;

@@ -12,8 +12,9 @@
 //! # A running shop
 //! The scan is not a snapshot, so a difference may have a harmless cause. Before the command
 //! reports a difference between two items, it reads these items again at one instant. It reads the
-//! parts of a total again, until two reads agree. The stream's consumer refreshes some copies. The
-//! command waits twice before it reports that such a copy is behind.
+//! parts of a total again, until two reads agree. A total that still changes after the last read is
+//! no difference, but the run has not checked it, so it ends with status 1. The stream's consumer
+//! refreshes some copies. The command waits twice before it reports that such a copy is behind.
 //!
 //! # Memory
 //! The command holds one page of items for each segment, at most 1 MB each. It also holds the
@@ -30,7 +31,6 @@
 //! can uncover another difference. So the command scans again after repairs, at most
 //! [`MAX_PASSES`] times altogether.
 
-mod derive;
 mod relations;
 mod report;
 mod run;
@@ -76,7 +76,8 @@ The kinds of differences, and the repairs of --fix:
   total       A count or a sum differs from its parts. Set, except balances, and the totals of orders, invoices, \
   prices and documents.
 
-Exit status 1 means that differences are left.";
+A total that changes between two reads is read again. Exit status 1 means that differences are left, or that totals
+changed until the last read and were not checked.";
 
 /// The arguments of `ops verify`.
 #[derive(Debug, Args)]
@@ -92,7 +93,8 @@ pub struct VerifyArgs {
     /// The maximum number of differences in the summary. Further differences are only counted.
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: usize,
-    /// The seconds between two reads of a copy that the stream's consumer refreshes.
+    /// The seconds between two reads of a copy that the stream's consumer refreshes, or of a total
+    /// that is changing.
     #[arg(long, value_name = "SECONDS", default_value_t = 5)]
     settle: u32,
     /// How fast the command reads the table.
@@ -124,7 +126,8 @@ pub struct VerifyOptions {
     pub segments: i32,
     pub max_read_units: Option<u32>,
     pub limit: usize,
-    /// The wait between two reads of a copy that the stream's consumer refreshes.
+    /// The wait between two reads of a copy that the stream's consumer refreshes, or of a total that
+    /// is changing.
     pub settle: Duration,
     /// The maximum number of totals to hold, at most [`MAX_TOTALS`].
     pub max_totals: usize,

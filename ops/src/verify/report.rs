@@ -67,15 +67,17 @@ pub struct Verified {
     /// Whether the totals of the whole table were not checked, because an unreadable item may be a
     /// part of a total.
     pub totals_unchecked: bool,
-    /// The number of totals that kept changing, so that no two reads agreed on a difference.
+    /// The number of totals that kept changing until the last read, so that no two reads agreed on a
+    /// difference. These totals are not checked.
     pub unsettled: u64,
     pub findings: Vec<Finding>,
 }
 
 impl Verified {
+    /// Returns whether no difference is left and every total was checked.
     #[must_use]
     pub fn is_clean(&self) -> bool {
-        self.left() == 0
+        self.left() == 0 && self.unsettled == 0
     }
 
     #[must_use]
@@ -115,7 +117,7 @@ impl fmt::Display for Verified {
             writeln!(f, "  {:<10}  {repaired} repaired, {left} left", kind.as_str())?;
         }
         if self.unsettled > 0 {
-            writeln!(f, "  {} totals kept changing: run the command again", self.unsettled)?;
+            writeln!(f, "  {} totals kept changing and were NOT CHECKED: run the command again", self.unsettled)?;
         }
         if self.totals_unchecked {
             writeln!(f, "  totals of the whole table were NOT CHECKED, because items are unreadable")?;

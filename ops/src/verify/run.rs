@@ -2,17 +2,20 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use key_schema::entity::AnyEntity;
+use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Item, key_of};
 use key_schema::key::{Key, PartitionKey, shown};
 use key_schema::lists::{self, Lists};
+use key_schema::place::{self, SalePlace};
+use key_schema::{order, sales};
 use table::Table;
 use tokio::time::sleep;
 
 use super::relations::{self, Seen};
 use super::report::{Finding, Kind, Verified};
 use super::totals::{self, HEAD, REPAIRABLE, Scope, Sum, TABLE_WIDE, Tally, facts, in_part};
-use super::{Fix, MAX_PASSES, Problem, VerifyOptions, derive, shape};
+use super::{Fix, MAX_PASSES, Problem, VerifyOptions, shape};
 use crate::error::OpsError;
 use crate::items::{Change, Items, Repair, Repaired, Walk, set, sets};
 use crate::pace::Pace;
@@ -232,7 +235,7 @@ impl Pass<'_> {
         let Problem { kind, key: other, what, lags: _, fix } = problem;
         let repaired = match fix.filter(|_| self.options.fix) {
             Some(Fix::Write(repairs)) => self.write(&repairs).await?,
-            Some(Fix::Derive(order)) => derive::sales_of(&self.table, &order).await? == Repaired::Done,
+            Some(Fix::Derive(order)) => sales_of(&self.table, &order).await? == Repaired::Done,
             Some(Fix::Rank(place)) => place.derive(self.items, self.units).await? == Repaired::Done,
             None => false,
         };
@@ -258,7 +261,11 @@ impl Pass<'_> {
         let wrong = tally.wrong();
         let (Some(key), false) = (key, wrong.is_empty() || is_unreadable) else { return Ok(()) };
         let (mut last, mut is_confirmed) = (wrong, false);
-        for _ in 0..READS {
+        for read in 0..READS {
+            if read > 0 {
+                // The first two reads disagree, so the total is changing.
+                sleep(self.options.settle).await;
+            }
             let (mut tally, now) = (Tally::default(), Instant::now());
             let mut failed = None;
             let add = |item: Item| {
@@ -383,4 +390,26 @@ impl Pass<'_> {
 /// Returns whether an earlier read has found the same difference at the same `rev`.
 fn agrees(last: &Wrong, name: &(Key, String), sum: &Sum) -> bool {
     last.get(name).is_some_and(|last| (last.is, last.parts, last.rev) == (sum.is, sum.parts, sum.rev))
+}
+
+/// Derives the sales of an order, as the stream's consumer does. The derived items record which
+/// sales are counted. So if a consumer derives the same sales concurrently, nothing is counted
+/// twice.
+async fn sales_of(table: &Table, id: &OrderId) -> Result<Repaired, OpsError> {
+    let Some(head) = table.get(&order::head(id)?).await? else { return Ok(Repaired::Refused) };
+    let lines = table.query(&order::lines(id)?).await?.items;
+    let seen: sales::Derived = table.query(&sales::derived(id)?).await?.items.into_iter().collect();
+    let place = if let Some(place) = &seen.place {
+        place.data.clone()
+    } else {
+        let store_id = place::store_of(&head);
+        let store = table.get(&place::read_for_update(&store_id)?).await?;
+        SalePlace::of(&head, store.as_deref(), store_id)
+    };
+    for transaction in sales::apply(&head, &lines, &seen, place, Instant::now())? {
+        if table.transact(&transaction).await?.is_err() {
+            return Ok(Repaired::Refused);
+        }
+    }
+    Ok(Repaired::Done)
 }

@@ -16,8 +16,7 @@ use stream::audit::Audit;
 use stream::consumer::Consumer;
 use table::Table;
 
-use crate::bucket::Bucket;
-use crate::shop::Shop;
+use crate::shop::{Bucket, Shop};
 use crate::things::{order, with_meta};
 
 pub const ID: &str = "o1";

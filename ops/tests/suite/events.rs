@@ -21,8 +21,8 @@ use stream::search::Search;
 use stream::sink::Sink;
 use stream::transitions::Rules;
 
-use crate::bucket::Bucket;
 use crate::redrive::{aside, given_up};
+use crate::shop::Bucket;
 use crate::shop::{PanickingQuarantine, Shop, deliver_to};
 use crate::things::{image, modify, order, remove, with_meta};
 

@@ -222,9 +222,47 @@ async fn two_products_an_order_and_a_customer_deleted_by_mistake_are_found_again
     assert!(compared.as_ref().unwrap().is_clean(), "{}", compared.unwrap());
     let verified = ops::verify::verify(&shop.items, &options(true)).await.unwrap();
     assert!(verified.is_clean(), "{verified}");
+    // A partition key that nothing in the export has is a typo.
+    let typo = ImportOptions { partitions: vec!["PRODUCT#tee".to_owned(), "PRODUCT#tea".to_owned()], ..chosen.clone() };
+    let wrong = ops::import::import(&shop.items, Some(&shop.search), &export, &typo).await.unwrap();
+    assert!(!wrong.is_complete() && wrong.not_found == ["PRODUCT#tee"], "{wrong}");
+    assert!(
+        wrong.to_string().contains("NOT FOUND: no item of the export has the partition key PRODUCT#tee"),
+        "{wrong}"
+    );
     // A second run finds the items although their `rev` is higher than in the export.
     let again = ops::import::import(&shop.items, Some(&shop.search), &export, &chosen).await.unwrap();
     assert!(again.is_complete() && again.imported.is_empty() && again.raised == 0, "{again}");
+}
+
+/// A product takes a copy only of a later `rev` of its stock or its statistics. So after the import
+/// of an older item, the product would show none of the next changes.
+#[tokio::test]
+async fn an_imported_stock_and_statistics_have_at_least_the_rev_that_their_product_has_copied() {
+    let number = |number: u64| AttributeValue::N(number.to_string());
+    let shop = shop().await;
+    let (_folder, export) = exported(&shop, &[]).await;
+    let sources = [("PRODUCT#STOCK", "stock_rev"), ("PRODUCT#STATS", "rating_rev")];
+    for (sk, copy) in sources {
+        shop.set("PRODUCT#tea", "PRODUCT", copy, number(9)).await;
+        shop.delete_at("PRODUCT#tea", sk).await;
+    }
+    shop.set("PRODUCT#tea", "PRODUCT", "rev", number(99)).await;
+    let imported = import(&shop, &export).await;
+    assert!(imported.raised == 2 && imported.to_string().contains("2 items got a rev beyond"), "{imported}");
+    let rev = |item: &Value| item["rev"]["N"].as_str().unwrap().parse::<u64>().unwrap();
+    for item in shop.items("PRODUCT#tea").await {
+        let item = serde_json::to_value(item).unwrap();
+        assert!(sources.iter().all(|(sk, _)| item["SK"]["S"] != *sk) || rev(&item) == 9, "{item}");
+    }
+    let again = import(&shop, &export).await;
+    assert!(again.imported.is_empty() && again.different == 0, "{again}");
+    // `verify` finds such a copy, however it came about.
+    for (sk, copy) in [("PRODUCT", "stock_rev"), ("PRODUCT", "rating_rev"), ("IN#SUMMER", "source_rev")] {
+        shop.set("PRODUCT#tea", sk, copy, number(900)).await;
+        let found = ops::verify::verify(&items(&shop), &options(true)).await.unwrap();
+        assert!(found.is_clean() && found.repaired() >= 1, "{copy}: {found}");
+    }
 }
 
 /// Starts `ops export` as a process of its own.

@@ -77,6 +77,11 @@ async fn an_item_that_was_deleted_is_written_with_a_rev_beyond_its_tombstone() {
     assert_eq!(item.get(CAUSE), Some(&AttributeValue::S(IMPORTED.to_owned())), "no event is published again");
     let now = stored(&shop, &key(&tea)).await;
     assert_eq!(now.meta.rev, tombstone.rev + 1);
+    // Without the index, the command warns.
+    delete(&shop.items, &key(&tea), false).await.unwrap();
+    let edit = Edit { whole: Some(product("tea", 3).to_item().unwrap()), ..Edit::default() };
+    let hidden = put(&shop.items, None, &key(&tea), edit, true).await.unwrap();
+    assert!(hidden.to_string().contains("the search index was not read"), "{hidden}");
     let record = shop.put(&now).await;
     shop.deliver(&[record]).await;
     assert_eq!(shop.found(Collection::Products).await, [("tea".to_owned(), tombstone.rev + 1)]);

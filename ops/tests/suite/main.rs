@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod archive;
-mod bucket;
 mod capacity;
 mod cost;
 mod customer;

@@ -14,8 +14,7 @@ use stream::lane;
 use stream::sink::Sink;
 use stream::verdict::{Reason, Verdict, Verdicts};
 
-use crate::bucket::Bucket;
-use crate::shop::Shop;
+use crate::shop::{Bucket, Shop};
 use crate::things::product;
 
 /// The search index of a shop, and a sink that records its input and fails on request.

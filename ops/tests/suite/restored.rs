@@ -13,8 +13,7 @@ use search_index::Collection;
 use serde_json::{Value, json};
 
 use crate::archive::{ID, delivered, expire, options, read};
-use crate::bucket::Bucket;
-use crate::shop::Shop;
+use crate::shop::{Bucket, Shop};
 use crate::things::{order, product};
 
 async fn rebuilt(shop: &Shop, restored: bool) -> Rebuilt {

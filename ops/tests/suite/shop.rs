@@ -1,9 +1,13 @@
 //! A shop for tests: a table, a search engine, and the stream's consumer between them. The consumer
 //! processes only records that a test delivers.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use aws::{Credentials, SharedCredentialsProvider};
+use bytes::Bytes;
+use emulators::objects::ObjectServer;
 use emulators::search::SearchServer;
 use fixture::TestTable;
 use futures::future::BoxFuture;
@@ -13,6 +17,7 @@ use ops::Items;
 use reqwest::Method;
 use search_index::{Collection, Limits, SearchClient, SearchConfig, StoredSource, document_id};
 use serde_json::{Value, json};
+use storage::objects::ObjectStore;
 use stream::batch::Event;
 use stream::consumer::Consumer;
 use stream::quarantine::{Entry, Quarantine};
@@ -189,5 +194,39 @@ pub struct PanickingQuarantine;
 impl Quarantine for PanickingQuarantine {
     fn put<'a>(&'a self, entry: Entry<'a>) -> BoxFuture<'a, Result<(), Reason>> {
         panic!("set aside: {:?}", entry.reason)
+    }
+}
+
+const NAME: &str = "bucket";
+
+/// An empty bucket.
+pub struct Bucket {
+    server: Arc<ObjectServer>,
+    name: &'static str,
+    pub store: ObjectStore,
+}
+
+impl Bucket {
+    pub async fn open() -> Self {
+        let server = ObjectServer::start(None, &[NAME.to_owned()]).await.unwrap();
+        Self::of(&Arc::new(server), NAME)
+    }
+
+    /// Opens one of several buckets of a server.
+    pub fn of(server: &Arc<ObjectServer>, name: &'static str) -> Self {
+        let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
+        let bucket = aws::s3::Bucket::new(name, "us-east-1", Some(server.url()), credentials).unwrap();
+        let store = ObjectStore::new(bucket);
+        Self { server: Arc::clone(server), name, store }
+    }
+
+    /// Writes an object, or replaces an existing object.
+    pub fn put(&self, name: &str, body: &str) {
+        self.server.put(self.name, name, Bytes::from(body.to_owned())).unwrap();
+    }
+
+    /// Returns the names of all objects.
+    pub async fn names(&self) -> Vec<String> {
+        self.store.list("", None, 1_000).await.unwrap().items.into_iter().map(|object| object.name).collect()
     }
 }

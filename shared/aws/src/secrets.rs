@@ -5,12 +5,13 @@ use std::time::Duration;
 use http::Method;
 use serde::{Deserialize, Serialize};
 
-use crate::{Api, Call, Limits, OPERATION_TIMEOUT, Response, Service, SetupError, is_transient, variable};
+use crate::{Api, Call, Limits, Response, Service, SetupError, is_transient, variable};
 
+/// A request waits for the keys, so the limits are shorter than those of other calls.
 const LIMITS: Limits = Limits {
-    attempt: Duration::from_secs(2),
-    total: OPERATION_TIMEOUT,
-    attempts: 6,
+    attempt: Duration::from_secs(1),
+    total: Duration::from_secs(2),
+    attempts: 4,
     backoff: Duration::from_millis(50),
 };
 /// The maximum size of a secret is 65,536 bytes. In JSON an escaped byte can take six bytes.

@@ -6,7 +6,7 @@ use key_schema::item::EncodeError;
 use key_schema::item::{DecodeError, Entity as _};
 use key_schema::key::KeyError;
 #[cfg(feature = "table")]
-use key_schema::product::Stock;
+use key_schema::product::{Product, Stock};
 
 use crate::problem::{Code, Problem};
 
@@ -40,7 +40,7 @@ impl From<table::TableError> for Problem {
             // A retry may succeed, or do the remaining part of the work.
             Throttled | Contended | Unprocessed(_) | OverBudget => Self::throttled(error),
             Unavailable(_) => Self::unavailable(error),
-            Decode(DecodeError::Malformed { ref entity, .. }) if entity == Stock::NAME => {
+            Decode(DecodeError::Malformed { ref entity, .. }) if entity == Stock::NAME || entity == Product::NAME => {
                 Self::stock_unavailable(error)
             }
             Rejected(_) | NoTable(_) | Decode(_) | TooManyActions(_) => Self::internal(error),

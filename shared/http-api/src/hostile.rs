@@ -11,12 +11,12 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use crate::fields::{array, boolean, instant, integer, long_text, map, money, parsed, text};
-use crate::{BODY_LIMIT, Object, Payload, Problem, Request, Response, Routes, sample::Call};
+use crate::{BODY_LIMIT, Keys, Object, Payload, Problem, Request, Response, Routes, sample::Call};
 use key_schema::cursor::Cursors;
 use key_schema::id::{CustomerId, ProductId};
 
-async fn ask(cursors: &Cursors, request: &Request<'_>) -> Result<Response, Problem> {
-    let page = request.page(cursors, "test", &[]);
+async fn ask(cursors: &Keys<Cursors>, request: &Request<'_>) -> Result<Response, Problem> {
+    let page = request.page(cursors, "test", &[]).await;
     let asked = [
         request.path::<CustomerId>("id").and_then(|id| request.owner(&id)).map(|_| ()),
         request.staff().map(|_| ()),
@@ -31,7 +31,7 @@ async fn ask(cursors: &Cursors, request: &Request<'_>) -> Result<Response, Probl
             .map(|_| ()),
         request.object().and_then(read_everything),
     ];
-    let response = page?.answer(&[1], |_| Some("A#B".to_owned()))?;
+    let response = page?.answer(&[1], |_| Some("A#B".to_owned())).await?;
     let first_problem = asked.into_iter().find_map(Result::err);
     first_problem.map_or(Ok(response), Err)
 }
@@ -50,8 +50,8 @@ fn read_everything(mut body: Object<'_>) -> Result<(), Problem> {
     Ok(())
 }
 
-fn cursors() -> Cursors {
-    Cursors::new("k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=").unwrap()
+fn cursors() -> Keys<Cursors> {
+    Keys::known(Cursors::new("k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=").unwrap())
 }
 
 /// Sends an event through all code between the runtime and the handler. The handler calls most

@@ -83,16 +83,16 @@ pub use crate::list::List;
 pub use crate::observe::{Measured, PatternCost};
 #[cfg(feature = "table")]
 pub use crate::once::Once;
-pub use crate::page::{DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE_BYTES, Page};
+pub use crate::page::{DEFAULT_LIMIT, Keys, MAX_LIMIT, MAX_PAGE_BYTES, Page};
 pub use crate::problem::{Cause, Code, FieldError, Problem};
 pub use crate::reason::Reason;
-pub use crate::request::{ME, Request};
+pub use crate::request::Request;
 pub use crate::response::Response;
 #[cfg(feature = "table")]
 pub use crate::routes::Checks;
 pub use crate::routes::{Handler, ResponseFuture, Routes};
 #[cfg(feature = "table")]
-pub use crate::services::{Keys, SHARED_PATTERNS, Services};
+pub use crate::services::{SHARED_PATTERNS, Services};
 #[cfg(feature = "table")]
 pub use crate::settings::{MAX_AGE as SETTINGS_MAX_AGE, SettingsCache};
 #[cfg(feature = "table")]

@@ -1,11 +1,13 @@
 //! Reads one page of a list from the table, and builds the response.
 
+use std::future::Future;
+
 use key_schema::item::FromItem;
 use key_schema::request::Query;
 use serde::Serialize;
 use table::Page as Found;
 
-use crate::page::Page;
+use crate::page::{Nothing, Page};
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::Response;
@@ -27,7 +29,7 @@ impl Request<'_> {
         query: Query<T>,
         parameters: &'p [(&'p str, &'p str)],
     ) -> Result<List<'p, T>, Problem> {
-        self.page(services.cursors().await?, query.pattern().id, parameters)?.read(services, query).await
+        self.page(&services.cursors, query.pattern().id, parameters).await?.read(services, query).await
     }
 }
 
@@ -44,8 +46,11 @@ impl<'p> Page<'p> {
 
 impl<T> List<'_, T> {
     /// Builds a response with the views of the items, as [`Page::answer`] does.
-    pub fn answer<'a, V: Serialize>(&'a self, view: impl Fn(&'a T) -> V) -> Result<Response, Problem> {
-        self.answer_with(view, &serde_json::Map::new())
+    pub fn answer<'a, V: Serialize>(
+        &'a self,
+        view: impl Fn(&'a T) -> V,
+    ) -> impl Future<Output = Result<Response, Problem>> + Send {
+        self.answer_with(view, &Nothing {})
     }
 
     /// Builds a response with the views of the items, as [`Page::answer_with`] does.
@@ -53,8 +58,9 @@ impl<T> List<'_, T> {
         &'a self,
         view: impl Fn(&'a T) -> V,
         more: &impl Serialize,
-    ) -> Result<Response, Problem> {
+    ) -> impl Future<Output = Result<Response, Problem>> + Send {
         let items: Vec<V> = self.found.items.iter().map(view).collect();
-        self.page.answer_with(&items, |kept| self.found.end(kept), more)
+        let (page, unsealed) = (&self.page, self.page.unsealed(&items, |kept| self.found.end(kept), more));
+        async move { page.sealed(unsealed?).await }
     }
 }

@@ -6,12 +6,18 @@
 //! each quote and each backslash takes two bytes. A page therefore ends before that string exceeds
 //! [`MAX_PAGE_BYTES`]. The page's cursor leads to the remaining entries.
 
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use key_schema::cursor::{Cursors, Scope};
 use key_schema::encoding::{decode, encode};
 use key_schema::instant::Instant;
 use serde::Serialize;
+use tokio::sync::OnceCell;
 
-use crate::problem::{Code, Problem};
+use crate::problem::{Cause, Code, Problem};
 use crate::request::Request;
 use crate::response::Response;
 
@@ -60,46 +66,115 @@ fn fitting<T: Serialize>(entries: impl Iterator<Item = T>, beside: usize) -> Res
     Ok(kept)
 }
 
+/// The time after a failed read in which the keys are not read again.
+const KEYS_PAUSE_MILLIS: i64 = 5_000;
+
+/// Keys from a secret, which the first request that needs them reads. So a function starts and
+/// answers all other requests even if the secret is unreadable.
+///
+/// Concurrent requests share one read. After a failure, all requests are refused at once for a few
+/// seconds, so that they do not wait one after the other.
+pub struct Keys<K> {
+    source: Source<K>,
+    read: OnceCell<K>,
+    /// The time of the last failure, in milliseconds. The wall clock also counts the time in which
+    /// Lambda freezes the environment.
+    failed: AtomicI64,
+}
+
+type Source<K> = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Result<K, Cause>> + Send>> + Send + Sync>;
+
+impl<K> fmt::Debug for Keys<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Keys").finish_non_exhaustive()
+    }
+}
+
+impl<K> Keys<K> {
+    /// Makes keys that `source` reads.
+    pub fn new<F: Future<Output = Result<K, Cause>> + Send + 'static>(
+        source: impl Fn() -> F + Send + Sync + 'static,
+    ) -> Self {
+        let source: Source<K> = Box::new(move || Box::pin(source()));
+        Self { source, read: OnceCell::new(), failed: AtomicI64::new(0) }
+    }
+
+    /// Makes keys that need no secret, for tests and measurements.
+    #[must_use]
+    pub fn known(keys: K) -> Self
+    where
+        K: Send + 'static,
+    {
+        let read = OnceCell::new_with(Some(keys));
+        Self { read, ..Self::new(|| async { Err("there are no keys".into()) }) }
+    }
+
+    /// Returns the keys.
+    ///
+    /// # Errors
+    /// 503 `unavailable` when the secret cannot be read.
+    pub async fn get(&self) -> Result<&K, Problem> {
+        let read = || async {
+            let since = Instant::now().as_millis() - self.failed.load(Ordering::Relaxed);
+            if (0..KEYS_PAUSE_MILLIS).contains(&since) {
+                return Err(Problem::unavailable("the keys could not be read shortly before"));
+            }
+            (self.source)().await.map_err(|error| {
+                self.failed.store(Instant::now().as_millis(), Ordering::Relaxed);
+                Problem::unavailable(error)
+            })
+        };
+        self.read.get_or_try_init(read).await
+    }
+}
+
+/// No further members beside the items.
+#[derive(Serialize)]
+pub(crate) struct Nothing {}
+
+/// A page without a cursor, and the sort key after which the next page starts.
+pub(crate) type Unsealed = (Response, Option<String>);
+
 #[derive(Debug)]
 pub struct Page<'p> {
     limit: usize,
     after: Option<String>,
-    cursors: &'p Cursors,
+    keys: &'p Keys<Cursors>,
     scope: Scope<'p>,
     left_out: usize,
 }
 
 impl<'p> Page<'p> {
-    pub(crate) fn new(
+    pub(crate) async fn new(
         request: &'p Request<'_>,
-        cursors: &'p Cursors,
+        keys: &'p Keys<Cursors>,
         list: &'p str,
         parameters: &'p [(&'p str, &'p str)],
     ) -> Result<Self, Problem> {
-        Ok(Self { limit: request.limit()?, ..Self::whole(request, cursors, list, parameters)? })
+        Ok(Self { limit: request.limit()?, ..Self::whole(request, keys, list, parameters).await? })
     }
 
     /// Creates a page without the query parameter `limit`. Its limit is [`MAX_LIMIT`].
-    pub(crate) fn whole(
+    pub(crate) async fn whole(
         request: &'p Request<'_>,
-        cursors: &'p Cursors,
+        keys: &'p Keys<Cursors>,
         list: &'p str,
         parameters: &'p [(&'p str, &'p str)],
     ) -> Result<Self, Problem> {
         let scope = Scope { list, parameters, caller: request.caller().key() };
-        let open = |cursor: &str| {
-            cursors.open(&scope, cursor, Instant::now()).map_err(|error| {
+        let after = match request.query("cursor")? {
+            None => None,
+            Some(cursor) => Some(keys.get().await?.open(&scope, cursor, Instant::now()).map_err(|error| {
                 Problem::new(Code::CursorInvalid, "The cursor is not valid for this list.").because(error)
-            })
+            })?),
         };
-        let after = request.query("cursor")?.map(open).transpose()?;
-        Ok(Self { limit: MAX_LIMIT, after, cursors, scope, left_out: 0 })
+        Ok(Self { limit: MAX_LIMIT, after, keys, scope, left_out: 0 })
     }
 
-    /// Notes the number of items that the page leaves out because they cannot be decoded. The
+    /// Adds to the number of items that the page leaves out because they cannot be decoded. The
     /// response has it in the header [`LEFT_OUT`].
     pub const fn leave_out(&mut self, items: usize) {
-        self.left_out = items;
+        self.left_out += items;
     }
 
     /// Returns the maximum number of entries, 1 to [`MAX_LIMIT`].
@@ -123,9 +198,9 @@ impl<'p> Page<'p> {
 
     /// Returns the cursor of the next page, if there is one. `last` is the sort key at which this
     /// page ends, or `None` at the end of the list.
-    fn next_cursor(&self, last: Option<&str>) -> Result<Option<String>, Problem> {
-        last.map(|sort_key| self.cursors.seal(&self.scope, sort_key, Instant::now()).map_err(Problem::internal))
-            .transpose()
+    async fn next_cursor(&self, last: Option<&str>) -> Result<Option<String>, Problem> {
+        let Some(sort_key) = last else { return Ok(None) };
+        self.keys.get().await?.seal(&self.scope, sort_key, Instant::now()).map(Some).map_err(Problem::internal)
     }
 }
 
@@ -138,46 +213,60 @@ impl Page<'_> {
         &self,
         items: &[T],
         end: impl Fn(usize) -> Option<String>,
-    ) -> Result<Response, Problem> {
-        self.answer_with(items, end, &serde_json::Map::new())
+    ) -> impl Future<Output = Result<Response, Problem>> + Send {
+        self.answer_with(items, end, &Nothing {})
     }
 
     /// Builds the response of [`Page::answer`] with further members beside the items. `more` must
     /// serialize as an object.
+    ///
+    /// Only a page that another page follows needs the keys of cursors.
     pub fn answer_with<T: Serialize>(
         &self,
         items: &[T],
         end: impl Fn(usize) -> Option<String>,
         more: &impl Serialize,
-    ) -> Result<Response, Problem> {
-        let next = |kept| self.next_cursor(end(kept).as_deref());
-        let whole = Response::page(items, next(items.len())?, more);
-        if whole.is_page() {
-            return Ok(self.counted(whole));
+    ) -> impl Future<Output = Result<Response, Problem>> + Send {
+        // The items are serialized before the first `await`, so they need not be `Sync`.
+        let page = self.unsealed(items, end, more);
+        async move { self.sealed(page?).await }
+    }
+
+    /// Adds the cursor to a response of [`Page::unsealed`].
+    pub(crate) async fn sealed(&self, (response, last): Unsealed) -> Result<Response, Problem> {
+        Ok(response.leading_to(self.next_cursor(last.as_deref()).await?).leaving_out(self.left_out))
+    }
+
+    pub(crate) fn unsealed<T: Serialize>(
+        &self,
+        items: &[T],
+        end: impl Fn(usize) -> Option<String>,
+        more: &impl Serialize,
+    ) -> Result<Unsealed, Problem> {
+        let (whole, last) = (Response::page(items, more), end(items.len()));
+        if whole.is_page(if last.is_some() { FRAME } else { 0 }) {
+            return Ok((whole, last));
         }
         let beside = escaped(&serde_json::to_string(more).map_err(Problem::internal)?) + FRAME;
         let kept = fitting(items.iter(), beside)?;
-        Ok(self.counted(Response::page(items.get(..kept).unwrap_or(items), next(kept)?, more)))
-    }
-
-    fn counted(&self, response: Response) -> Response {
-        if self.left_out == 0 { response } else { response.header(LEFT_OUT, self.left_out.to_string()) }
+        Ok((Response::page(items.get(..kept).unwrap_or(items), more), end(kept)))
     }
 
     /// Builds the response of a document whose named parts are split into pages. `view` builds the
     /// document from the number of parts on this page and the cursor of the next page.
-    pub fn answer_parts<K: ToString + Serialize, P: Serialize>(
+    pub async fn answer_parts<K: ToString + Serialize + Sync, P: Serialize + Sync>(
         &self,
         parts: &[(K, P)],
-        view: impl Fn(usize, Option<&str>) -> Response,
+        view: impl Fn(usize, Option<&str>) -> Response + Send,
     ) -> Result<Response, Problem> {
         let whole = view(parts.len(), None);
-        if whole.is_page() {
+        if whole.is_page(0) {
             return Ok(whole);
         }
         let kept = fitting(parts.iter(), view(0, None).body_bytes() + FRAME)?;
         let last = parts.get(..kept).filter(|_| kept < parts.len()).and_then(|parts| parts.last());
-        let cursor = self.next_cursor(last.map(|(name, _)| encode(&name.to_string())).as_deref())?;
+        let last = last.map(|(name, _)| encode(&name.to_string()));
+        let cursor = self.next_cursor(last.as_deref()).await?;
         Ok(view(kept, cursor.as_deref()).next(cursor))
     }
 }
@@ -201,9 +290,35 @@ pub(crate) fn limit(given: Option<&str>) -> Result<usize, Problem> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicUsize;
+
     use serde_json::json;
+    use tokio::task::yield_now;
 
     use super::*;
+
+    #[tokio::test]
+    async fn concurrent_requests_share_one_read_of_the_keys_and_its_failure() {
+        let reads = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&reads);
+        // The first read fails.
+        let keys = Keys::new(move || {
+            let read = counted.fetch_add(1, Ordering::Relaxed);
+            async move {
+                yield_now().await;
+                if read == 0 { Err("no connection".into()) } else { Ok(read) }
+            }
+        });
+        let codes = || async {
+            let (one, two) = tokio::join!(keys.get(), keys.get());
+            [one, two].map(|keys| keys.copied().map_err(|problem| problem.code()))
+        };
+        assert_eq!(codes().await, [Err(Code::Unavailable), Err(Code::Unavailable)]);
+        assert_eq!((codes().await[0], reads.load(Ordering::Relaxed)), (Err(Code::Unavailable), 1));
+        keys.failed.fetch_sub(KEYS_PAUSE_MILLIS, Ordering::Relaxed);
+        assert_eq!((codes().await, reads.load(Ordering::Relaxed)), ([Ok(1), Ok(1)], 2));
+    }
 
     #[test]
     fn the_size_of_a_body_includes_its_escapes_in_lambdas_response() {

@@ -139,11 +139,11 @@ impl Problem {
         Self::new(Code::Unavailable, "A part of the service is unavailable. Try again shortly.").because(cause)
     }
 
-    /// Creates a 503 `stock_unavailable`: the product exists, but its stock is missing or cannot be
-    /// decoded.
+    /// Creates a 503 `stock_unavailable`: the product exists, but it cannot be decoded, or its stock
+    /// is missing or cannot be decoded.
     #[must_use]
     pub fn stock_unavailable(cause: impl Into<Cause>) -> Self {
-        Self::new(Code::StockUnavailable, "The stock of a product must be repaired before the product can be sold.")
+        Self::new(Code::StockUnavailable, "The data of a product must be repaired before the product can be sold.")
             .because(cause)
     }
 
@@ -151,6 +151,13 @@ impl Problem {
     #[must_use]
     pub fn internal(cause: impl Into<Cause>) -> Self {
         Self::new(Code::Internal, "An internal error occurred.").because(cause)
+    }
+
+    /// Returns this 404, or a 500 if items were left out because they cannot be decoded. The missing
+    /// item may be one of them.
+    #[must_use]
+    pub fn unless_left_out(self, items: usize) -> Self {
+        if items == 0 { self } else { Self::internal("an item that the response needs cannot be decoded") }
     }
 
     /// Adds the cause for the log. The client never sees it.
@@ -164,17 +171,6 @@ impl Problem {
     #[must_use]
     pub fn error(self, pointer: impl Into<String>, detail: impl Into<Cow<'static, str>>) -> Self {
         self.errors([FieldError::new(pointer, detail)])
-    }
-
-    /// Adds an error of one field of a line, with the line's product.
-    #[must_use]
-    pub fn line_error(
-        self,
-        pointer: impl Into<String>,
-        product: &ProductId,
-        detail: impl Into<Cow<'static, str>>,
-    ) -> Self {
-        self.errors([FieldError::new(pointer, detail).product(product)])
     }
 
     #[must_use]

@@ -42,4 +42,14 @@ reasons! {
     /// An exclusive promotion applies.
     NotCombinable;
     TooManyPromotions;
+    /// The catalogue does not have the product of a line.
+    UnknownProduct;
+    /// The product of a line is sold only as variants.
+    HasVariants;
+    OutOfStock;
+    InsufficientStock;
+    /// The stock of a line's product must be repaired.
+    StockUnavailable;
+    /// The customer's unpaid orders would have too many pieces of a line's product.
+    QuantityLimit;
 }

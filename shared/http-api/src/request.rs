@@ -1,25 +1,22 @@
 //! A request as its handler reads it. Each reader returns a value, or one problem with the status
 //! from `openapi.yaml`.
 
+use std::any::TypeId;
 use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant as Clock};
 
 use key_schema::cursor::Cursors;
-use key_schema::id::CustomerId;
+use key_schema::id::{CustomerId, ME};
 use key_schema::instant::Instant;
 use telemetry::correlation;
 
 use crate::event::{Body, Event, Pairs};
 use crate::identity::{Caller, Owner, SignedIn, Staff};
-use crate::page::{self, Page};
+use crate::page::{self, Keys, Page};
 use crate::problem::{Code, Problem};
 use crate::url;
-
-/// The word that a path can contain instead of the caller's own customer id. No customer can be
-/// created with this id.
-pub const ME: &str = "me";
 
 #[derive(Debug)]
 pub struct Request<'a> {
@@ -101,8 +98,25 @@ impl<'a> Request<'a> {
         self.caller.owner(customer)
     }
 
-    /// Reads a path parameter with the rule of the type `T`.
-    pub fn path<T: FromStr<Err: Display>>(&self, name: &str) -> Result<T, Problem> {
+    /// Reads a path parameter with the rule of the type `T`. For a [`CustomerId`], [`ME`] names the
+    /// caller. [`SignedIn::customer`] reads it in a body.
+    ///
+    /// # Errors
+    /// As [`Request::path_by`], and as [`Request::signed_in`] for [`ME`].
+    pub fn path<T: FromStr<Err: Display> + 'static>(&self, name: &str) -> Result<T, Problem> {
+        self.path_for(&self.caller, name)
+    }
+
+    /// Reads a path parameter as [`Request::path`] does, for a caller whose token the function has
+    /// verified itself.
+    ///
+    /// # Errors
+    /// As [`Request::path`].
+    pub fn path_for<T: FromStr<Err: Display> + 'static>(&self, caller: &Caller, name: &str) -> Result<T, Problem> {
+        if TypeId::of::<T>() == TypeId::of::<CustomerId>() && find(&self.path, name) == Some(ME) {
+            let caller = caller.signed_in()?;
+            return self.path_by(name, |_| T::from_str(caller.id().as_str()));
+        }
         self.path_by(name, T::from_str)
     }
 
@@ -112,7 +126,6 @@ impl<'a> Request<'a> {
     /// - 422 `invalid_id` when `read` refuses the value.
     /// - 400 `malformed_request` when the event lacks a parameter of its own route.
     /// - 500 `internal` when the route has no such parameter.
-    /// - The errors of [`Request::signed_in`] for [`ME`].
     pub fn path_by<T, E: Display>(&self, name: &str, read: impl FnOnce(&str) -> Result<T, E>) -> Result<T, Problem> {
         let Some(text) = find(&self.path, name) else {
             let declared = self.route.split('/').any(|segment| url::parameter(segment) == Some(name));
@@ -122,21 +135,8 @@ impl<'a> Request<'a> {
                 Problem::internal(format!("route {} has no parameter {name}", self.route))
             });
         };
-        let text = self.named_customer(name, text)?;
         read(text)
             .map_err(|error| Problem::new(Code::InvalidId, format!("The `{name}` in the path is invalid: {error}.")))
-    }
-
-    /// Returns the caller's id if `text` is [`ME`] in place of a customer's id, and otherwise
-    /// `text`.
-    fn named_customer<'t>(&'t self, name: &str, text: &'t str) -> Result<&'t str, Problem> {
-        if text != ME || name != "id" || !self.route.contains(" /v1/customers/{id}") {
-            return Ok(text);
-        }
-        match &self.caller {
-            Caller::SignedIn(caller) => Ok(caller.id().as_str()),
-            other => other.signed_in().map(|_| text),
-        }
     }
 
     /// Reads a number in the path that identifies a record. Only the canonical spelling identifies
@@ -253,14 +253,15 @@ impl<'a> Request<'a> {
     /// select and order the list. A cursor is valid only for the same list, parameters and caller.
     ///
     /// # Errors
-    /// 400 `invalid_parameter` for the limit, 400 `cursor_invalid`.
-    pub fn page<'p>(
+    /// 400 `invalid_parameter` for the limit, 400 `cursor_invalid`, and 503 `unavailable` if the
+    /// request has a cursor and the keys cannot be read.
+    pub async fn page<'p>(
         &'p self,
-        cursors: &'p Cursors,
+        keys: &'p Keys<Cursors>,
         list: &'p str,
         parameters: &'p [(&'p str, &'p str)],
     ) -> Result<Page<'p>, Problem> {
-        Page::new(self, cursors, list, parameters)
+        Page::new(self, keys, list, parameters).await
     }
 
     /// Returns the requested page of a document's parts. The page has as many parts as fit. Its
@@ -268,13 +269,13 @@ impl<'a> Request<'a> {
     ///
     /// # Errors
     /// 400 `cursor_invalid`.
-    pub fn page_of_parts<'p>(
+    pub async fn page_of_parts<'p>(
         &'p self,
-        cursors: &'p Cursors,
+        keys: &'p Keys<Cursors>,
         list: &'p str,
         parameters: &'p [(&'p str, &'p str)],
     ) -> Result<Page<'p>, Problem> {
-        Page::whole(self, cursors, list, parameters)
+        Page::whole(self, keys, list, parameters).await
     }
 
     /// Returns a header's value. The letter case of `name` does not matter.

@@ -7,10 +7,13 @@ use lambda_http::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::page::LEFT_OUT;
 use crate::problem::{Cause, Problem};
 use crate::request::Request;
 
 const NO_STORE: &str = "no-store";
+/// The end of a page without a cursor.
+const NO_CURSOR: &str = "null}";
 /// Maximum length of a Link header in bytes.
 const MAX_LINK_BYTES: usize = 4096;
 
@@ -70,20 +73,33 @@ impl Response {
     /// [`crate::Page::answer`] for longer lists.
     #[must_use]
     pub fn all<T: Serialize>(items: &[T]) -> Self {
-        Self::page(items, None, &serde_json::Map::new())
+        Self::page(items, &serde_json::Map::new())
     }
 
-    /// Creates a 200 with a page of a list, and a Link to the next page (RFC 8288). `more` must
-    /// serialize as an object.
-    pub(crate) fn page<T: Serialize>(items: &[T], next_cursor: Option<String>, more: &impl Serialize) -> Self {
+    /// Creates a 200 with a page of a list, without a cursor. `more` must serialize as an object.
+    pub(crate) fn page<T: Serialize>(items: &[T], more: &impl Serialize) -> Self {
         #[derive(Serialize)]
         struct List<'a, T, M> {
             items: &'a [T],
             #[serde(flatten)]
             more: &'a M,
+            /// The last member, so that [`Response::leading_to`] finds it.
             next_cursor: Option<&'a str>,
         }
-        Self::ok(&List { items, more, next_cursor: next_cursor.as_deref() }).next(next_cursor)
+        Self::ok(&List { items, more, next_cursor: None })
+    }
+
+    /// Adds the cursor of the next page, if there is one, to the body of a page. Also adds the Link
+    /// (RFC 8288).
+    pub(crate) fn leading_to(mut self, cursor: Option<String>) -> Self {
+        if let (Some(cursor), Some(body)) = (&cursor, &mut self.body)
+            && body.ends_with(NO_CURSOR)
+        {
+            body.truncate(body.len() - NO_CURSOR.len());
+            // The characters of a cursor need no escapes.
+            body.extend(["\"", cursor, "\"}"]);
+        }
+        self.next(cursor)
     }
 
     /// Adds a Link to the next page, if there is one.
@@ -92,14 +108,22 @@ impl Response {
         self
     }
 
+    /// Adds the number of items that the response leaves out because they cannot be decoded, if there
+    /// are any ([`crate::page::LEFT_OUT`]).
+    #[must_use]
+    pub fn leaving_out(self, items: usize) -> Self {
+        if items == 0 { self } else { self.header(LEFT_OUT, items.to_string()) }
+    }
+
     /// Returns the body's size in bytes, escaped as in Lambda's response.
     pub(crate) fn body_bytes(&self) -> usize {
         self.body.as_deref().map_or(0, crate::page::escaped)
     }
 
-    /// Returns whether the body fits in a page.
-    pub(crate) fn is_page(&self) -> bool {
-        self.body.as_deref().is_none_or(|body| crate::page::fits(body, crate::page::max_bytes()))
+    /// Returns whether the body fits in a page, with so many further bytes.
+    pub(crate) fn is_page(&self, beside: usize) -> bool {
+        let room = crate::page::max_bytes().saturating_sub(beside);
+        self.body.as_deref().is_none_or(|body| crate::page::fits(body, room))
     }
 
     /// Adds the strong ETag of a version.

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use aws::Secret;
 use key_schema::code::CodeKeys;
 use key_schema::cursor::{CursorKeyError, Cursors};
@@ -7,10 +9,10 @@ use key_schema::pattern::{Consistency, Pattern};
 use key_schema::shard::Layout;
 use key_schema::{reach, revocation, settings};
 use table::{Periods, SetupError, Table};
-use tokio::sync::OnceCell;
 
 use crate::identity::Caller;
 use crate::observe::{Measured, PatternCost};
+use crate::page::Keys;
 use crate::problem::Problem;
 use crate::routes::Checks;
 use crate::settings::SettingsCache;
@@ -37,16 +39,6 @@ pub struct Services {
     pub codes: Option<Keys<CodeKeys>>,
 }
 
-/// Keys from a secret, which the first request that needs them reads. So a function starts and
-/// answers all other requests even if Secrets Manager is unreachable.
-#[derive(Debug)]
-pub struct Keys<K> {
-    source: Option<(Secret, Parse<K>)>,
-    read: OnceCell<K>,
-}
-
-type Parse<K> = fn(&str) -> Result<K, CursorKeyError>;
-
 impl Keys<Cursors> {
     /// Finds the keys of cursors: the secret that `CURSOR_KEYS_SECRET` names.
     pub fn of_cursors() -> Result<Self, SetupError> {
@@ -61,29 +53,13 @@ impl Keys<CodeKeys> {
     }
 }
 
-impl<K> Keys<K> {
-    fn from_env(variable: &'static str, parse: Parse<K>) -> Result<Self, SetupError> {
-        Ok(Self { source: Some((Secret::from_env(variable)?, parse)), read: OnceCell::new() })
-    }
-
-    /// Makes keys that need no secret, for tests and measurements.
-    #[must_use]
-    pub fn known(keys: K) -> Self {
-        Self { source: None, read: OnceCell::new_with(Some(keys)) }
-    }
-
-    /// Returns the keys.
-    ///
-    /// # Errors
-    /// 503 `unavailable` when the secret cannot be read.
-    pub async fn get(&self) -> Result<&K, Problem> {
-        let read = async {
-            let Some((secret, parse)) = &self.source else { return Err(Problem::internal("there are no keys")) };
-            let text = secret.read().await.map_err(Problem::unavailable)?;
-            parse(&text).map_err(Problem::internal)
-        };
-        // Boxed, because few requests read a secret.
-        self.read.get_or_try_init(|| Box::pin(read)).await
+impl<K: 'static> Keys<K> {
+    fn from_env(variable: &'static str, parse: fn(&str) -> Result<K, CursorKeyError>) -> Result<Self, SetupError> {
+        let secret = Arc::new(Secret::from_env(variable)?);
+        Ok(Self::new(move || {
+            let secret = Arc::clone(&secret);
+            async move { Ok(parse(&secret.read().await?)?) }
+        }))
     }
 }
 

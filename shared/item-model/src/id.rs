@@ -21,6 +21,8 @@ pub enum IdError {
     ControlCharacter,
     #[error("must not begin or end with a space")]
     SpaceAtEnd,
+    #[error("must not contain two spaces in a row")]
+    TwoSpaces,
     #[error("must not contain invisible characters, or white space other than the plain space")]
     Invisible,
     #[error("must be in the Unicode form NFC")]
@@ -31,10 +33,26 @@ pub enum IdError {
     /// The text is `.` or `..`, which clients remove from a path.
     #[error("must not be `.` or `..`")]
     Dots,
+    /// The text is [`ME`], which is not the id of a caller.
+    #[error("must not be `{ME}`, which names the caller")]
+    Reserved,
 }
+
+/// The word that names the caller in place of the caller's own id.
+pub const ME: &str = "me";
 
 /// The characters that join or separate letters, as in Persian words and in emoji of families.
 const JOINERS: [char; 2] = ['\u{200c}', '\u{200d}'];
+
+/// Returns whether a joiner is where it changes nothing that a reader sees: at an end, beside
+/// another joiner, or beside an ASCII character, which is never joined.
+fn has_idle_joiner(text: &str) -> bool {
+    let joins = |c: Option<char>| c.is_some_and(|c| !c.is_ascii() && !JOINERS.contains(&c));
+    text.match_indices(JOINERS).any(|(at, joiner)| {
+        let (before, after) = (text.get(..at), text.get(at + joiner.len()..));
+        !joins(before.and_then(|text| text.chars().next_back())) || !joins(after.and_then(|text| text.chars().next()))
+    })
+}
 
 /// Checks an untrusted name: 1 to 128 bytes of UTF-8 without control characters, and without the
 /// differences that a reader cannot see. Otherwise `SKU` and `SKU ` would be two names. A path
@@ -51,12 +69,11 @@ pub fn check(text: &str) -> Result<(), IdError> {
         Err(IdError::ControlCharacter)
     } else if text.starts_with(' ') || text.ends_with(' ') {
         Err(IdError::SpaceAtEnd)
+    } else if text.contains("  ") {
+        Err(IdError::TwoSpaces)
     } else if text.is_ascii() {
         Ok(())
-    } else if text.chars().any(|c| c != ' ' && !JOINERS.contains(&c) && is_blank(c))
-        || text.starts_with(JOINERS)
-        || text.ends_with(JOINERS)
-    {
+    } else if text.chars().any(|c| c != ' ' && !JOINERS.contains(&c) && is_blank(c)) || has_idle_joiner(text) {
         Err(IdError::Invisible)
     } else if !is_nfc(text) {
         Err(IdError::NotNfc)
@@ -83,6 +100,14 @@ pub fn check_id(text: &str) -> Result<(), IdError> {
     } else {
         Ok(())
     }
+}
+
+/// Checks the untrusted id of a caller: an id that is not [`ME`].
+///
+/// # Errors
+/// [`IdError`] names the broken part of the rule.
+pub fn check_caller_id(text: &str) -> Result<(), IdError> {
+    if text == ME { Err(IdError::Reserved) } else { check_id(text) }
 }
 
 /// Returns a UUIDv7: 48 bits of milliseconds, then random bits, so that ids sort by creation time.
@@ -137,8 +162,8 @@ impl Born {
     }
 }
 
-/// Declares types of ids. The rule, `check_id` or `check` of [`crate::id`], decides which untrusted
-/// texts they accept.
+/// Declares types of ids. The rule, such as `check_id` or `check` of [`crate::id`], decides which
+/// untrusted texts they accept.
 ///
 /// ```
 /// item_model::ids! { check_id:

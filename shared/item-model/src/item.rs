@@ -164,29 +164,34 @@ pub enum DecodeError {
         entity: String,
         /// The item's key, as [`shown`] returns it.
         key: String,
-        /// The item's key, as [`logged`] returns it.
-        logged: String,
-        /// The attribute, the type of its value and the fault, without the value. The value may be
-        /// personal data, and this text goes to the log.
+        /// The path of the attribute, the type of its value and the fault, without the value.
         why: String,
+        /// The item's key as [`logged`] returns it, and `why` without names that are data, such as names
+        /// that a client chose.
+        logged: String,
     },
 }
 
 impl DecodeError {
     #[must_use]
     pub fn malformed(entity: &str, item: &Item, why: &str) -> Self {
+        Self::at(entity, item, [why, why])
+    }
+
+    fn at(entity: &str, item: &Item, [why, without_data]: [&str; 2]) -> Self {
         let [key, logged] = match key_of(item) {
             Some(key) => [shown(&key), logged(&key)],
             None => ["without a key", "without a key"].map(str::to_owned),
         };
-        Self::Malformed { entity: entity.to_owned(), key, logged, why: why.to_owned() }
+        let logged = format!("{logged}: {without_data}");
+        Self::Malformed { entity: entity.to_owned(), key, why: why.to_owned(), logged }
     }
 
     /// Returns the message for a function's log, which must not identify a person.
     #[must_use]
     pub fn for_log(&self) -> String {
         match self {
-            Self::Malformed { entity, logged, why, .. } => format!("malformed {entity} {logged}: {why}"),
+            Self::Malformed { entity, logged, .. } => format!("malformed {entity} {logged}"),
             other => other.to_string(),
         }
     }
@@ -194,15 +199,17 @@ impl DecodeError {
 
 /// Returns the fault of an unreadable item: the attribute, such as `price.amount`, the type of its
 /// value, and the message of Serde without the value. `fault` decodes an item and returns that message.
+/// The second text has `*` for each name that is data.
 ///
 /// A value has the fault if an item with only that value has it, and an item with an empty map or
 /// list in its place has not. So a program needs no second decoder of each entity that records paths.
-fn why(item: &Item, fault: &dyn Fn(Item) -> Option<String>) -> String {
-    let Some(error) = fault(item.clone()) else { return "it cannot be read".to_owned() };
-    let faulty = |path: &[Step], value: AttributeValue| match nested(path, value) {
-        AttributeValue::M(map) => fault(Item::from(map)).as_ref() == Some(&error),
-        _ => false,
+fn why(item: &Item, fault: &dyn Fn(Item) -> Option<String>) -> [String; 2] {
+    let Some(error) = fault(item.clone()) else { return ["it cannot be read", "it cannot be read"].map(str::to_owned) };
+    let fault_of = |path: &[Step], value: AttributeValue| match nested(path, value) {
+        AttributeValue::M(map) => fault(Item::from(map)),
+        _ => None,
     };
+    let faulty = |path: &[Step], value: AttributeValue| fault_of(path, value).as_ref() == Some(&error);
     let whole = AttributeValue::M(item.clone().into_inner());
     let (mut path, mut value) = (Vec::new(), &whole);
     loop {
@@ -229,8 +236,27 @@ fn why(item: &Item, fault: &dyn Fn(Item) -> Option<String>) -> String {
         path.push(step);
         value = child;
     }
-    let message = without_value(&error);
-    if path.is_empty() { message } else { format!("{} is {}: {message}", shown_path(&path), type_name(value)) }
+    // An entry of a map has the same fault under the empty name. A field of that name is unknown, and
+    // the field itself is missing. No field and no id has that name.
+    let is_field = |at: usize| {
+        let mut renamed = path.clone();
+        if let Some(step) = renamed.get_mut(at) {
+            *step = Step::Name("");
+        }
+        fault_of(&renamed, value.clone()).is_none_or(|found| {
+            found != error && ["unknown field ``", "missing field `"].iter().any(|start| found.starts_with(start))
+        })
+    };
+    let logged = path.iter().enumerate().map(|(at, step)| match step {
+        // The attributes of an item come from the schema.
+        Step::Name(_) if at > 0 && !is_field(at) => Step::Name("*"),
+        step => *step,
+    });
+    let (logged, message) = (logged.collect::<Vec<_>>(), without_value(&error));
+    if path.is_empty() {
+        return [message.clone(), message];
+    }
+    [&path, &logged].map(|path| format!("{} is {}: {message}", shown_path(path), type_name(value)))
 }
 
 /// A step from a map to a value, or from a list to an element.
@@ -406,7 +432,8 @@ fn read<T: DeserializeOwned>(item: Item) -> Result<T, serde_dynamo::Error> {
 }
 
 fn malformed(entity: &str, item: &Item, fault: &dyn Fn(Item) -> Option<String>) -> DecodeError {
-    DecodeError::malformed(entity, item, &why(item, fault))
+    let [why, logged] = why(item, fault);
+    DecodeError::at(entity, item, [&why, &logged])
 }
 
 /// Returns the key of a stored or streamed item. Returns `None` when PK or SK is not a valid key.

@@ -1,11 +1,16 @@
 //! The typed ids of Bodega: an [`OrderId`] does not compile where a [`CustomerId`] is expected.
 
-pub use item_model::id::{Born, Id, IdError, MAX_ID_BYTES, check, check_id, time_of, time_ordered, time_ordered_floor};
+pub use item_model::id::{
+    Born, Id, IdError, MAX_ID_BYTES, ME, check, check_id, time_of, time_ordered, time_ordered_floor,
+};
 use item_model::ids;
 
-ids! { check_id:
+ids! { check_caller_id:
     /// The id of a customer: the `sub` of the caller's token, or an id that staff gave.
     CustomerId
+}
+
+ids! { check_id:
     ProductId
     /// The id of an order. It is always time-ordered, so that a range of ids is a range of
     /// instants.

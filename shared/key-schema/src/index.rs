@@ -9,6 +9,7 @@ pub const GSI1: Index = Index::new(
     &[
         "entity",
         "id",
+        "reference",
         "customer_id",
         "product_id",
         "order_id",

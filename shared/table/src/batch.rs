@@ -2,12 +2,13 @@
 //! This module retries the rest with full jitter. It reports the items that remain unprocessed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 use aws_sdk_dynamodb::types::{
     AttributeValue, DeleteRequest, KeysAndAttributes, PutRequest, ReturnConsumedCapacity, WriteRequest,
 };
 use futures::future::try_join_all;
-use item_model::item::{FromItem, Item, key_of, size};
+use item_model::item::{DecodeError, FromItem, Item, key_of, size};
 use item_model::key::Key;
 use item_model::pattern::Pattern;
 use item_model::request::{BatchGet, BatchWrite, BatchWriteAction, MAX_BATCH_GET, MAX_BATCH_WRITE};
@@ -19,6 +20,25 @@ use crate::retry::Backoff;
 
 const CONCURRENCY: usize = 4;
 
+/// The items of a batch.
+#[derive(Debug)]
+pub struct Batch<T> {
+    /// The items in the order of the keys, with `None` for items that are missing or unreadable.
+    pub items: Vec<Option<T>>,
+    /// The positions of the unreadable items, with the reasons.
+    pub unreadable: Vec<(usize, DecodeError)>,
+}
+
+impl<T> Batch<T> {
+    /// Fails if an item at one of these positions is unreadable, for items that decide.
+    pub fn require(&mut self, positions: Range<usize>) -> Result<(), TableError> {
+        match self.unreadable.iter().position(|(at, _)| positions.contains(at)) {
+            Some(found) => Err(TableError::Decode(self.unreadable.swap_remove(found).1)),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Table {
     /// Reads many items, in the order of the keys, with `None` for missing items. More than 100
     /// keys are split into several requests.
@@ -27,11 +47,32 @@ impl Table {
     /// [`TableError::Unprocessed`] when DynamoDB left some keys unprocessed until the retry budget
     /// was used up. Otherwise the errors of [`Table::get`].
     pub async fn batch_get<T: FromItem>(&self, batch: &BatchGet<T>) -> Result<Vec<Option<T>>, TableError> {
-        let found = self.get_items(batch.pattern(), batch.keys(), batch.is_strong()).await?;
+        let found = self.stored(batch.pattern(), batch.keys(), batch.is_strong()).await?;
         batch.keys().iter().map(|key| Ok(found.get(key).cloned().map(T::from_item).transpose()?)).collect()
     }
 
-    async fn get_items(
+    /// Reads many items like [`Table::batch_get`]. An item that cannot be decoded is logged and left
+    /// out, so that it does not hide the other items.
+    pub async fn batch_get_readable<T: FromItem>(&self, batch: &BatchGet<T>) -> Result<Batch<T>, TableError> {
+        let found = self.stored(batch.pattern(), batch.keys(), batch.is_strong()).await?;
+        let mut read = Batch { items: Vec::with_capacity(batch.keys().len()), unreadable: Vec::new() };
+        for (at, key) in batch.keys().iter().enumerate() {
+            read.items.push(match found.get(key).cloned().map(T::from_item) {
+                None => None,
+                Some(Ok(item)) => Some(item),
+                Some(Err(error)) => {
+                    let batch = batch.pattern().id;
+                    tracing::error!(cause = error.for_log(), batch, "an unreadable item is left out of a batch");
+                    read.unreadable.push((at, error));
+                    None
+                }
+            });
+        }
+        Ok(read)
+    }
+
+    /// Returns the stored items of a batch by key.
+    async fn stored(
         &self,
         pattern: &'static Pattern,
         keys: &[Key],

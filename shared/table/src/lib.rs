@@ -22,6 +22,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 
 pub use aws::{OPERATION_TIMEOUT, SetupError};
+pub use batch::Batch;
 pub use budget::Budget;
 pub use error::TableError;
 pub use meter::{Measured, Meter};

@@ -55,6 +55,18 @@ impl<T> Page<T> {
         if kept < self.keys.len() { self.keys.get(kept.checked_sub(1)?).cloned() } else { self.next.clone() }
     }
 
+    /// Keeps the first items of the page, so that the next page starts after them.
+    pub fn truncate(&mut self, kept: usize) {
+        self.next = self.end(kept);
+        self.items.truncate(kept);
+        self.keys.truncate(kept);
+    }
+
+    /// Adds to the number of items that the page leaves out.
+    pub const fn leave_out(&mut self, items: usize) {
+        self.left_out += items;
+    }
+
     fn into_found(self) -> impl Iterator<Item = (String, T)> {
         self.keys.into_iter().zip(self.items)
     }

@@ -5,13 +5,18 @@
 //! erasure ([`crate::erasure`]) is the counterpart. A test compares the copy with all stored items
 //! of a customer.
 
-use key_schema::id::CustomerId;
+use std::str::FromStr;
+
+use futures::future::try_join_all;
+use key_schema::document::Document;
+use key_schema::id::{CustomerId, DocumentId, OrderId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, FromItem, Item, Raw, Stored, is_reserved};
+use key_schema::key::KeyError;
 use key_schema::order::{addresses, open};
 use key_schema::organization::invitation;
 use key_schema::pattern::Pattern;
-use key_schema::request::{Get, Query};
+use key_schema::request::{BatchGet, Get, Query};
 use key_schema::{
     cart, customer, document, follow, graph, invoice, order, organization, question, review, session, wallet,
 };
@@ -22,34 +27,30 @@ use table::{Page, Table};
 
 use crate::removal::RemovalError;
 
-/// An order has up to 500 lines, and a question up to 100 answers, so their pages are short.
-const LONG_PAGE: usize = 5;
+/// A page has at most so many orders, each with up to 500 lines.
+const ORDERS: usize = 20;
+/// The maximum number of lines in a page of orders, apart from the lines of its first order.
+const ORDER_LINES: u64 = 500;
+/// A question has up to 100 answers.
+const QUESTIONS: usize = 5;
 /// The attributes that only the model needs, besides the reserved ones.
 const INTERNAL: [&str; 2] = ["list_shards", "unfinished"];
 
 pub const PATTERNS: &[&Pattern] = &[
-    &customer::GET,
+    &customer::DATA_PARTS,
+    &customer::COUNT_DATA_PAGE,
     &order::OF_CUSTOMER,
     &order::GET,
-    &invoice::GET,
     &addresses::OF_CUSTOMER,
-    &open::OPEN,
-    &cart::GET,
     &session::OF_CUSTOMER,
     &session::READ_ALL,
     &question::OF_CUSTOMER,
     &question::GET,
     &review::BY_CUSTOMER,
-    &review::GET,
     &graph::OWN,
     &follow::FOLLOWERS,
-    &follow::GET,
     &organization::OF_CUSTOMER,
-    &organization::MEMBER,
-    &invitation::ROSTER,
     &document::OF_CUSTOMER,
-    &document::GET,
-    &wallet::EDIT,
     &wallet::ENTRIES,
 ];
 
@@ -172,8 +173,8 @@ fn plain(value: &AttributeValue) -> Value {
 /// Reads one page of a kind, at most `limit` records, after the sort key at which the previous page
 /// ended.
 ///
-/// # Errors
-/// [`RemovalError`] when the table cannot be read, or an item is unreadable.
+/// An unreadable item is logged, left out and counted ([`Page::left_out`]), so that it does not end
+/// the copy.
 pub async fn read(
     table: &Table,
     kind: Kind,
@@ -191,9 +192,13 @@ pub async fn read(
         Kind::Sessions => reader.sessions().await,
         Kind::Questions => reader.questions().await,
         Kind::Reviews => reader.reviews().await,
-        Kind::Edges => reader.edges().await,
-        Kind::Followers => reader.followers().await,
-        Kind::Memberships => reader.memberships().await,
+        Kind::Edges => reader.list(graph::own(customer)?).await,
+        Kind::Followers => {
+            reader.items(follow::followers(customer)?, |found| follow::get(&found.customer_id, customer)).await
+        }
+        Kind::Memberships => {
+            reader.items(organization::of_customer(customer)?, |found| organization::member(&found.id, customer)).await
+        }
         Kind::Invitations => reader.invitations().await,
         Kind::Documents => reader.documents().await,
         Kind::Wallet => reader.one(wallet::read_for_update(customer)?).await,
@@ -208,101 +213,132 @@ struct Reader<'a> {
     after: Option<String>,
 }
 
+/// The items of some records of a page, by the position of the record.
+type Parts = Vec<Option<Raw>>;
+
 impl Reader<'_> {
     async fn one<T>(self, get: Get<T>) -> Result<Page<Record>, RemovalError> {
-        let get = get.raw();
-        let found = self.table.get(&get).await?.filter(|raw| !is_expired(&raw.item));
-        let record = found.as_ref().map(Record::of_raw);
-        Ok(Page::new(record.map(|record| (get.key().sk.as_str().to_owned(), record)), None))
+        let sort = get.key().sk.as_str().to_owned();
+        let (found, left_out) = self.parts(customer::data_parts([Ok(get)])?).await?;
+        let found = found.into_iter().flatten().filter(|raw| !is_expired(&raw.item));
+        let mut page = Page::new(found.map(|raw| (sort.clone(), Record::of_raw(&raw))), None);
+        page.leave_out(left_out);
+        Ok(page)
     }
 
-    async fn part<T>(&self, get: Get<T>) -> Result<Option<Record>, RemovalError> {
-        Ok(self.table.get(&get.raw()).await?.as_ref().map(Record::of_raw))
+    /// Reads items, and counts the unreadable ones.
+    async fn parts(&self, batch: BatchGet<Raw>) -> Result<(Parts, usize), RemovalError> {
+        if batch.keys().is_empty() {
+            return Ok((Vec::new(), 0));
+        }
+        let found = self.table.batch_get_readable(&batch).await?;
+        Ok((found.items, found.unreadable.len()))
     }
 
     async fn page<T: FromItem>(&self, query: Query<T>, limit: usize) -> Result<Page<T>, RemovalError> {
-        Ok(self.table.query(&query.limit(limit).after(self.after.clone())).await?)
+        Ok(self.table.query_readable(&query.limit(limit).after(self.after.clone())).await?)
     }
 
     async fn list<T>(self, query: Query<T>) -> Result<Page<Record>, RemovalError> {
         let page = self.page(query.raw(), self.limit).await?;
-        let records: Vec<_> = page.items.iter().map(Record::of_raw).map(Some).collect();
-        Ok(with(page, records))
+        Ok(page.filter_map(|raw| Some(Record::of_raw(&raw))))
+    }
+
+    /// Returns a page of the items to which the entries of a list lead.
+    async fn items<T: FromItem, U>(
+        self,
+        query: Query<T>,
+        get: impl Fn(&T) -> Result<Get<U>, KeyError>,
+    ) -> Result<Page<Record>, RemovalError> {
+        let page = self.page(query, self.limit).await?;
+        let read = customer::data_parts(page.items.iter().map(get))?;
+        let (items, left_out) = self.parts(read).await?;
+        Ok(with(page, items, left_out))
+    }
+
+    async fn reviews(self) -> Result<Page<Record>, RemovalError> {
+        let customer = self.customer;
+        let read = |found: &review::ReviewSummary| review::get(&found.product_id, customer);
+        let mut page = self.items(review::by_customer(customer)?, read).await?;
+        for record in &mut page.items {
+            if let Some(name) = record.data.remove("reference") {
+                record.data.insert("display_name".to_owned(), name);
+            }
+        }
+        Ok(page)
     }
 
     /// Returns the customer's copies, each with the order and its invoice as parts.
     async fn orders(self) -> Result<Page<Record>, RemovalError> {
-        let query = order::of_customer(self.customer, None, None)?;
-        let page = self.page(query, self.limit.min(LONG_PAGE)).await?;
-        let mut records = Vec::new();
-        for copy in &page.items {
-            let mut record = Record::of(copy)?;
-            for raw in self.table.query(&order::get(&copy.id)?.raw()).await?.items {
-                record.parts.push(Record::of_raw(&raw));
-                if let Some(AttributeValue::N(number)) = raw.item.get("invoice_number")
-                    && let Ok(number) = number.parse()
-                {
-                    record.parts.extend(self.part(invoice::get(number)?).await?);
-                }
+        let query = order::of_customer(self.customer, None, None)?.raw();
+        let mut page = self.page(query, self.limit.min(ORDERS)).await?;
+        let mut lines = 0_u64;
+        let fits = |copy: &&Raw| {
+            lines = lines.saturating_add(number(copy, "line_count").unwrap_or_default());
+            lines <= ORDER_LINES
+        };
+        let fitting = page.items.iter().take_while(fits).count();
+        page.truncate(fitting.max(1));
+        let mut page = self.threads(page, "id", |id: &OrderId| Ok(order::get(id)?.raw())).await?;
+        let places: Vec<(usize, usize, u64)> = page.items.iter().enumerate().flat_map(invoiced).collect();
+        let read = customer::data_parts(places.iter().map(|(.., number)| invoice::get(*number)))?;
+        let (invoices, left_out) = self.parts(read).await?;
+        page.leave_out(left_out);
+        for ((record, part, _), invoice) in places.into_iter().zip(invoices) {
+            if let (Some(record), Some(invoice)) = (page.items.get_mut(record), invoice) {
+                record.parts.insert(part, Record::of_raw(&invoice));
             }
-            records.push(Some(record));
         }
-        Ok(with(page, records))
+        Ok(page)
     }
 
     async fn sessions(self) -> Result<Page<Record>, RemovalError> {
         let page = self.page(session::of_customer(self.customer)?, self.limit).await?;
-        let sessions = match page.items.is_empty() {
-            true => Vec::new(),
-            false => self.table.batch_get(&session::read_all(page.items.iter().map(|found| &found.id))?.raw()).await?,
-        };
-        let records: Vec<_> = sessions.iter().map(|session| session.as_ref().map(Record::of_raw)).collect();
-        Ok(with(page, records))
+        if page.items.is_empty() {
+            return Ok(with(page, Vec::new(), 0));
+        }
+        let read = session::read_all(page.items.iter().map(|found| &found.id))?.raw();
+        let found = self.table.batch_get_readable(&read).await?;
+        Ok(with(page, found.items, found.unreadable.len()))
     }
 
     /// Returns the questions with their answers.
     async fn questions(self) -> Result<Page<Record>, RemovalError> {
-        let page = self.page(question::of_customer(self.customer)?, self.limit.min(LONG_PAGE)).await?;
-        let mut records = Vec::new();
-        for copy in &page.items {
-            let mut record = Record::of(copy)?;
-            let parts = self.table.query(&question::get(&copy.id)?.raw()).await?.items;
-            record.parts.extend(parts.iter().map(Record::of_raw));
-            records.push(Some(record));
-        }
-        Ok(with(page, records))
+        let page = self.page(question::of_customer(self.customer)?.raw(), self.limit.min(QUESTIONS)).await?;
+        self.threads(page, "id", |id: &QuestionId| Ok(question::get(id)?.raw())).await
     }
 
-    async fn reviews(self) -> Result<Page<Record>, RemovalError> {
-        let page = self.page(review::by_customer(self.customer)?, self.limit).await?;
-        let mut records = Vec::new();
-        for found in &page.items {
-            records.push(self.part(review::get(&found.product_id, self.customer)?).await?);
-        }
-        Ok(with(page, records))
-    }
-
-    async fn edges(self) -> Result<Page<Record>, RemovalError> {
-        let own = graph::own(self.customer)?;
-        self.list(own).await
-    }
-
-    async fn followers(self) -> Result<Page<Record>, RemovalError> {
-        let page = self.page(follow::followers(self.customer)?, self.limit).await?;
-        let mut records = Vec::new();
-        for found in &page.items {
-            records.push(self.part(follow::get(&found.customer_id, self.customer)?).await?);
-        }
-        Ok(with(page, records))
-    }
-
-    async fn memberships(self) -> Result<Page<Record>, RemovalError> {
-        let page = self.page(organization::of_customer(self.customer)?, self.limit).await?;
-        let mut records = Vec::new();
-        for found in &page.items {
-            records.push(self.part(organization::member(&found.id, self.customer)?).await?);
-        }
-        Ok(with(page, records))
+    /// Returns the records of copies, each with the items of the query for the id in the copy.
+    async fn threads<K: FromStr>(
+        &self,
+        page: Page<Raw>,
+        attribute: &str,
+        query: impl Fn(&K) -> Result<Query<Raw>, KeyError>,
+    ) -> Result<Page<Record>, RemovalError> {
+        let read = page.items.iter().map(|copy| {
+            let query = id(copy, attribute).map(|id| query(&id)).transpose();
+            async move {
+                match query? {
+                    Some(query) => Ok::<_, RemovalError>(Some(self.table.query_readable(&query).await?)),
+                    None => Ok(None),
+                }
+            }
+        });
+        let mut parts = try_join_all(read).await?.into_iter();
+        let mut left_out = 0;
+        let mut page = page.filter_map(|copy| {
+            let mut record = Record::of_raw(&copy);
+            match parts.next().flatten() {
+                Some(found) => {
+                    left_out += found.left_out();
+                    record.parts.extend(found.items.iter().map(Record::of_raw));
+                }
+                None => left_out += 1,
+            }
+            Some(record)
+        });
+        page.leave_out(left_out);
+        Ok(page)
     }
 
     /// Returns the list of open invitations. Who has sent one is data of that person.
@@ -320,18 +356,48 @@ impl Reader<'_> {
     /// customer's own. A document of an organization is the organization's data. A text can be
     /// large, so the routes of documents return the texts.
     async fn documents(self) -> Result<Page<Record>, RemovalError> {
-        let page = self.page(document::of_customer(self.customer)?, self.limit).await?;
-        let mut records = Vec::new();
-        for tie in &page.items {
-            let mut record = Record::of(tie)?;
-            let head = self.table.get(&document::get(&tie.document_id)?).await?;
-            let is_own = |head: &document::Document| head.is_owner(self.customer) && head.organization_id.is_none();
-            let own = head.filter(|head| is_own(head) && !head.deleting);
-            record.parts.extend(own.as_ref().map(Record::of).transpose()?);
-            records.push(Some(record));
-        }
-        Ok(with(page, records))
+        let page = self.page(document::of_customer(self.customer)?.raw(), self.limit).await?;
+        let ids: Vec<Option<DocumentId>> = page.items.iter().map(|tie| id(tie, "document_id")).collect();
+        let read = customer::data_parts(ids.iter().flatten().map(document::get))?;
+        let (heads, mut left_out) = self.parts(read).await?;
+        let (mut heads, mut ids) = (heads.into_iter(), ids.into_iter());
+        let mut page = page.filter_map(|tie| {
+            let mut record = Record::of_raw(&tie);
+            match ids.next().flatten().map(|_| heads.next().flatten()) {
+                Some(Some(raw)) => match Stored::<Document>::from_item(raw.item.clone()) {
+                    Ok(head) if head.deleting || head.organization_id.is_some() => {}
+                    Ok(head) if head.is_owner(self.customer) => record.parts.push(Record::of_raw(&raw)),
+                    Ok(_) => {}
+                    Err(error) => {
+                        tracing::error!(cause = error.for_log(), "an unreadable document is left out of a copy");
+                        left_out += 1;
+                    }
+                },
+                Some(None) => {}
+                None => left_out += 1,
+            }
+            Some(record)
+        });
+        page.leave_out(left_out);
+        Ok(page)
     }
+}
+
+/// Returns the id in an attribute of an item.
+fn id<K: FromStr>(raw: &Raw, attribute: &str) -> Option<K> {
+    let Some(AttributeValue::S(text)) = raw.item.get(attribute) else { return None };
+    text.parse().ok()
+}
+
+fn number(raw: &Raw, attribute: &str) -> Option<u64> {
+    let Some(AttributeValue::N(text)) = raw.item.get(attribute) else { return None };
+    text.parse().ok()
+}
+
+/// Returns the place for an order's invoice, which is behind the order's head, and its number.
+fn invoiced((at, record): (usize, &Record)) -> Option<(usize, usize, u64)> {
+    let number = |part: &Record| part.data.get("invoice_number").and_then(Value::as_u64);
+    record.parts.iter().enumerate().find_map(|(part, of)| Some((at, part + 1, number(of)?)))
 }
 
 fn is_expired(item: &Item) -> bool {
@@ -339,8 +405,11 @@ fn is_expired(item: &Item) -> bool {
     ttl.parse().is_ok_and(|ttl: i64| ttl <= Instant::now().as_seconds())
 }
 
-/// Returns the page with a record instead of each item. An item without a record is left out.
-fn with<T>(page: Page<T>, records: impl IntoIterator<Item = Option<Record>>) -> Page<Record> {
-    let mut records = records.into_iter();
-    page.filter_map(|_| records.next().flatten())
+/// Returns the page with the record of an item instead of each entry. An entry without an item is
+/// left out.
+fn with<T>(page: Page<T>, items: Parts, left_out: usize) -> Page<Record> {
+    let mut items = items.into_iter();
+    let mut page = page.filter_map(|_| items.next().flatten().as_ref().map(Record::of_raw));
+    page.leave_out(left_out);
+    page
 }

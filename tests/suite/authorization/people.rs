@@ -31,16 +31,30 @@ impl TestData {
         Self(world)
     }
 
-    /// Returns a valid request for an operation by this person, with their token.
+    /// Returns a valid request for an operation by this person, with their token. If the request
+    /// names a customer whose token the person can have, it has that token, and `me` for the id.
+    /// [`Person::Owner`] is the customer whose data the request concerns. [`Person::Staff`] is the
+    /// other customer if there are two.
     pub async fn request(&self, system: &System, operation: Operation<'_>, person: Person) -> Call {
         if person == Person::Staff {
-            return self.0.good(system, operation).await.call();
+            let mut good = self.0.good(system, operation).await;
+            let other = [BOB, ANN].into_iter().find(|id| good.say_me(id));
+            return good.anonymous().staff_as(other.unwrap_or("staff"));
         }
-        let call = self.of_customer(system, operation).await.anonymous();
-        match subject(operation, person) {
-            Some(id) => call.customer(id),
-            None => call,
+        let mut good = self.of_customer(system, operation).await;
+        let Some(id) = subject(operation, person) else { return good.anonymous() };
+        // The id of a new customer is not `me`.
+        if operation.own["operationId"] != "createCustomer" {
+            good.say_me(id);
         }
+        good.anonymous().customer(id)
+    }
+
+    /// Returns a request for an operation in which `me` stands for a customer's id, without a token.
+    /// Returns `None` if the operation takes no customer's id.
+    pub async fn with_me(&self, system: &System, operation: Operation<'_>) -> Option<Good> {
+        let mut good = self.of_customer(system, operation).await;
+        good.say_me(ANN).then_some(good)
     }
 
     /// Returns a valid request for an operation, without the fields that only staff may set.

@@ -107,7 +107,7 @@ fn queries(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
     for parameter in operation.parameters().filter(|parameter| parameter["in"] == "query") {
         let name = parameter["name"].as_str().unwrap();
         let schema = api().follow(&parameter["schema"]);
-        let (long, words) = ("x".repeat(513), ["word"; 33].join("+"));
+        let (long, words, ids) = ("x".repeat(513), ["word"; 33].join("+"), ["id"; 51].join(","));
         let (bad, good_one): (Vec<&str>, &str) = match (name, schema["format"].as_str(), schema.get("enum")) {
             ("limit", ..) => {
                 (vec!["0", "-1", "101", "abc", "1e3", "", "%2B5", "05", "5.0", "99999999999999999999"], "1")
@@ -140,11 +140,12 @@ fn queries(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
             ("q", ..) => (vec![&long, &words], "x"),
             ("brand", ..) => (vec!["", &long, "%00"], "x"),
             ("category", ..) => (vec!["", "%00", "x+/+"], "x"),
+            ("ids", ..) => (vec!["", ",", "a,", "a,%00", "a,b%2Fc", &ids], "a"),
             other => panic!("{}: the test has no bad value of {other:?}", operation.key()),
         };
         trials.extend(bad.iter().map(|value| invalid(with(&[(name, value)]), format!("{name} is {value}"))));
         // A filter of a search can have up to ten values.
-        let most = if schema["type"] == "array" { 10 } else { 1 };
+        let most = if schema["type"] == "array" && parameter["explode"] != false { 10 } else { 1 };
         trials.push(invalid(with(&vec![(name, good_one); most + 1]), format!("{name} is given {} times", most + 1)));
         if parameter["required"] == true {
             let mut spoilt = good.clone();

@@ -160,18 +160,24 @@ fn no_log_line_of_any_function_identifies_a_customer_under_any_failure() {
 async fn behind_the_api(system: &System) {
     // The consumer quarantines an unreadable profile.
     let at = "2026-01-01T00:00:00.000Z";
-    let odd = json!({
-        "PK": { "S": format!("CUSTOMER#{}", person::goes("odd")) }, "SK": { "S": "PROFILE" },
-        "entity": { "S": "Customer" }, "version": { "N": "1" },
-        "rev": { "N": "1" }, "born": { "S": "b1" }, "created_at": { "S": at }, "updated_at": { "S": at },
-        "tier": { "S": person::goes("tier") },
-        "id": { "S": person::goes("odd") }, "email": { "S": person::goes("email") },
-    });
-    put_item(system, &odd).await;
-    // The customer's own request reads the unreadable profile and fails.
-    let read = Call::new("GET", &path(&["customers", &person::goes("odd")])).customer(&person::goes("odd"));
-    assert!(read.send(system).await.status >= 500);
+    let address = json!({ person::goes("home"): { "M": { "city": { "N": "1" } } } });
+    let faults = [("odd", "tier", json!({ "S": person::goes("tier") })), ("far", "addresses", json!({ "M": address }))];
+    for (id, attribute, value) in faults {
+        let id = person::goes(id);
+        let odd = json!({
+            "PK": { "S": format!("CUSTOMER#{id}") }, "SK": { "S": "PROFILE" },
+            "entity": { "S": "Customer" }, "version": { "N": "1" },
+            "rev": { "N": "1" }, "born": { "S": "b1" }, "created_at": { "S": at }, "updated_at": { "S": at },
+            "id": { "S": id }, "email": { "S": format!("{id}@example.com") }, attribute: value,
+        });
+        put_item(system, &odd).await;
+        // The customer's own request reads the unreadable profile and fails.
+        let read = Call::new("GET", &path(&["customers", &id])).customer(&id);
+        assert!(read.send(system).await.status >= 500);
+    }
     drain(system).await;
+    let lines = system.functions().lines(Some("Customers"), "malformed Customer", usize::MAX);
+    assert!(lines.iter().any(|line| line.text.contains("addresses.*.city is a number: ")), "{lines:?}");
     let aside = crate::control::all(system, "/_local/quarantine").await;
     assert!(aside.iter().any(|record| record.to_string().contains(GOES)), "{aside:?}");
     // Mail, bus and archive fail, and functions crash.

@@ -3,20 +3,19 @@
 
 mod logs;
 mod person;
-mod stored;
 mod trail;
 
 use std::collections::BTreeSet;
 
 use key_schema::entity::AnyEntity;
 use local::System;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use self::person::{FIELDS, FRIEND, GOES, STAYS, SUBJECT};
-use self::stored::StoredTexts;
 use crate::audit::sweep;
 use crate::control::all;
-use crate::support::client::{Answer, Call};
+use crate::support::client::{Answer, Call, http};
+use crate::support::table::scan;
 use crate::support::{drain, read, root, with_own_system};
 
 /// The crash points of an erasure, in order: function and point.
@@ -188,4 +187,42 @@ fn an_erasure_leaves_only_the_documented_data_of_a_customer() {
         assert_eq!(all(system, "/_local/mail").await.len(), mails, "an erased customer gets no mail");
         logs::tell_nothing(system, 40).await;
     });
+}
+
+/// Names of the `/_local` lists with stored data outside of the table and the index.
+const LISTS: [&str; 4] = ["archive", "events", "failures", "quarantine"];
+
+/// Stored texts, each with the kind of its place: an item's entity, the index of a search document,
+/// or a name in [`LISTS`]. Sent mails and the objects of the bucket `Media` are not included.
+pub struct StoredTexts(Vec<(String, String)>);
+
+impl StoredTexts {
+    pub async fn read(system: &System) -> Self {
+        let item = |item: Json| (item["entity"]["S"].as_str().unwrap().to_owned(), item.to_string().to_lowercase());
+        let mut texts: Vec<(String, String)> = scan(system).await.into_values().map(item).collect();
+        for collection in ["products", "orders"] {
+            let url = format!("{}/{}-{collection}-v1/_search", system.search_url(), system.table());
+            let query = json!({ "query": { "match_all": {} }, "size": 1000 });
+            let found: Json = http().post(url).json(&query).send().await.unwrap().json().await.unwrap();
+            let hits = found["hits"]["hits"].as_array().unwrap_or_else(|| panic!("{found}"));
+            texts.extend(hits.iter().map(|hit| (format!("index of {collection}"), hit.to_string().to_lowercase())));
+        }
+        for list in LISTS {
+            let things = all(system, &format!("/_local/{list}")).await;
+            texts.extend(things.iter().map(|thing| (list.to_owned(), thing.to_string().to_lowercase())));
+        }
+        Self(texts)
+    }
+
+    pub fn places_of(&self, mark: &str) -> BTreeSet<&str> {
+        self.0.iter().filter(|(_, text)| text.contains(mark)).map(|(place, _)| place.as_str()).collect()
+    }
+
+    pub fn count(&self, place: &str) -> usize {
+        self.0.iter().filter(|(kind, _)| kind == place).count()
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
 }

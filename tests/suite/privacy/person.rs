@@ -28,12 +28,13 @@ pub const GOES: &str = "xq7goes";
 pub const STAYS: &str = "xq7stays";
 
 /// Fields with texts that an erasure removes. Each field has its own mark.
-pub const FIELDS: [&str; 24] = [
+pub const FIELDS: [&str; 25] = [
     "address",
     "answer",
     "billing-name",
     "city",
     "device",
+    "display-name",
     "document",
     "email",
     "first-email",
@@ -163,7 +164,9 @@ async fn shopping(system: &System) {
     let checkout = asks("POST", &own(&["cart", "checkout"]), &json!({}));
     done(system, checkout.header("idempotency-key", "privacy-checkout")).await;
     done(system, asks("PUT", &line, &json!({ "quantity": 1 }))).await;
-    let review = json!({ "rating": 4, "title": stays("review"), "text": stays("review-text") });
+    let review = json!({
+        "rating": 4, "display_name": goes("display-name"), "title": stays("review"), "text": stays("review-text"),
+    });
     let review = asks("PUT", &path(&["products", "privacy-tea", "reviews", SUBJECT]), &review);
     done(system, review.header("if-none-match", "*")).await;
 }

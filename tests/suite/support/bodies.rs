@@ -96,7 +96,9 @@ pub fn body(operation: &str) -> Json {
         "putPicture" => json!({ "alt": "A bag of ice" }),
         "putStock" => json!({ "set": 500 }),
         "adjustStock" => json!({ "adjust": -3, "reason": "broken" }),
-        "putReview" => json!({ "rating": 5, "title": "Cold", "text": "As ice should be." }),
+        "putReview" => json!({
+            "rating": 5, "display_name": "Ann from Ulm", "title": "Cold", "text": "As ice should be.",
+        }),
         "putCategory" => json!({ "title": "Ice", "description": "All that is cold." }),
         "checkoutCart" => {
             with(api().example("Checkout"), json!({ "expected_total": { "amount": 129, "currency": "USD" } }))

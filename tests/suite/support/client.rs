@@ -31,7 +31,7 @@ enum Caller {
     Anonymous,
     Customer(String),
     CustomerWithEmail(String, String),
-    Staff,
+    Staff(String),
 }
 
 #[derive(Debug, Clone)]
@@ -62,8 +62,13 @@ impl Call {
     }
 
     /// Adds a staff token. Its user id is `staff`.
-    pub fn staff(mut self) -> Self {
-        self.caller = Caller::Staff;
+    pub fn staff(self) -> Self {
+        self.staff_as("staff")
+    }
+
+    /// Adds the staff token of a customer.
+    pub fn staff_as(mut self, id: &str) -> Self {
+        self.caller = Caller::Staff(id.to_owned());
         self
     }
 
@@ -102,7 +107,7 @@ impl Call {
             Caller::Anonymous => request,
             Caller::Customer(id) => request.bearer_auth(system.token(id, &[])),
             Caller::CustomerWithEmail(id, email) => request.bearer_auth(system.token_with_email(id, email)),
-            Caller::Staff => request.bearer_auth(system.token("staff", &["staff".to_owned()])),
+            Caller::Staff(id) => request.bearer_auth(system.token(id, &["staff".to_owned()])),
         };
         for (name, value) in &self.headers {
             request = request.header(name, value);

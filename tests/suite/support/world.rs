@@ -68,6 +68,23 @@ impl Good {
     pub fn call(&self) -> Call {
         self.anonymous().staff()
     }
+
+    /// Writes `me` instead of this customer's id, in the path, the query and the body. Returns
+    /// whether the request has the id.
+    pub fn say_me(&mut self, customer: &str) -> bool {
+        let mut texts: Vec<&mut String> =
+            self.parameters.iter_mut().chain(&mut self.query).map(|(_, value)| value).collect();
+        let fields = self.body.as_mut().and_then(Json::as_object_mut);
+        texts.extend(fields.into_iter().flat_map(|fields| fields.values_mut()).filter_map(|value| match value {
+            Json::String(text) => Some(text),
+            _ => None,
+        }));
+        texts.retain(|text| *text == customer);
+        for text in &mut texts {
+            **text = "me".to_owned();
+        }
+        !texts.is_empty()
+    }
 }
 
 impl World {
@@ -314,6 +331,7 @@ impl World {
             "listPlaceSales" => &[("month", "2017-01")],
             "readMetricPoint" => &[("at", &self.measured)],
             "listEdges" => &[("kind", "follows")],
+            "readProducts" => &[("ids", "bad-1,bad-2")],
             _ => &[],
         };
         let mut good = Good {

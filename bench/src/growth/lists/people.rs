@@ -72,8 +72,8 @@ fn community() -> Vec<List> {
     let follows = |n| item(Follow { customer_id: owner()?, followed_id: customer_id(n)? }, n);
     let likes = |n| item(Like { customer_id: owner()?, product_id: product_id(n)? }, n);
     let reviewed = |n| {
-        let (title, text) = ("Cold".to_owned(), "As ice should be.".to_owned());
-        item(Review { product_id: product_id(n)?, customer_id: owner()?, rating: 5, title, text }, n)
+        let (display_name, title, text) = (None, "Cold".to_owned(), "As ice should be.".to_owned());
+        item(Review { product_id: product_id(n)?, customer_id: owner()?, rating: 5, display_name, title, text }, n)
     };
     vec![
         List::of_owner("GET /v1/customers/{id}/following", super::community, follows),

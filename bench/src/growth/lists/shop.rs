@@ -87,8 +87,8 @@ fn day_of_month(at: Instant) -> Result<i64, BenchError> {
 }
 
 fn review(n: u64) -> Result<Review, BenchError> {
-    let (title, text) = ("Cold".to_owned(), "As ice should be.".to_owned());
-    Ok(Review { product_id: owned_product()?, customer_id: owner()?, rating: n % 5 + 1, title, text })
+    let (display_name, title, text) = (None, "Cold".to_owned(), "As ice should be.".to_owned());
+    Ok(Review { product_id: owned_product()?, customer_id: owner()?, rating: n % 5 + 1, display_name, title, text })
 }
 
 fn orders() -> Result<Vec<List>, BenchError> {

@@ -13,7 +13,7 @@ use http_api::{Problem, Services};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::product::{self, Product};
-use table::TableError;
+use table::{Batch, TableError};
 
 use super::plan::{Decision, Step, Wanted, decide};
 use super::report::{Outcome, Report};
@@ -66,14 +66,19 @@ pub async fn all(
     Ok(())
 }
 
-async fn look(services: &Services, wanted: &[Wanted]) -> Result<Vec<Option<Stored<Product>>>, Problem> {
+async fn look(services: &Services, wanted: &[Wanted]) -> Result<Batch<Stored<Product>>, Problem> {
     let ids = wanted.iter().map(|wanted| &wanted.product.data.id);
-    Ok(services.table.batch_get(&product::many(ids)?).await?)
+    Ok(services.table.batch_get_readable(&product::many(ids)?).await?)
 }
 
-fn judge(wanted: Vec<Wanted>, stored: Vec<Option<Stored<Product>>>, report: &mut Report) -> Vec<Step> {
+fn judge(wanted: Vec<Wanted>, stored: Batch<Stored<Product>>, report: &mut Report) -> Vec<Step> {
     let mut steps = Vec::new();
-    for (wanted, stored) in wanted.into_iter().zip(stored) {
+    let mut unreadable = stored.unreadable.into_iter().peekable();
+    for (at, (wanted, stored)) in wanted.into_iter().zip(stored.items).enumerate() {
+        if let Some((_, error)) = unreadable.next_if(|(position, _)| *position == at) {
+            settle(wanted, Outcome::from(&Problem::from(TableError::Decode(error))), report);
+            continue;
+        }
         match decide(wanted, stored) {
             Decision::Do(step) => steps.push(step),
             Decision::Settled(wanted, outcome) => settle(wanted, outcome, report),

@@ -17,7 +17,6 @@ fn get() -> Call {
 async fn content_is_created_once_and_replaced_at_its_version() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;
-    assert_eq!(shop.send(get()).await.status, 404);
     let created = shop.staff(put("# Ice\n\tcold").header("if-none-match", "*")).await;
     assert_eq!((created.status, created.version()), (201, Some(1)));
     assert_eq!(created.header("location"), Some("/v1/products/p1/content"));
@@ -41,7 +40,22 @@ async fn a_write_needs_a_product_and_the_content_that_it_replaces() {
     assert_eq!(shop.staff(put("x").header("if-match", "\"1\"")).await.status, 404);
     shop.stock_up("p1", 1).await;
     assert_eq!(shop.staff(put("x").header("if-match", "\"1\"")).await.status, 404);
+}
+
+#[tokio::test]
+async fn the_content_of_a_product_without_a_text_is_null_and_has_no_version() {
+    let shop = Shop::open().await;
     assert_eq!(shop.send(get()).await.status, 404);
+    shop.stock_up("p1", 1).await;
+    let none = shop.send(get()).await;
+    assert_eq!(none.body, json!({"product_id": "p1", "text": null, "version": null, "updated_at": null}));
+    assert_eq!(
+        (none.status, none.header("etag"), none.header("cache-control")),
+        (200, None, Some("public, max-age=5"))
+    );
+    let empty = shop.staff(put("").header("if-none-match", "*")).await;
+    assert_eq!((empty.status, &empty.body["text"], empty.version()), (201, &json!(""), Some(1)));
+    assert_eq!(shop.send(get()).await.body, empty.body);
 }
 
 #[tokio::test]

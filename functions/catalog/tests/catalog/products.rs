@@ -49,6 +49,48 @@ async fn a_product_is_created_with_its_stock_and_anybody_reads_it_with_one_query
 }
 
 #[tokio::test]
+async fn products_are_read_by_their_ids_once_each_in_the_order_of_the_request() {
+    let shop = Shop::open().await;
+    for (id, stock) in [("p1", 7), ("p#2", 0), ("gone", 1), ("parent", 0)] {
+        shop.stock_up(id, stock).await;
+    }
+    let variant = with(with(product("v", 1), "parent", json!("parent")), "options", json!({"size": "M"}));
+    assert_eq!(shop.staff(Call::new("POST /v1/products").json(&variant)).await.status, 201);
+    assert_eq!(shop.staff(delete("gone", 1)).await.status, 204);
+    let read = |ids: &str| Call::new("GET /v1/products").query("ids", ids);
+
+    shop.requests();
+    let found = shop.send(read("v,p#2,unknown,p1,gone,p#2,parent")).await;
+    assert_eq!((found.status, found.header("cache-control")), (200, Some("no-store")), "{}", found.body);
+    assert_eq!(each(&found, "id"), ["v", "p#2", "p1", "parent"]);
+    assert_eq!(found.body["next_cursor"], Value::Null);
+    assert_eq!(shop.requests(), [("products.by-ids", 1)].into());
+    for item in found.body["items"].as_array().unwrap() {
+        let page = shop.send(Call::new("GET /v1/products/{id}").path("id", item["id"].as_str().unwrap())).await.body;
+        for (name, value) in item.as_object().unwrap() {
+            assert_eq!(*value, page[name], "{name} of {}", item["id"]);
+        }
+        // A parent has no stock of its own.
+        assert_eq!(item.get("in_stock").is_none(), item["id"] == "parent");
+    }
+
+    let ids = |count: usize| vec!["p1"; count].join(",");
+    assert_eq!(each(&shop.send(read(&ids(50))).await, "id"), ["p1"]);
+    assert_eq!(each(&shop.send(read("unknown")).await, "id"), Vec::<&str>::new());
+    let refused = [
+        (Call::new("GET /v1/products"), "The query parameter `ids` is missing."),
+        (read(&ids(51)), "The query parameter `ids` is invalid: must have at most 50 ids, separated by commas."),
+        (read("p1,,p#2"), "The query parameter `ids` is invalid: id 2 must not be empty."),
+        (read("p1").query("limit", "1"), "This route has no query parameter `limit`."),
+    ];
+    for (call, detail) in refused {
+        let answer = shop.send(call).await;
+        assert_eq!((answer.status, answer.code()), (400, Some("invalid_parameter")));
+        assert_eq!(answer.body["detail"], detail);
+    }
+}
+
+#[tokio::test]
 async fn an_id_is_generated_and_absent_fields_are_null() {
     let shop = Shop::open().await;
     let body =

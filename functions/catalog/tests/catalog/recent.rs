@@ -11,6 +11,7 @@ use key_schema::review::recent::{self, MONTHS_OF_A_PAGE, Month, ReviewMonth, SHA
 use key_schema::review::{self, Review};
 use serde_json::{Value, json};
 
+use crate::reviews::public;
 use crate::shop::Shop;
 
 fn list() -> Call {
@@ -22,7 +23,8 @@ fn one(route: &'static str, product: &str, customer: &str) -> Call {
 }
 
 fn write(product: &str, customer: &str, rating: u64) -> Call {
-    let body = json!({"rating": rating, "title": "T", "text": "Cold.\nVery."});
+    let display_name = &customer[..customer.len().min(64)];
+    let body = json!({"rating": rating, "display_name": display_name, "title": "T", "text": "Cold.\nVery."});
     one("PUT /v1/products/{id}/reviews/{customer}", product, customer).json(&body)
 }
 
@@ -35,6 +37,7 @@ fn review(product: &str, customer: &str, at: Instant) -> Stored<Review> {
         product_id: ProductId::new(product).unwrap(),
         customer_id: CustomerId::new(customer).unwrap(),
         rating: 4,
+        display_name: Some(customer.to_owned()),
         title: "T".to_owned(),
         text: "T".to_owned(),
     };
@@ -83,7 +86,7 @@ async fn pages(shop: &Shop, limit: usize) -> Vec<Vec<Value>> {
 
 /// Returns the authors of the reviews in list order.
 async fn authors(shop: &Shop, limit: usize) -> Vec<String> {
-    pages(shop, limit).await.concat().iter().map(|item| item["customer_id"].as_str().unwrap().to_owned()).collect()
+    pages(shop, limit).await.concat().iter().map(|item| item["display_name"].as_str().unwrap().to_owned()).collect()
 }
 
 #[tokio::test]
@@ -99,14 +102,14 @@ async fn a_review_is_listed_with_its_current_fields_until_it_is_removed() {
     let first = shop.send(write("p1", &long, 5).header("if-none-match", "*")).await;
     assert_eq!(first.status, 201, "{}", first.body);
     let second = shop.send(write(odd, "c2", 1).header("if-none-match", "*")).await;
-    let expected = [&second.body, &first.body].map(Value::to_string);
+    let expected = [&second, &first].map(|written| public(written).to_string());
     let listed: BTreeSet<String> = pages(&shop, 1).await.concat().iter().map(Value::to_string).collect();
     assert_eq!(listed, expected.into());
 
     let changed = shop.send(write("p1", &long, 2).header("if-match", "\"1\"")).await;
     assert_eq!(changed.status, 200);
     let all = pages(&shop, 20).await.concat();
-    assert!(all.contains(&changed.body) && all.len() == 2, "{all:?}");
+    assert!(all.contains(&public(&changed)) && all.len() == 2, "{all:?}");
     // A refused change does not change this list either.
     assert_eq!(shop.send(write("p1", &long, 3).header("if-match", "\"1\"")).await.status, 412);
     assert_eq!(shop.send(write("p1", &long, 3).header("if-none-match", "*")).await.status, 409);
@@ -114,7 +117,7 @@ async fn a_review_is_listed_with_its_current_fields_until_it_is_removed() {
 
     let remove = one("DELETE /v1/products/{id}/reviews/{customer}", "p1", &long).header("if-match", "\"2\"");
     assert_eq!(shop.send(remove).await.status, 204);
-    assert_eq!(pages(&shop, 20).await.concat(), [second.body]);
+    assert_eq!(pages(&shop, 20).await.concat(), [public(&second)]);
     // The author can write the review again, and the list shows it.
     assert_eq!(shop.send(write("p1", &long, 4).header("if-none-match", "*")).await.status, 201);
     assert_eq!(authors(&shop, 20).await.len(), 2);
@@ -133,7 +136,7 @@ async fn a_thousand_reviews_of_one_day_are_read_page_by_page() {
     for limit in [100, 7] {
         let found = pages(&shop, limit).await;
         assert!(found.iter().rev().skip(1).all(|page| page.len() == limit));
-        let authors: Vec<&str> = found.iter().flatten().map(|item| item["customer_id"].as_str().unwrap()).collect();
+        let authors: Vec<&str> = found.iter().flatten().map(|item| item["display_name"].as_str().unwrap()).collect();
         assert_eq!(authors, expected);
     }
 }
@@ -156,7 +159,7 @@ async fn a_page_skips_months_without_reviews() {
     for limit in [1, 4, 20, 29, 30, 31, 35, 36, 100] {
         let found = pages(&shop, limit).await;
         assert!(found.iter().rev().skip(1).all(|page| page.len() == limit), "{limit}");
-        let authors: Vec<&str> = found.iter().flatten().map(|item| item["customer_id"].as_str().unwrap()).collect();
+        let authors: Vec<&str> = found.iter().flatten().map(|item| item["display_name"].as_str().unwrap()).collect();
         assert_eq!(authors, expected, "{limit}");
     }
 }
@@ -197,7 +200,7 @@ async fn reviews_written_and_removed_between_two_pages_neither_hide_nor_repeat_o
         let call = list().query("limit", "4");
         let answer = shop.send(cursor.iter().fold(call, |call, cursor| call.query("cursor", cursor))).await;
         let items = answer.body["items"].as_array().unwrap();
-        found.extend(items.iter().map(|item| item["customer_id"].as_str().unwrap().to_owned()));
+        found.extend(items.iter().map(|item| item["display_name"].as_str().unwrap().to_owned()));
         shop.join(&format!("new{page}")).await;
         let new = shop.send(write("p1", &format!("new{page}"), 5).header("if-none-match", "*")).await;
         assert_eq!(new.status, 201);
@@ -245,7 +248,7 @@ async fn fifty_reviews_written_and_changed_at_once_are_each_listed_once() {
     let mut left = Vec::new();
     for id in &customers {
         let read = shop.send(one("GET /v1/products/{id}/reviews/{customer}", "p1", id)).await;
-        left.extend((read.status == 200).then_some(read.body.to_string()));
+        left.extend((read.status == 200).then(|| public(&read).to_string()));
     }
     let listed: Vec<String> = pages(&shop, 100).await.concat().iter().map(Value::to_string).collect();
     assert_eq!(listed.len(), left.len());

@@ -41,6 +41,7 @@ fn calls() -> Vec<Call> {
         call("GET /v1/categories/{path}/subtree"),
         with_body(call("POST /v1/products"), product("p1", 5)),
         with_body(call("POST /v1/products"), product("p1", 5)),
+        call("GET /v1/products").query("ids", "p1"),
         call("GET /v1/products/{id}"),
         // The id of this request is in the sample of views.
         Call::new("GET /v1/products/{id}").path("id", "p1").id("view-34"),

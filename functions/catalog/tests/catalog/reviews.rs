@@ -5,13 +5,16 @@ use http_api::sample::{Answered, Call};
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::quota::Quota;
-use key_schema::review;
+use key_schema::review::{self, Review};
 use serde_json::{Value, json};
 
 use crate::shop::{Shop, each};
 
 fn put(customer: &str, rating: u64) -> Call {
-    let body = json!({"rating": rating, "title": format!("By {customer}"), "text": "Cold.\nVery."});
+    let body = json!({
+        "rating": rating, "display_name": format!(" {customer}"), "title": format!("By {customer}"),
+        "text": "Cold.\nVery.",
+    });
     one("PUT /v1/products/{id}/reviews/{customer}", customer).json(&body).customer(customer)
 }
 
@@ -21,6 +24,13 @@ fn one(route: &'static str, customer: &str) -> Call {
 
 fn list(sort: &str) -> Call {
     Call::new("GET /v1/products/{id}/reviews").path("id", "p1").query("sort", sort)
+}
+
+/// Returns a review as everybody sees it.
+pub fn public(answer: &Answered) -> Value {
+    let mut review = answer.body.clone();
+    review.as_object_mut().unwrap().remove("customer_id").unwrap();
+    review
 }
 
 async fn write(shop: &Shop, customer: &str, rating: u64) -> Answered {
@@ -49,12 +59,12 @@ async fn a_review_is_written_changed_and_removed_by_its_author_and_counted_each_
     write(&shop, "c3", 4).await;
     assert_eq!(statistics(&shop).await, (json!(4.33), json!(3)));
     let read = shop.send(one("GET /v1/products/{id}/reviews/{customer}", "c#1")).await;
-    assert_eq!((read.status, &read.body), (200, &created.body));
+    assert_eq!((read.status, read.body), (200, public(&created)));
 
     let changed = shop.send(put("c#1", 1).header("if-match", "\"1\"")).await;
     assert_eq!((changed.status, changed.version(), &changed.body["rating"]), (200, Some(2), &json!(1)));
     assert_eq!(changed.body["created_at"], created.body["created_at"]);
-    assert_eq!(shop.send(one("GET /v1/products/{id}/reviews/{customer}", "c#1")).await.body, changed.body);
+    assert_eq!(shop.send(one("GET /v1/products/{id}/reviews/{customer}", "c#1")).await.body, public(&changed));
     assert_eq!(statistics(&shop).await, (json!(3.0), json!(3)));
 
     let remove = |version| one("DELETE /v1/products/{id}/reviews/{customer}", "c#1").header("if-match", version);
@@ -183,14 +193,79 @@ async fn reviews_are_listed_newest_or_best_first_and_by_customer() {
     let page = shop.send(list("best").query("limit", "3")).await;
     let next = page.body["next_cursor"].as_str().unwrap();
     let rest = shop.send(list("best").query("cursor", next)).await;
-    assert_eq!(each(&rest, "customer_id"), ["c3"]);
+    assert_eq!(each(&rest, "display_name"), ["c3"]);
     // The better rating moves the review up in the list.
     shop.send(put("c3", 4).header("if-match", "\"1\"")).await;
-    assert_eq!(each(&shop.send(list("best")).await, "customer_id")[2], "c3");
+    assert_eq!(each(&shop.send(list("best")).await, "display_name")[2], "c3");
 
     let mine = |caller: &str| Call::new("GET /v1/customers/{id}/reviews").path("id", "c1").customer(caller);
     assert_eq!(each(&shop.send(mine("c1")).await, "product_id"), ["p1"]);
     assert_eq!(shop.send(mine("c2")).await.status, 404);
+}
+
+/// The id of the author is not in a response that everybody gets, and not in a cursor or a header.
+#[tokio::test]
+async fn everybody_sees_the_display_name_and_only_staff_and_the_author_see_the_authors_id() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    let (author, other) = ("0190163d-8694-739b-aea5-966c26f8ad91", "other-customer");
+    write(&shop, other, 4).await;
+    let written = write(&shop, author, 4).await;
+    assert_eq!((&written.body["customer_id"], &written.body["display_name"]), (&json!(author), &json!(author)));
+    let change = put(author, 4).json(&json!({ "rating": 4, "title": "T", "text": "T" }));
+    let nameless = shop.send(change.header("if-match", "\"1\"")).await;
+    assert_eq!((nameless.status, &nameless.body["display_name"]), (200, &Value::Null));
+    let change = put(author, 4).json(&json!({ "rating": 4, "display_name": "Ann  A.", "title": "T", "text": "T" }));
+    assert_eq!(shop.send(change.header("if-match", "\"2\"")).await.body["display_name"], "Ann A.");
+
+    let token = |claims: Value| format!("Bearer {}", shop.issuer.token(&claims));
+    let (staff, own) = (token(json!({ "sub": "s1", "cognito:groups": ["staff"] })), token(json!({ "sub": author })));
+    let strange = token(json!({ "sub": other }));
+    let altered = format!("{}x", token(json!({ "sub": "s1", "cognito:groups": ["staff"] })));
+    let lists = [list("newest"), list("best"), Call::new("GET /v1/reviews/recent")];
+    let single = one("GET /v1/products/{id}/reviews/{customer}", author);
+    for call in lists.clone().into_iter().map(|call| call.query("limit", "1")).chain([single.clone()]) {
+        let calls = [call.clone(), call.clone().header("authorization", &strange)];
+        for call in calls.into_iter().chain([call.clone().header("authorization", &altered)]) {
+            let answer = shop.send(call).await;
+            assert_eq!(answer.status, 200, "{}", answer.body);
+            let link = answer.header("link").unwrap_or_default();
+            assert!(!answer.body.to_string().contains(author) && !link.contains(author), "{} {link}", answer.body);
+        }
+        let seen = shop.send(call.header("authorization", &staff)).await;
+        assert_eq!(seen.header("cache-control"), Some("no-store"));
+        let first = if seen.body["items"].is_array() { &seen.body["items"][0] } else { &seen.body };
+        assert!(first["customer_id"].is_string(), "{}", seen.body);
+    }
+    // The lists show the id to staff only, because the author has a list of their own.
+    for call in lists {
+        let seen = shop.send(call.header("authorization", &own)).await.body;
+        assert!(seen["items"].as_array().unwrap().iter().all(|review| review.get("customer_id").is_none()), "{seen}");
+    }
+    let seen = shop.send(single.header("authorization", &own)).await;
+    assert_eq!((&seen.body["customer_id"], seen.header("cache-control")), (&json!(author), Some("no-store")));
+    let mine = Call::new("GET /v1/customers/{id}/reviews").path("id", "me").customer(author);
+    assert_eq!(each(&shop.send(mine).await, "customer_id"), [author]);
+}
+
+#[tokio::test]
+async fn me_names_the_author_of_a_review() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    shop.join("c1").await;
+    let body = json!({ "rating": 4, "title": "T", "text": "T" });
+    let write = one("PUT /v1/products/{id}/reviews/{customer}", "me").customer("c1").json(&body);
+    let written = shop.send(write.header("if-none-match", "*")).await;
+    assert_eq!((written.status, written.header("location")), (201, Some("/v1/products/p1/reviews/c1")));
+    let read = one("GET /v1/products/{id}/reviews/{customer}", "me");
+    let token = format!("Bearer {}", shop.issuer.token(&json!({ "sub": "c1" })));
+    assert_eq!(shop.send(read.clone().header("authorization", &token)).await.body, written.body);
+    let nobody = shop.send(read.clone()).await;
+    assert_eq!((nobody.status, nobody.code()), (401, Some("unauthenticated")));
+    let no_id = format!("Bearer {}", shop.issuer.token(&json!({ "sub": "idp/c1" })));
+    assert_eq!(shop.send(read.header("authorization", &no_id)).await.code(), Some("forbidden"));
+    let remove = one("DELETE /v1/products/{id}/reviews/{customer}", "me").customer("c1");
+    assert_eq!(shop.send(remove.header("if-match", "\"1\"")).await.status, 204);
 }
 
 #[tokio::test]
@@ -222,7 +297,7 @@ async fn a_request_that_read_an_earlier_review_neither_changes_nor_removes_its_s
 
     let now = Instant::now();
     let remove = review::delete(&earlier, now).unwrap();
-    let change = review::change(&earlier, 1, &"T".to_owned(), &"T".to_owned(), now).unwrap();
+    let change = review::change(&earlier, &Review { rating: 1, ..earlier.data.clone() }, now).unwrap();
     for stale in [remove, change] {
         assert!(shop.app.services.table.transact(&stale).await.unwrap().is_err());
     }

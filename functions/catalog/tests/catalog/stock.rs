@@ -8,7 +8,7 @@ use http_api::sample::Call;
 use lambda_http::aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use serde_json::json;
 
-use crate::shop::Shop;
+use crate::shop::{Shop, each};
 
 fn adjust(by: i64, key: &str) -> Call {
     let body = json!({"adjust": by, "reason": "delivery"});
@@ -152,4 +152,6 @@ async fn a_page_leaves_out_an_unreadable_product_and_says_how_many() {
     assert_eq!((page.status, page.header("x-left-out")), (200, Some("1")), "{}", page.body);
     let ids: Vec<_> = page.body["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["p1", "p3"]);
+    let named = shop.send(Call::new("GET /v1/products").query("ids", "p3,p2,p1")).await;
+    assert_eq!((named.status, each(&named, "id")), (200, vec!["p3", "p1"]), "{}", named.body);
 }

@@ -37,6 +37,7 @@ async fn each_kind_of_edge_leads_to_its_targets_and_costs_one_request() {
         product_id: ProductId::new("q").unwrap(),
         customer_id: CustomerId::new("a").unwrap(),
         rating: 4,
+        display_name: None,
         title: "T".to_owned(),
         text: "T".to_owned(),
     };

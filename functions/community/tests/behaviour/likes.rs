@@ -4,7 +4,7 @@ use fixture::seed;
 use http_api::sample::Call;
 use key_schema::id::ProductId;
 use key_schema::leaderboard::{self, Board};
-use key_schema::product;
+use key_schema::product::{self, Product};
 use serde_json::json;
 
 use crate::town::{LIKE, LIKES, Town, UNLIKE, count_of, each, like_call, liked, likers};
@@ -17,13 +17,38 @@ async fn a_like_is_listed_for_its_customer_and_its_product_and_counted() {
     let read = town.ok(like_call(LIKES, "a", "p#1").customer("a")).await;
     assert_eq!(read.body, made.body);
     assert_eq!((&made.body["customer_id"], &made.body["product_id"]), (&json!("a"), &json!("p#1")));
-    for list in [liked("a"), likers("p#1")] {
-        assert_eq!(town.list(&list, 10).await, std::slice::from_ref(&made.body));
-    }
+    assert_eq!(town.list(&likers("p#1"), 10).await, std::slice::from_ref(&made.body));
+    assert_eq!(each(&town.list(&liked("a"), 10).await, "product_id"), ["p#1"]);
     assert_eq!((town.count("p#1").await, town.count("p2").await), (1, 0));
     town.like("b", "p#1").await;
     assert_eq!(town.count("p#1").await, 2);
     assert_eq!(town.send(like_call(LIKES, "b", "p2").customer("b")).await.status, 404);
+}
+
+/// A second request reads all products of the page.
+#[tokio::test]
+async fn a_list_of_likes_shows_the_current_name_price_and_picture_of_each_product() {
+    let town = Town::open(&["a"], &["p1", "p2"]).await;
+    let pictured = Product { thumbnail: Some("m1".parse().unwrap()), ..seed::product("p#3", seed::usd(349)) };
+    town.sell(pictured, 0).await;
+    let mut likes = Vec::new();
+    for product in ["p#3", "p1", "p2"] {
+        likes.push(town.like("a", product).await.body);
+    }
+    town.retire("p1").await;
+    town.requests();
+    let listed = town.ok(liked("a")).await.body["items"].clone();
+    assert_eq!(town.requests(), [("likes.of-customer", 1), ("likes.products", 1)].into());
+    let shown = [
+        json!({ "name": "p#3", "price": { "amount": 349, "currency": "USD" }, "thumbnail": "/v1/products/p%233/pictures/m1" }),
+        json!({ "name": null, "price": null, "thumbnail": null }),
+        json!({ "name": "p2", "price": { "amount": 100, "currency": "USD" }, "thumbnail": null }),
+    ];
+    for (like, product) in likes.iter_mut().zip(&shown) {
+        like.as_object_mut().unwrap().extend(product.as_object().unwrap().clone());
+    }
+    likes.sort_by_key(|like| like["product_id"].to_string());
+    assert_eq!(listed, json!(likes));
 }
 
 #[tokio::test]

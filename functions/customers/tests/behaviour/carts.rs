@@ -1,6 +1,6 @@
 //! Tests of a customer's cart.
 
-use fixture::seed;
+use fixture::seed::{self, stored};
 use http_api::sample::{Answered, Call};
 use key_schema::cart::{LIFETIME_SECONDS, MAX_LINES};
 use key_schema::instant::Instant;
@@ -29,6 +29,22 @@ async fn put(shop: &Shop, product: &str, quantity: u64) -> Answered {
 fn quantities(cart: &Value) -> Vec<(&str, u64)> {
     let items = cart["items"].as_array().unwrap();
     items.iter().map(|item| (item["product_id"].as_str().unwrap(), item["quantity"].as_u64().unwrap())).collect()
+}
+
+#[tokio::test]
+async fn a_line_of_an_unreadable_product_cannot_be_ordered_and_a_new_one_is_refused() {
+    let shop = shop_with_ann().await;
+    shop.product("p1").await;
+    for product in ["p0", "p1"] {
+        assert_eq!(put(&shop, product, 1).await.status, 200);
+    }
+    shop.spoil("PRODUCT#p1", "PRODUCT", "price").await;
+    let cart = read(&shop).await;
+    assert_eq!((cart.status, quantities(&cart.body)), (200, vec![("p0", 1), ("p1", 1)]), "{}", cart.body);
+    let broken = &cart.body["items"][1];
+    assert_eq!((&broken["name"], &broken["in_stock"]), (&Value::Null, &json!(false)));
+    let refused = put(&shop, "p1", 2).await;
+    assert_eq!((refused.status, refused.code()), (503, Some("stock_unavailable")), "{}", refused.body);
 }
 
 fn empty() -> Value {
@@ -145,6 +161,35 @@ async fn a_cart_shows_current_prices_and_their_sum() {
     // Prices in two currencies have no sum.
     shop.reprice("p0", Money::new(110, "EUR".parse().unwrap())).await;
     assert_eq!(read(&shop).await.body["subtotal"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_line_says_whether_its_quantity_is_available() {
+    let shop = shop_with_ann().await;
+    shop.sell(seed::product("rare", money(100)), 4).await;
+    for (quantity, available) in [(99, false), (5, false), (4, true)] {
+        let set = put(&shop, "rare", quantity).await.body;
+        assert_eq!((&set["in_stock"], &set["available"]), (&json!(true), &json!(available)), "{quantity}");
+        assert_eq!(read(&shop).await.body["items"], json!([set]));
+    }
+    let shown = async || {
+        let line = shop.send(line("GET", "rare")).await;
+        assert_eq!(line.status, 200, "{}", line.body);
+        (line.body["in_stock"] == json!(true), line.body["available"] == json!(true))
+    };
+    shop.put(&stored(seed::stock("rare".parse().unwrap(), 0))).await;
+    assert_eq!(shown().await, (false, false));
+    shop.delete_at("PRODUCT#rare", "PRODUCT#STOCK").await;
+    assert_eq!(shown().await, (false, false), "the stock must be repaired");
+    // Only the variants of a parent have stock.
+    shop.put(&stored(seed::stock("rare".parse().unwrap(), 0))).await;
+    shop.vary("rare", seed::product("rare-m", money(100)), "M", 5).await;
+    assert_eq!(shown().await, (false, false));
+    assert_eq!(put(&shop, "rare-m", 5).await.body["available"], json!(true));
+    shop.retire("p0").await;
+    shop.cart_of("ann", &[("p0", 1), ("rare-m", 6)]).await;
+    let cart = read(&shop).await.body;
+    assert_eq!([&cart["items"][0]["available"], &cart["items"][1]["available"]], [false, false]);
 }
 
 #[tokio::test]

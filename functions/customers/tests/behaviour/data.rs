@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use fixture::seed::{self, stored};
 use http_api::sample::{Answered, Call};
 use key_schema::instant::Instant;
-use key_schema::order::{OrderStatus, OrderStatusEvent};
+use key_schema::order::{self, CustomerOrder, OrderStatus, OrderStatusEvent};
 use key_schema::organization::Role;
 use key_schema::organization::invitation::{Invitations, OpenInvitation};
+use key_schema::quota::Quota;
 use serde_json::Value;
 
 use crate::shop::Shop;
@@ -78,6 +79,8 @@ async fn the_pages_have_every_record_of_every_kind_once() {
     for internal in ["PK", "GSI1PK", "rev", "born", "list_shards"] {
         assert_eq!(profile["data"].get(internal), None);
     }
+    let review = &whole_at_once["reviews"][0]["data"];
+    assert_eq!((&review["display_name"], review.get("reference")), (&"ann from Ulm".into(), None));
     let orders = &whole_at_once["orders"];
     let parts = |order: &Value| order["parts"].as_array().unwrap().iter().map(|part| part["entity"].clone()).collect();
     let parts: Vec<Vec<Value>> = orders.iter().map(parts).collect();
@@ -130,6 +133,70 @@ async fn the_copy_has_neither_the_document_of_an_organization_nor_the_inviter() 
     assert_eq!(parts, BTreeMap::from([("own", true), ("theirs", false)]));
     let invitations = serde_json::to_string(&copy["invitations"]).unwrap();
     assert!(invitations.contains("acme") && !invitations.contains(&inviter), "{invitations}");
+}
+
+/// The copy has the stored attributes, so it also has an item that the functions cannot read.
+#[tokio::test]
+async fn an_unreadable_item_does_not_end_the_copy_and_is_counted() {
+    let shop = Shop::open().await;
+    fill(&shop).await;
+    shop.write(seed::document("own", "ann", None, &[("a", "A")])).await;
+    let id = shop.order("ann", "p0", 9).await;
+    shop.spoil("CUSTOMER#ann", &format!("ORDER#{id}"), "total").await;
+    shop.spoil("PRODUCT#p1", "REVIEW#ann", "rating").await;
+    shop.spoil("DOC#own", "DOC", "current").await;
+    let (mut cursor, mut left_out) = (None::<String>, BTreeMap::new());
+    loop {
+        let answer = page(&shop, "ann", cursor.as_deref(), 100).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        if let Some(count) = answer.header("x-left-out") {
+            left_out.insert(answer.body["items"][0]["kind"].as_str().unwrap().to_owned(), count.to_owned());
+        }
+        if answer.body["items"][0]["kind"] == "orders" {
+            assert_eq!(answer.body["items"].as_array().unwrap().len(), 3);
+        }
+        cursor = answer.body["next_cursor"].as_str().map(str::to_owned);
+        if cursor.is_none() {
+            break;
+        }
+    }
+    let counts = [("documents", "1"), ("reviews", "1")].map(|(kind, count)| (kind.to_owned(), count.to_owned()));
+    assert_eq!(left_out, BTreeMap::from(counts));
+}
+
+#[tokio::test]
+async fn a_page_of_orders_has_at_most_500_lines() {
+    let shop = Shop::open().await;
+    fill(&shop).await;
+    for minute in 10..13 {
+        let id = shop.order("ann", "p0", minute).await;
+        let head = shop.own().get(&order::head(&id.parse().unwrap()).unwrap()).await.unwrap().unwrap();
+        shop.put(&stored(CustomerOrder { line_count: 250, ..CustomerOrder::of(&head) })).await;
+    }
+    let profile = page(&shop, "ann", None, 100).await;
+    let mut cursor = profile.body["next_cursor"].clone();
+    let mut sizes = Vec::new();
+    loop {
+        let next = page(&shop, "ann", cursor.as_str(), 100).await;
+        if next.body["items"][0]["kind"] != "orders" {
+            break;
+        }
+        sizes.push(next.body["items"].as_array().unwrap().len());
+        cursor = next.body["next_cursor"].clone();
+    }
+    assert_eq!(sizes, [2, 3]);
+}
+
+#[tokio::test]
+async fn a_customer_reads_a_limited_number_of_pages_a_day_and_staff_do_not() {
+    let shop = Shop::open().await;
+    fill(&shop).await;
+    shop.use_up(&"ann".parse().unwrap(), Quota::DataPages, 1).await;
+    assert_eq!(page(&shop, "ann", None, 20).await.status, 200);
+    let refused = page(&shop, "ann", None, 20).await;
+    assert_eq!((refused.status, refused.code()), (429, Some("quota_exceeded")), "{}", refused.body);
+    let staff = Call::new("GET /v1/customers/{id}/data").path("id", "ann").staff("s");
+    assert_eq!(shop.send(staff).await.status, 200);
 }
 
 #[tokio::test]

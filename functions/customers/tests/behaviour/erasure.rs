@@ -7,9 +7,12 @@ use key_schema::id::{AnswerId, Born, CustomerId, ProductId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::question::{self, Answer, Question, QuestionStatus};
+use key_schema::review::recent::Month;
 use key_schema::verification::VerificationAction;
-use key_schema::{customer, erasure, follow, graph, like, order, session, verification};
+use key_schema::{customer, erasure, follow, graph, like, order, review, session, verification};
 use serde_json::{Value, json};
+use table::Budget;
+use workflows::erasure::erase_belongings;
 
 use crate::shop::{Shop, if_match, sign_up_unproven};
 
@@ -270,6 +273,44 @@ async fn an_erased_customer_may_sign_up_again() {
     assert_eq!(erase(&shop, 1).await.status, 204);
     shop.customer("ann").await;
     assert_eq!(shop.read("ann").await.version(), Some(1));
+}
+
+/// Returns the display name and the version of a customer's review.
+async fn display_name(shop: &Shop, customer: &str, product: &str) -> (Option<String>, u64) {
+    let get = review::get(&product.parse().unwrap(), &CustomerId::new(customer).unwrap()).unwrap();
+    let review = shop.own().get(&get).await.unwrap().unwrap();
+    (review.data.display_name, review.meta.version)
+}
+
+#[tokio::test]
+async fn an_erasure_keeps_the_reviews_without_their_display_names() {
+    let shop = Shop::open().await;
+    for customer in ["ann", "bob"] {
+        shop.customer(customer).await;
+        shop.review(customer, "p0").await;
+    }
+    // There is more than one page of reviews.
+    for n in 1..=102 {
+        shop.review("ann", &format!("p{n}")).await;
+    }
+    assert_eq!(erase(&shop, 1).await.status, 204);
+    for n in 0..=102 {
+        assert_eq!(display_name(&shop, "ann", &format!("p{n}")).await, (None, 2));
+    }
+    let month = Month::of(Instant::now());
+    let entries = shop.own().query(&review::recent::of_month(&month).unwrap().limit(200)).await.unwrap().items;
+    assert!(
+        entries.len() == 103 && entries.iter().all(|entry| entry.display_name.is_none() && entry.meta.version == 2)
+    );
+    assert_eq!(display_name(&shop, "bob", "p0").await, (Some("bob from Ulm".to_owned()), 1));
+
+    // The janitor repeats the removal after the customer has signed up again.
+    let until = Instant::now();
+    shop.customer("ann").await;
+    shop.review("ann", "p1").await;
+    let (table, ann) = (shop.own(), CustomerId::new("ann").unwrap());
+    erase_belongings(table, &ann, until, &Budget::begin(table)).await.unwrap();
+    assert_eq!(display_name(&shop, "ann", "p1").await.0.as_deref(), Some("ann from Ulm"));
 }
 
 /// Returns the number of a product's like edges, and the stored count of likes.

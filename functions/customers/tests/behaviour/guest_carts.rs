@@ -85,6 +85,11 @@ async fn a_visitor_without_an_account_fills_and_reads_and_removes_a_cart() {
     assert_eq!(visitor.put("p1", 1).await.status, 200);
     let cart = visitor.read().await;
     assert_eq!(quantities(&cart), [("p0", 2), ("p1", 1)]);
+    shop.put(&seed::stored(seed::stock("p1".parse().unwrap(), 1))).await;
+    let two = visitor.put("p1", 2).await.body;
+    assert_eq!((&two["in_stock"], &two["available"]), (&json!(true), &json!(false)));
+    assert_eq!(visitor.read().await.body["items"][1]["available"], json!(false));
+    assert_eq!(visitor.put("p1", 1).await.body["available"], json!(true));
     let added = |cart: &Answered| cart.body["items"][0]["added_at"].clone();
     visitor.put("p0", 2).await;
     assert_eq!(added(&visitor.read().await), added(&cart), "a repeated request changes nothing");

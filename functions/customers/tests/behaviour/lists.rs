@@ -20,6 +20,18 @@ async fn list(shop: &Shop, parameters: &[(&str, &str)]) -> Answered {
 }
 
 #[tokio::test]
+async fn a_list_leaves_out_an_unreadable_profile_and_counts_it() {
+    let shop = Shop::open().await;
+    for id in ["ann", "bob"] {
+        shop.customer(id).await;
+    }
+    shop.spoil("CUSTOMER#ann", "PROFILE", "addresses").await;
+    let found = list(&shop, &[]).await;
+    assert_eq!((found.status, found.header("x-left-out")), (200, Some("1")), "{}", found.body);
+    assert_eq!(ids(&found.body["items"]), ["bob"]);
+}
+
+#[tokio::test]
 async fn an_email_address_is_found_only_as_a_whole_but_in_any_spelling() {
     let shop = Shop::open().await;
     let ann = shop.send(sign_up("ann", "Straße@example.com", "ann")).await.body;

@@ -16,6 +16,20 @@ async fn overview(shop: &Shop, id: &str) -> Answered {
 }
 
 #[tokio::test]
+async fn an_overview_leaves_out_an_unreadable_order_but_needs_the_profile() {
+    let shop = Shop::open().await;
+    shop.customer("ann").await;
+    shop.product("p0").await;
+    let ids_placed = [shop.order("ann", "p0", 1).await, shop.order("ann", "p0", 2).await];
+    shop.spoil("CUSTOMER#ann", &format!("ORDER#{}", ids_placed[0]), "total").await;
+    let answer = overview(&shop, "ann").await;
+    assert_eq!((answer.status, answer.header("x-left-out")), (200, Some("1")), "{}", answer.body);
+    assert_eq!(ids(&answer.body["orders"]), [ids_placed[1].as_str()]);
+    shop.spoil("CUSTOMER#ann", "PROFILE", "addresses").await;
+    assert_eq!(overview(&shop, "ann").await.status, 500);
+}
+
+#[tokio::test]
 async fn the_overview_has_the_profile_and_the_newest_20_orders_and_costs_one_query() {
     let shop = Shop::open().await;
     let ann = shop.customer("ann").await;

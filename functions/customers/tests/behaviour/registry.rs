@@ -132,6 +132,7 @@ async fn erase(recorder: &mut Recorder<'_, Shop>) {
     shop.put(&stored(seed::order_addresses("o1", "ann"))).await;
     shop.cart("ann", 1, 60).await;
     shop.like("ann", "p0").await;
+    shop.review("ann", "p0").await;
     shop.follow("ann", "bob").await;
     shop.follow("bob", "ann").await;
     ask(shop).await;

@@ -123,9 +123,15 @@ impl Shop {
     }
 
     pub async fn review(&self, customer: &str, product: &str) {
-        let (title, text) = ("Good".to_owned(), "Very good".to_owned());
-        let (product_id, customer_id) = (product.parse().unwrap(), customer.parse().unwrap());
-        self.put(&stored(Review { product_id, customer_id, rating: 5, title, text })).await;
+        let review = Review {
+            product_id: product.parse().unwrap(),
+            customer_id: CustomerId::new(customer).unwrap(),
+            rating: 5,
+            display_name: Some(format!("{customer} from Ulm")),
+            title: "Good".to_owned(),
+            text: "Very good".to_owned(),
+        };
+        self.put(&stored(review)).await;
     }
 
     /// Creates a session that ends in `seconds`. A negative number creates an expired session.
@@ -141,6 +147,11 @@ impl Shop {
         let lines: Vec<(&str, u64)> = products.iter().map(|product| (product.as_str(), 1)).collect();
         let cart = stored(seed::cart(customer, &lines, seconds));
         self.own().write(&cart::create(&cart, Instant::now()).unwrap()).await.unwrap().unwrap();
+    }
+
+    /// Stores a cart with these lines in place of the customer's cart.
+    pub async fn cart_of(&self, customer: &str, lines: &[(&str, u64)]) {
+        self.put(&stored(seed::cart(customer, lines, 3_600))).await;
     }
 }
 

@@ -140,6 +140,21 @@ async fn five_wrong_tries_end_a_code() {
 }
 
 #[tokio::test]
+async fn a_try_is_not_counted_while_the_keys_of_codes_cannot_be_read() {
+    let mut shop = Shop::open().await;
+    unverified(&shop, "ann").await;
+    request(&shop, "ann").await;
+    let code = code(&shop, "ann").await;
+    let keys = shop.harness.app.codes.take();
+    for _ in 0..=MAX_TRIES {
+        assert!(enter(&shop, "ann", &code).await.status >= 500);
+    }
+    assert_eq!(pending(&shop, "ann").await.unwrap().tries, 0);
+    shop.harness.app.codes = keys;
+    assert_eq!(enter(&shop, "ann", &code).await.status, 200);
+}
+
+#[tokio::test]
 async fn concurrent_tries_share_the_limit() {
     let shop = Shop::open().await;
     unverified(&shop, "ann").await;

@@ -2,6 +2,7 @@
 
 use emulators::table::{Fault, FaultKind};
 use futures::future::join_all;
+use key_schema::order::{self, Order, OrderStatus, OrderStatusEvent};
 use notifier::mailer::MailError;
 use notifier::notifier::{NotifyError, Outcome};
 use serde_json::json;
@@ -79,6 +80,26 @@ async fn the_mail_of_a_shipment_has_carrier_and_tracking_number_and_no_client_re
         "{}",
         sent.text
     );
+}
+
+#[tokio::test]
+async fn the_mail_about_a_change_has_the_message_of_staff_and_not_their_note() {
+    let shop = Shop::open().await;
+    let order = Order::new(shop.order.clone(), shop.customer.clone(), at(NOW), shop.copy().total, 2);
+    let step = |status, message: &str| OrderStatusEvent {
+        message: Some(message.to_owned()),
+        ..order::history(&order, status, at(NOW), "clerk", Some("shelf 7".to_owned()))
+    };
+    shop.put(step(OrderStatus::Paid, "Thank you")).await;
+    shop.put(step(OrderStatus::Shipped, "It comes on Monday\nBcc: x@example.com")).await;
+    for (number, (from, to, words)) in (1..).zip([
+        ("pending", "paid", "\n\nMessage: Thank you\n"),
+        ("picking", "shipped", "\nMessage: It comes on Monday Bcc: x@example.com\n"),
+    ]) {
+        shop.notifier.take(&shop.moved(number, from, to), at(NOW), at_once()).await.unwrap();
+        let sent = shop.post.sent().pop().unwrap();
+        assert!(sent.text.contains(words) && !sent.text.contains("shelf"), "{}", sent.text);
+    }
 }
 
 #[tokio::test]

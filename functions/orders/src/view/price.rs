@@ -1,4 +1,5 @@
-use key_schema::id::{MethodId, ProductId, PromotionId};
+use http_api::url;
+use key_schema::id::{MediaId, MethodId, ProductId, PromotionId};
 use key_schema::money::{Currency, Money};
 use key_schema::order::{Charges, ChosenMethod, LineDiscount, OrderLine, TaxLine, TaxRate};
 use key_schema::pricing::{BASIS_POINT, ShippingMethod};
@@ -16,6 +17,7 @@ pub struct LineView<'a> {
 pub struct PricedLineView<'a> {
     pub product_id: &'a ProductId,
     pub name: &'a str,
+    pub thumbnail: Option<String>,
     pub quantity: u64,
     pub unit_price: Money,
     pub discount: Money,
@@ -31,13 +33,25 @@ pub struct PricedLineView<'a> {
 impl<'a> From<&'a OrderLine> for LineView<'a> {
     fn from(line: &'a OrderLine) -> Self {
         let OrderLine {
-            line, product_id, name, quantity, unit_price, total, discount, discounts, tax, tax_rate, ..
+            line,
+            product_id,
+            name,
+            thumbnail,
+            quantity,
+            unit_price,
+            total,
+            discount,
+            discounts,
+            tax,
+            tax_rate,
+            ..
         } = line;
         let money = |amount| Money::new(amount, total.currency);
         let given = |given: &'a LineDiscount| LineDiscountView { name: &given.name, amount: money(given.amount) };
         let priced = PricedLineView {
             product_id,
             name,
+            thumbnail: picture(product_id, thumbnail.as_ref()),
             quantity: *quantity,
             unit_price: *unit_price,
             discount: money(*discount),
@@ -48,6 +62,19 @@ impl<'a> From<&'a OrderLine> for LineView<'a> {
         };
         Self { line: *line, priced }
     }
+}
+
+/// Returns the path of a picture.
+pub fn picture(product: &ProductId, id: Option<&MediaId>) -> Option<String> {
+    id.map(|id| url::picture(product.as_str(), id.as_str()))
+}
+
+/// A line of a quote. The availability may change until the checkout, and is no part of the quote.
+#[derive(Debug, Serialize)]
+pub struct QuoteLineView<'a> {
+    #[serde(flatten)]
+    pub priced: PricedLineView<'a>,
+    pub available: bool,
 }
 
 #[derive(Debug, Serialize)]

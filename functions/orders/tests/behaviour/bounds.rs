@@ -10,7 +10,7 @@ use key_schema::order::open::{MAX_ORDERS, OpenOrder, OpenOrders};
 use key_schema::order::{MAX_LINES, MAX_QUANTITY};
 use serde_json::{Value, json};
 
-use crate::shop::{Shop, checkout, errors, money, moved, order, staff_order};
+use crate::shop::{Shop, checkout, errors, money, moved, order, reasons, staff_order};
 
 /// Sends orders of one piece of tea until an order is refused. Returns the placed orders and the
 /// refusal.
@@ -108,7 +108,7 @@ async fn unpaid_orders_have_at_most_1000_pieces_of_a_product_and_the_refusal_nam
     let over = shop.send(order(&[("rice", 1), ("tea", 1_001)], "over")).await;
     assert_eq!((over.status, over.code()), (409, Some("quantity_limit")), "{}", over.body);
     let detail = "must be at most 1000, because unpaid orders already have 0 pieces";
-    assert_eq!(errors(&over), [("/lines/1/quantity", "tea", detail)]);
+    assert_eq!((errors(&over), reasons(&over)), (vec![("/lines/1/quantity", "tea", detail)], vec!["quantity_limit"]));
 
     assert_eq!(shop.send(order(&[("tea", 600), ("rice", 700)], "a")).await.status, 201);
     assert_eq!(shop.send(order(&[("salt", 900)], "b")).await.status, 201);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::shop::{Shop, checkout, errors, money};
+use crate::shop::{Shop, checkout, errors, money, reasons};
 
 #[tokio::test]
 async fn a_checkout_at_other_prices_than_the_customer_has_seen_is_refused() {
@@ -65,12 +65,13 @@ async fn a_refused_checkout_names_the_product_and_the_line_of_the_cart() {
     let short = shop.check_out(&json!({})).await;
     assert_eq!((short.status, short.code()), (409, Some("insufficient_stock")));
     let lines = [("/items/0/quantity", "tea", "not enough in stock"), ("/items/1/quantity", "salt", "out of stock")];
-    assert_eq!(errors(&short), lines);
+    assert_eq!((errors(&short), reasons(&short)), (lines.to_vec(), vec!["insufficient_stock", "out_of_stock"]));
 
     shop.retire("salt").await;
     let gone = shop.check_out(&json!({})).await;
     assert_eq!((gone.status, gone.code()), (422, Some("unknown_product")));
     assert_eq!(errors(&gone), [("/items/1/product_id", "salt", "is not in the catalogue")]);
+    assert_eq!(reasons(&gone), ["unknown_product"]);
 }
 
 #[tokio::test]

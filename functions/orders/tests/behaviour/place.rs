@@ -5,7 +5,7 @@ use key_schema::id::{Born, ProductId};
 use key_schema::product::Stock;
 use serde_json::json;
 
-use crate::shop::{Shop, errors, money, moved, order, staff_order, stored};
+use crate::shop::{Shop, errors, money, moved, order, reasons, staff_order, stored};
 
 #[tokio::test]
 async fn a_refused_order_names_the_product_of_each_line() {
@@ -22,6 +22,7 @@ async fn a_refused_order_names_the_product_of_each_line() {
     assert_eq!((by_staff.status, by_staff.code()), (409, Some("insufficient_stock")));
     let lines = [("/lines/0/quantity", "tea", "only 1 in stock"), ("/lines/2/quantity", "salt", "out of stock")];
     assert_eq!(errors(&by_staff), lines);
+    assert_eq!([reasons(&short), reasons(&by_staff)], [["insufficient_stock", "out_of_stock"]; 2]);
 
     let twice = shop.send(order(&[("tea", 1), ("rice", 1), ("tea", 1)], "twice")).await;
     assert_eq!((twice.status, twice.code()), (422, Some("invalid_body")));
@@ -90,7 +91,27 @@ async fn an_order_for_a_product_without_a_stock_gets_503_with_the_line() {
     shop.delete_at("PRODUCT#tea", "PRODUCT#STOCK").await;
     let refused = shop.send(order(&[("rice", 1), ("tea", 3)], "k")).await;
     assert_eq!((refused.status, refused.code()), (503, Some("stock_unavailable")), "{}", refused.body);
-    assert_eq!((refused.pointers(), shop.stock("rice").await), (vec!["/lines/1/product_id"], 10));
+    assert_eq!((refused.pointers(), reasons(&refused)), (vec!["/lines/1/product_id"], vec!["stock_unavailable"]));
+    assert_eq!(shop.stock("rice").await, 10);
+}
+
+#[tokio::test]
+async fn an_order_a_quote_and_a_checkout_with_an_unreadable_product_get_503_with_the_line() {
+    let shop = Shop::open().await;
+    for product in ["tea", "rice"] {
+        shop.product(product, 10).await;
+    }
+    shop.fill_cart(&[("rice", 1), ("tea", 3)]).await;
+    shop.spoil("PRODUCT#tea", "PRODUCT", "price").await;
+    let place = shop.send(order(&[("rice", 1), ("tea", 3)], "k")).await;
+    let (quote, checkout) = (shop.quoted(&json!({})).await, shop.check_out(&json!({})).await);
+    for (refused, pointer) in
+        [(place, "/lines/1/product_id"), (quote, "/items/1/product_id"), (checkout, "/items/1/product_id")]
+    {
+        assert_eq!((refused.status, refused.code()), (503, Some("stock_unavailable")), "{}", refused.body);
+        assert_eq!(refused.pointers(), [pointer]);
+    }
+    assert_eq!(shop.stock("rice").await, 10);
 }
 
 #[tokio::test]

@@ -2,10 +2,11 @@
 
 use http_api::sample::{Answered, Call};
 use key_schema::customer::Tier;
-use key_schema::id::CustomerId;
+use key_schema::id::{CustomerId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::Money;
+use key_schema::order::open::{OpenOrder, OpenOrders};
 use key_schema::promotion::{self, Conditions, Goods, Promotion, Reduction};
 use key_schema::quota::Quota;
 use serde_json::{Value, json};
@@ -357,6 +358,63 @@ async fn a_first_order_is_one_without_another_order_except_cancelled_ones() {
     assert_eq!(shop.with_codes(&["TEN"]).await.status, 200);
     assert_eq!(shop.send(order(&[("tea", 1)], "k")).await.status, 201);
     assert_eq!(reasons(&shop.with_codes(&["TEN"]).await), [("/codes/0", "not_first_order")]);
+}
+
+/// An order of several transactions is among the open orders before it is in the customer's list.
+/// All orders of a customer change the open orders, so of two concurrent orders one is the first.
+#[tokio::test]
+async fn a_promotion_for_the_first_order_counts_orders_that_are_being_placed() {
+    for (code, refusal) in
+        [(Some("TEN"), ("promotion_not_applicable", "/quote_id")), (None, ("quote_changed", "/discounts"))]
+    {
+        let shop = shop().await;
+        let conditions = Conditions { first_order: true, ..Conditions::default() };
+        shop.promote(Promotion { code: code.map(str::to_owned), ..under(conditions) }).await;
+        let quote = shop.with_codes(code.as_slice()).await.body;
+        let id = OrderId::generate(Instant::now(), [7; 10]);
+        let open = OpenOrders {
+            customer_id: ann(),
+            expires_at: Instant::now().plus_seconds(60),
+            entries: [(id, OpenOrder { most: 1, lines: 1 })].into(),
+            day: Instant::now().day(),
+            placed: 0,
+        };
+        shop.put(&stored(open)).await;
+        let again = shop.with_codes(code.as_slice()).await;
+        match code {
+            Some(_) => assert_eq!(again.body["errors"][0]["reason"], json!("not_first_order"), "{}", again.body),
+            None => assert_eq!((&again.body["discounts"], again.status), (&json!([]), 200), "{}", again.body),
+        }
+        let refused = shop.check_out(&json!({ "quote_id": quote["id"] })).await;
+        assert_eq!((refused.status, refused.code(), refused.pointers()), (409, Some(refusal.0), vec![refusal.1]));
+        shop.delete_at("CUSTOMER#ann", "OPEN").await;
+        let placed = shop.check_out(&json!({ "quote_id": quote["id"] })).await;
+        assert_eq!(placed.status, 201, "{}", placed.body);
+    }
+}
+
+/// The other order has no promotion, so only the open orders decide between the two.
+#[tokio::test]
+async fn of_two_concurrent_orders_at_most_the_first_uses_a_promotion_for_the_first_order() {
+    let shop = shop().await;
+    shop.product("rice", 100).await;
+    shop.promote(under(Conditions { first_order: true, ..Conditions::default() })).await;
+    for round in 0..10 {
+        shop.replace_cart(&[("tea", 2)]).await;
+        let quote = shop.with_codes(&["TEN"]).await.body;
+        let (key, body) = (format!("race-{round}"), json!({ "quote_id": quote["id"] }));
+        let (other, with_code) = futures::join!(shop.send(order(&[("rice", 1)], &key)), shop.check_out(&body));
+        assert_eq!(other.status, 201, "{}", other.body);
+        if with_code.status == 201 {
+            // The order with the promotion was written first.
+            let open = shop.open_orders().await;
+            assert_eq!(open.len(), 2);
+            assert_eq!(shop.send(moved(&with_code.body, "cancelled")).await.status, 200);
+        } else {
+            assert_eq!(with_code.code(), Some("promotion_not_applicable"), "{}", with_code.body);
+        }
+        assert_eq!(shop.send(moved(&other.body, "cancelled")).await.status, 200);
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use key_schema::pricing::{self, Rules, ShippingMethod, ShippingRate, ShippingZon
 use key_schema::product::Product;
 use serde_json::{Value, json};
 
-use crate::shop::{Shop, checkout, errors, money, stored};
+use crate::shop::{Shop, checkout, errors, money, reasons, stored};
 
 pub fn address(country: &str) -> Value {
     let code = if country == "DE" { "80331" } else { "8000" };
@@ -164,6 +164,66 @@ async fn a_quote_has_the_parts_of_the_price_and_a_checkout_charges_exactly_that(
     }
     let read = Call::new("GET /v1/orders/{id}").path("id", order["id"].as_str().unwrap()).customer("ann");
     assert_eq!(shop.send(read).await.body, *order);
+}
+
+/// A quote reserves nothing, and what is in stock may change until the checkout.
+#[tokio::test]
+async fn a_quote_says_which_lines_are_available_and_this_does_not_change_the_quote() {
+    let shop = shop().await;
+    let body = json!({ "shipping_address": address("CH") });
+    let available = |quote: &Value| {
+        let lines = quote["lines"].as_array().unwrap().iter();
+        lines.map(|line| line["available"].as_bool().unwrap()).collect::<Vec<_>>()
+    };
+    let earlier = shop.quoted(&body).await.body;
+    assert_eq!(available(&earlier), [true, true]);
+    shop.set_stock("tea", 2).await;
+    let quote = shop.quoted(&body).await.body;
+    assert_eq!((available(&quote), &quote["totals"]), (vec![false, true], &earlier["totals"]));
+    let _ = shop.app.services.table.meter().take();
+    shop.quoted(&body).await;
+    let read = shop.app.services.table.meter().take();
+    let requests: Vec<_> = read.iter().filter(|cost| cost.pattern.id == "carts.products").collect();
+    assert_eq!((requests.len(), requests[0].requests), (1, 1), "all products and stocks take one request");
+    for quote in [&earlier, &quote] {
+        let short = shop.check_out(&json!({ "quote_id": quote["id"] })).await;
+        assert_eq!((short.status, short.code()), (409, Some("insufficient_stock")), "{}", short.body);
+        assert_eq!((short.pointers(), reasons(&short)), (vec!["/items/0/quantity"], vec!["insufficient_stock"]));
+    }
+    shop.delete_at("PRODUCT#book", "PRODUCT#STOCK").await;
+    assert_eq!(available(&shop.quoted(&body).await.body), [false, false], "a stock must be repaired");
+    shop.set_stock("book", 1).await;
+    shop.set_stock("tea", 3).await;
+    let placed = shop.check_out(&json!({ "quote_id": quote["id"] })).await;
+    assert_eq!(placed.status, 201, "{}", placed.body);
+}
+
+#[tokio::test]
+async fn a_line_of_an_order_keeps_the_picture_that_the_product_had_at_the_checkout() {
+    let shop = Shop::open().await;
+    let pictured = |id: &str| {
+        stored(Product { thumbnail: Some(id.parse().unwrap()), ..fixture::seed::product("tea", money(100)) })
+    };
+    let path = |id: &str| json!(format!("/v1/products/tea/pictures/{id}"));
+    shop.product("tea", 10).await;
+    shop.put(&pictured("first")).await;
+    shop.fill_cart(&[("tea", 1)]).await;
+    let quote = shop.quoted(&json!({})).await.body;
+    assert_eq!(quote["lines"][0]["thumbnail"], path("first"));
+    // A new picture does not change the quote.
+    shop.put(&pictured("second")).await;
+    let placed = shop.check_out(&json!({ "quote_id": quote["id"] })).await;
+    assert_eq!((placed.status, &placed.body["lines"][0]["thumbnail"]), (201, &path("second")), "{}", placed.body);
+    shop.put(&pictured("third")).await;
+    shop.retire("tea").await;
+    let of = |route: &'static str| Call::new(route).path("id", placed.body["id"].as_str().unwrap()).customer("ann");
+    let [order, lines] = [of("GET /v1/orders/{id}"), of("GET /v1/orders/{id}/lines")].map(|call| shop.send(call));
+    let (order, lines) = futures::future::join(order, lines).await;
+    assert_eq!((&order.body["lines"], &lines.body["items"]), (&placed.body["lines"], &placed.body["lines"]));
+    shop.product("rice", 10).await;
+    shop.fill_cart(&[("rice", 1)]).await;
+    let plain = shop.check_out(&json!({})).await;
+    assert_eq!(plain.body["lines"][0].get("thumbnail"), Some(&Value::Null), "{}", plain.body);
 }
 
 #[tokio::test]

@@ -108,6 +108,14 @@ async fn promotions(recorder: &mut Recorder<'_, Shop>) {
     let first_order = Conditions { first_order: true, ..Conditions::default() };
     let coded = shop.promote(Promotion { conditions: tier, ..ten() }).await;
     let automatic = shop.promote(Promotion { conditions: first_order, ..named("first", None) }).await;
+    // The earlier orders of ann, who has open orders, are not read.
+    shop.sign_up("bob").await;
+    shop.put(&stored(fixture::seed::cart("bob", &[("tea", 1)], 3_600))).await;
+    let of_bob = |route: &'static str| Call::new(route).path("id", "bob").customer("bob");
+    let quoted = of_bob("POST /v1/customers/{id}/cart/quote").json(&json!({}));
+    let quoted = recorder.expect(200, quoted).await;
+    let first = of_bob("POST /v1/customers/{id}/cart/checkout").header("idempotency-key", "b1");
+    recorder.expect(201, first.json(&json!({ "quote_id": quoted["id"] }))).await;
     shop.replace_cart(&[("tea", 1)]).await;
     let quoted = recorder.expect(200, quote("TEN")).await;
     recorder.expect(201, checkout().json(&json!({ "quote_id": quoted["id"] }))).await;

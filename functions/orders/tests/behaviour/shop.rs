@@ -73,6 +73,10 @@ impl Shop {
         self.transact(&product::revive(&retired, &next, stock, &[]).unwrap()).await;
     }
 
+    pub async fn set_stock(&self, id: &str, pieces: u64) {
+        self.put(&stored(seed::stock(ProductId::new(id).unwrap(), pieces))).await;
+    }
+
     pub async fn stock(&self, id: &str) -> u64 {
         self.own().get(&product::stock(&ProductId::new(id).unwrap()).unwrap()).await.unwrap().unwrap().available
     }
@@ -174,6 +178,12 @@ pub fn moved(order: &Value, to: &str) -> Call {
     let version = format!("\"{}\"", order["version"]);
     let call = Call::new("POST /v1/orders/{id}/status").path("id", order["id"].as_str().unwrap()).staff("sam");
     call.header("if-match", &version).json(&json!({ "to": to }))
+}
+
+/// Returns the reason of each entry of `errors`.
+pub fn reasons(answer: &Answered) -> Vec<&str> {
+    let entries = answer.body["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
+    entries.iter().map(|error| error["reason"].as_str().unwrap_or_default()).collect()
 }
 
 /// Returns the pointer, product and detail of each entry of `errors`.

@@ -60,6 +60,36 @@ async fn read(shop: &Shop, order: &Value) -> Value {
 }
 
 #[tokio::test]
+async fn staffs_list_has_what_the_next_status_change_needs() {
+    let shop = Shop::open().await;
+    shop.product("tea", 10).await;
+    let placed = at(&shop, "pending", "k").await;
+    let list = async |status: &str| {
+        let list = shop.send(Call::new("GET /v1/orders").query("status", status).staff("sam")).await.body;
+        list["items"][0].clone()
+    };
+    let invoice = Call::new("POST /v1/orders/{id}/invoice").path("id", placed["id"].as_str().unwrap());
+    assert_eq!(shop.send(invoice.staff("sam")).await.status, 201);
+    let mut listed = list("pending").await;
+    assert_eq!((&listed["id"], &listed["version"]), (&placed["id"], &json!(2)));
+    // Each order of the list can take the first of its next statuses, with its version.
+    for (status, next) in [
+        ("pending", &["paid", "cancelled"][..]),
+        ("paid", &["picking", "cancelled"]),
+        ("picking", &["shipped", "cancelled"]),
+        ("shipped", &["delivered"]),
+        ("delivered", &["returned"]),
+        ("returned", &[]),
+    ] {
+        assert_eq!((&listed["status"], &listed["next_statuses"]), (&json!(status), &json!(next)));
+        if let Some(to) = next.first() {
+            assert_eq!(shop.send(moved(&listed, to)).await.status, 200, "{to}");
+            listed = list(to).await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_note_of_a_step_has_no_invisible_characters() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;

@@ -1,5 +1,6 @@
 //! Tests of staff's routes for promotions.
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::join_all;
 use http_api::sample::{Answered, Call};
 use key_schema::promotion::MAX_AUTOMATIC;
@@ -40,9 +41,10 @@ fn with(body: Value, more: &Value) -> Value {
 
 /// Returns a successful call of each route, in an order in which they succeed.
 pub fn calls() -> Vec<(&'static str, Call)> {
+    let limited = with(ten("a", None), &json!({ "limit_total": 5 }));
     vec![
-        ("POST /v1/promotions", new(&ten("a", None)).header("idempotency-key", "k")),
-        ("POST /v1/promotions", new(&ten("a", None)).header("idempotency-key", "k")),
+        ("POST /v1/promotions", new(&limited).header("idempotency-key", "k")),
+        ("POST /v1/promotions", new(&limited).header("idempotency-key", "k")),
         ("GET /v1/promotions", Call::new("GET /v1/promotions").staff("sam")),
         ("GET /v1/promotions/{id}", at("GET /v1/promotions/{id}", "a")),
         ("PATCH /v1/promotions/{id}", patch("a", 1, &json!({ "name": "Ten percent" }))),
@@ -215,6 +217,28 @@ async fn one_list_has_promotions_with_and_without_a_code() {
         assert_eq!(function.send(new(&ten(id, code))).await.status, 201);
     }
     assert_eq!(ids(&function).await, ["a", "b", "c", "d", "e"]);
+}
+
+#[tokio::test]
+async fn the_list_and_each_promotion_show_the_uses_that_a_limit_counts() {
+    let shop = Shop::open().await;
+    let function = shop.function();
+    let limited = json!({ "limit_total": 5 });
+    for body in [with(ten("a", Some("A")), &limited), with(ten("b", None), &limited), ten("c", None)] {
+        assert_eq!(function.send(new(&body)).await.status, 201);
+    }
+    for (id, uses) in [("a", "2"), ("b", "3")] {
+        shop.set(&format!("PROMOTION#{id}"), "USES", "uses", AttributeValue::N(uses.into())).await;
+    }
+    function.requests();
+    let page = function.send(Call::new("GET /v1/promotions").staff("sam")).await.body;
+    assert_eq!(function.requests(), [("promotions.list", 2), ("promotions.uses", 1)].into());
+    let listed = page["items"].as_array().unwrap();
+    let uses: Vec<_> = listed.iter().map(|promotion| promotion.get("uses")).collect();
+    assert_eq!(uses, [Some(&json!(2)), Some(&json!(3)), None]);
+    for (id, promotion) in ["a", "b", "c"].into_iter().zip(listed) {
+        assert_eq!(function.send(at("GET /v1/promotions/{id}", id)).await.body, *promotion, "{id}");
+    }
 }
 
 #[tokio::test]

@@ -19,7 +19,6 @@
 mod copies;
 mod ranks;
 mod sales;
-mod turns;
 
 use std::sync::Arc;
 
@@ -35,7 +34,7 @@ use crate::lane;
 use crate::ports::Items;
 use crate::sink::Sink;
 use crate::verdict::{Reason, Verdict, Verdicts};
-use turns::Turns;
+use sales::Turns;
 
 #[derive(Debug)]
 pub struct Derived<I> {

@@ -24,6 +24,8 @@
 //! nothing and reads again. So a counter is the sum of its rows at any moment and after any crash.
 //! A large order takes several transactions.
 
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use key_schema::entity::AnyEntity;
@@ -36,10 +38,10 @@ use key_schema::place::{self, SalePlace};
 use key_schema::request::{Transaction, Write};
 use key_schema::sales;
 use table::TableError;
+use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::DeriveError;
-use super::turns::Turns;
 use crate::ports::Items;
 
 /// The maximum number of attempts for an order. Two consumers that conflict on one order's rows
@@ -121,4 +123,45 @@ fn counters(transaction: &Transaction<()>) -> impl Iterator<Item = &Key> {
         Write::Update { key, .. } => Some(key),
         _ => None,
     })
+}
+
+/// The number of locks. A hash maps each counter to a lock. If two counters share a lock, their
+/// transactions wait for each other without need, but nothing else changes.
+const SLOTS: usize = 64;
+
+/// Locks that serialize transactions on the same counters inside one consumer.
+///
+/// Nearly every order changes the counter of a popular product. If two transactions update one item
+/// at once, DynamoDB cancels one of them. Conflicts between consumers are resolved by retries.
+/// Conflicts inside one consumer would delay every lane, and can be avoided. So a transaction waits
+/// for this consumer's other transactions on the same counters.
+#[derive(Debug)]
+pub(super) struct Turns([Mutex<()>; SLOTS]);
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| Mutex::new(())))
+    }
+}
+
+impl Turns {
+    /// Waits until no other transaction holds the locks of these items. The locks are taken in
+    /// ascending order, so there is no deadlock.
+    pub(super) async fn take<'k>(&self, keys: impl IntoIterator<Item = &'k Key>) -> Vec<MutexGuard<'_, ()>> {
+        let slots: BTreeSet<usize> = keys.into_iter().map(slot).collect();
+        let mut turns = Vec::with_capacity(slots.len());
+        for slot in slots {
+            if let Some(slot) = self.0.get(slot) {
+                turns.push(slot.lock().await);
+            }
+        }
+        turns
+    }
+}
+
+fn slot(key: &Key) -> usize {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    let slots = u64::try_from(SLOTS).unwrap_or(1);
+    usize::try_from(hasher.finish() % slots).unwrap_or(0)
 }

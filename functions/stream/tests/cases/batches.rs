@@ -8,6 +8,7 @@ use key_schema::order::OrderStatus;
 use serde_json::{Value, json};
 use stream::batch::{Batch, BatchError, Event};
 use stream::lane;
+use stream::sequence::{MAX_DIGITS, NotASequenceNumber, SequenceNumber};
 use stream::verdict::{Verdict, Verdicts};
 use tokio::time::Instant;
 
@@ -297,4 +298,33 @@ fn every_kind_of_change_is_decoded() {
     assert_eq!(batch.records[0].key, batch.records[3].key);
     assert_ne!(batch.records[0].key, batch.records[2].key);
     assert_eq!(image(&product("a", 1))["rev"], json!({"N": "1"}));
+}
+
+fn number(text: &str) -> SequenceNumber {
+    text.parse().unwrap()
+}
+
+#[test]
+fn case_06_numbers_of_22_and_23_digits_are_ordered_as_numbers() {
+    let (short, long) = (number("9999999999999999999999"), number("10000000000000000000000"));
+    assert_eq!((short.as_str().len(), long.as_str().len()), (22, 23));
+    assert!(short < long);
+    assert!(number("0007") < number("10"));
+    assert_eq!(number("007"), number("7"));
+    assert!(number("0") < number("1"));
+}
+
+#[test]
+fn case_07_a_number_of_40_digits_keeps_all_its_digits() {
+    let largest = "9".repeat(MAX_DIGITS);
+    assert_eq!(number(&largest).as_str(), largest);
+    assert!(number(&largest) > number(&"8".repeat(MAX_DIGITS)));
+    assert_eq!(serde_json::to_string(&number("0042")).unwrap(), r#""0042""#);
+}
+
+#[test]
+fn a_sequence_number_has_1_to_40_digits() {
+    for text in ["", " 1", "-1", "+1", "1e3", "0x1", "١", &"9".repeat(41)] {
+        assert_eq!(text.parse::<SequenceNumber>(), Err(NotASequenceNumber), "{text}");
+    }
 }

@@ -69,6 +69,7 @@ fn review(rating: u64, rev: u64) -> Stored<Review> {
         product_id: "p1".parse().unwrap(),
         customer_id: "c1".parse().unwrap(),
         rating,
+        display_name: None,
         title: "Cold".to_owned(),
         text: "As ice should be.".to_owned(),
     };

@@ -11,9 +11,8 @@ use stream::batch::Batch;
 use stream::documents;
 
 use crate::history::rules;
-use crate::records;
 use crate::run::Spent;
-use crate::world::World;
+use crate::world::{World, event};
 
 /// Checks all data. An error describes the first difference.
 pub fn check(world: &World) -> Result<(), String> {
@@ -43,7 +42,7 @@ fn index(world: &World, items: &BTreeMap<&Key, AnyEntity>) -> Result<(), String>
 fn bus(world: &World) -> Result<(), String> {
     let mut expected: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for shard in &world.stream {
-        let event = records::event(shard);
+        let event = event(shard);
         for record in &Batch::decode(&event).unwrap().records {
             let events = rules().events(record).unwrap().into_iter().map(|event| event.id.to_string());
             expected.entry(format!("{:?}", record.key)).or_default().extend(events);

@@ -151,6 +151,7 @@ fn line() -> Stored<OrderLine> {
         product_id: "p1".parse().unwrap(),
         product_born: Born::counter(),
         name: "Ice".into(),
+        thumbnail: None,
         quantity: 2,
         unit_price: Money::new(129, Currency::USD),
         total: Money::new(258, Currency::USD),

@@ -21,7 +21,6 @@ mod history;
 mod memory;
 mod ports;
 mod process;
-mod records;
 mod run;
 mod territory;
 mod world;

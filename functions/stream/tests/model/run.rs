@@ -237,7 +237,7 @@ impl<'h> Run<'h> {
         let process = Process::new(self.world.clone(), self.territory.clone(), shard);
         let consumer = consumer(&process);
         let work = async move {
-            let event = crate::records::event(&records);
+            let event = crate::world::event(&records);
             let stop = Instant::now() + Duration::from_secs(60);
             consumer.take(&event, stop).await.unwrap().answer
         };

@@ -12,11 +12,12 @@ use key_schema::mark::Mark;
 use key_schema::request::Guarded;
 use search_index::{BulkOperation, BulkOutcome};
 use serde_dynamo::AttributeValue;
+use serde_json::{Value, json};
 use storage::objects::Put;
+use stream::batch;
 
 use crate::memory::{MemoryTable, Refused, target};
 use crate::process::digest;
-use crate::records::raw;
 
 /// A write to one item by a source: a function behind the API, or DynamoDB at an expiry.
 #[derive(Clone)]
@@ -177,4 +178,35 @@ fn hash_value(value: &AttributeValue, hasher: &mut DefaultHasher) {
         AttributeValue::L(list) => list.iter().for_each(|value| hash_value(value, hasher)),
         other => format!("{other:?}").hash(hasher),
     }
+}
+
+/// Returns the record of an item's change. Every removal in these tests is an expiry.
+pub fn raw(sequence: &str, key: &Key, old: Option<&Item>, new: Option<&Item>) -> Value {
+    let name = match (old, new) {
+        (None, _) => "INSERT",
+        (Some(_), Some(_)) => "MODIFY",
+        (Some(_), None) => "REMOVE",
+    };
+    let mut record = json!({
+        "eventID": format!("event-{sequence}"), "eventName": name, "eventSource": "aws:dynamodb",
+        "dynamodb": {
+            "SequenceNumber": sequence, "ApproximateCreationDateTime": 1_483_271_606,
+            "StreamViewType": "NEW_AND_OLD_IMAGES",
+            "Keys": {"PK": {"S": key.pk.as_str()}, "SK": {"S": key.sk.as_str()}},
+        },
+    });
+    for (name, image) in [("OldImage", old), ("NewImage", new)] {
+        if let Some(image) = image {
+            record["dynamodb"][name] = serde_json::to_value(image).unwrap();
+        }
+    }
+    if new.is_none() {
+        record["userIdentity"] = json!({"type": "Service", "principalId": "dynamodb.amazonaws.com"});
+    }
+    record
+}
+
+/// Returns a batch.
+pub fn event(records: &[Arc<str>]) -> batch::Event {
+    serde_json::from_str(&format!("{{\"Records\":[{}]}}", records.join(","))).unwrap()
 }

@@ -1,15 +1,15 @@
 use std::io;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::http::HeaderValue;
-use hyper::{Request, StatusCode, header};
+use hyper::{Request, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::throttles::{Throttled, Throttles};
 use crate::access::{Access, Denied, Need};
-use crate::endpoint::{Answer, Endpoint, Service, plain};
+use crate::endpoint::{Answer, Endpoint, Service, json_answer};
 use crate::faults::{FaultKind, Faults};
 
 const TARGET: &str = "GraniteServiceVersion20100801.GetInsightRuleReport";
@@ -18,33 +18,26 @@ const RULES: &str = "DynamoDBContributorInsights-PKT-";
 const CONTRIBUTORS: usize = 10;
 const MAX_CONTRIBUTORS: usize = 100;
 
+const MEDIA_TYPE: &str = "application/x-amz-json-1.0";
+
 /// An in-process CloudWatch that answers `GetInsightRuleReport` for throttled keys. Dropping the
 /// value ends the server.
 pub struct InsightServer {
     endpoint: Endpoint,
-    faults: Faults,
 }
 
 impl InsightServer {
     /// Opens a loopback port and serves the reports there. Needs a Tokio runtime.
     pub async fn start(throttles: Throttles) -> io::Result<Self> {
-        let faults = Faults::default();
-        Ok(Self { endpoint: Endpoint::start(Arc::new(Insights(throttles)), faults.clone()).await?, faults })
+        Ok(Self { endpoint: Endpoint::start(Arc::new(Insights(throttles)), Faults::default()).await? })
     }
+}
 
-    /// Returns the endpoint for the functions: `http://127.0.0.1:<port>`.
-    #[must_use]
-    pub fn url(&self) -> &str {
-        self.endpoint.url()
-    }
+impl Deref for InsightServer {
+    type Target = Endpoint;
 
-    #[must_use]
-    pub const fn faults(&self) -> &Faults {
-        &self.faults
-    }
-
-    pub fn enforce(&self, access: Arc<Access>) {
-        self.endpoint.enforce(access);
+    fn deref(&self) -> &Endpoint {
+        &self.endpoint
     }
 }
 
@@ -83,7 +76,11 @@ impl Service for Insights {
         if table.is_none_or(|table| self.0.rule(table) != asked.rule_name) {
             return error(StatusCode::NOT_FOUND, "ResourceNotFoundException", "There is no such rule.");
         }
-        json_answer(StatusCode::OK, &report(&self.0.most(asked.start_time as i64, asked.end_time.ceil() as i64, most)))
+        json_answer(
+            MEDIA_TYPE,
+            StatusCode::OK,
+            &report(&self.0.most(asked.start_time as i64, asked.end_time.ceil() as i64, most)),
+        )
     }
 
     fn refusal(&self, kind: FaultKind, _: &Request<Bytes>) -> Option<Answer> {
@@ -127,12 +124,9 @@ fn report(found: &[Throttled]) -> Value {
 }
 
 fn error(status: StatusCode, code: &str, message: &str) -> Answer {
-    json_answer(status, &json!({"__type": format!("com.amazonaws.cloudwatch.v2010_08_01#{code}"), "message": message}))
-}
-
-fn json_answer(status: StatusCode, body: &Value) -> Answer {
-    let mut answer = plain(status);
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-amz-json-1.0"));
-    *answer.body_mut() = Bytes::from(body.to_string()).into();
-    answer
+    json_answer(
+        MEDIA_TYPE,
+        status,
+        &json!({"__type": format!("com.amazonaws.cloudwatch.v2010_08_01#{code}"), "message": message}),
+    )
 }

@@ -1,19 +1,19 @@
 use std::collections::BTreeSet;
 use std::io;
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures::future::join_all;
-use hyper::http::HeaderValue;
-use hyper::{Request, StatusCode, header};
+use hyper::{Request, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::entry::{Entry, Published, Refusal};
 use crate::access::{Access, Denied, Need};
-use crate::endpoint::{Answer, Endpoint, Service, plain};
+use crate::endpoint::{Answer, Endpoint, Service, json_answer};
 use crate::faults::{FaultKind, Faults};
 use crate::log::{Log, Page};
 
@@ -25,6 +25,8 @@ const MAX_BYTES: usize = 256 * 1024;
 /// A callback that stores an event for the subscribers, before the publisher gets a success
 /// response. If the callback fails, the event is rejected.
 pub type Accept = Box<dyn Fn(&Published) -> io::Result<()> + Send + Sync>;
+
+const MEDIA_TYPE: &str = "application/x-amz-json-1.1";
 
 /// An in-process event bus that responds as EventBridge does. Dropping the value ends the server.
 pub struct EventBusServer {
@@ -49,21 +51,6 @@ impl EventBusServer {
         let (names, subscribers) = (buses.to_vec(), Mutex::default());
         let bus = Arc::new(Bus { names, published, accept, subscribers, faults: faults.clone() });
         Ok(Self { endpoint: Endpoint::start(Arc::clone(&bus), faults).await?, bus })
-    }
-
-    /// Returns the endpoint for the functions: `http://127.0.0.1:<port>`.
-    #[must_use]
-    pub fn url(&self) -> &str {
-        self.endpoint.url()
-    }
-
-    #[must_use]
-    pub fn faults(&self) -> &Faults {
-        &self.bus.faults
-    }
-
-    pub fn enforce(&self, access: Arc<Access>) {
-        self.endpoint.enforce(access);
     }
 
     #[must_use]
@@ -95,6 +82,14 @@ impl EventBusServer {
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.bus.published.dropped()
+    }
+}
+
+impl Deref for EventBusServer {
+    type Target = Endpoint;
+
+    fn deref(&self) -> &Endpoint {
+        &self.endpoint
     }
 }
 
@@ -150,7 +145,7 @@ impl Service for Bus {
         };
         match oversize(&put.entries) {
             Some(reason) => error(StatusCode::BAD_REQUEST, "ValidationException", &reason),
-            None => json_answer(StatusCode::OK, &self.put(put.entries).await),
+            None => json_answer(MEDIA_TYPE, StatusCode::OK, &self.put(put.entries).await),
         }
     }
 
@@ -256,12 +251,5 @@ fn oversize(entries: &[Entry]) -> Option<String> {
 }
 
 fn error(status: StatusCode, code: &str, message: &str) -> Answer {
-    json_answer(status, &json!({"__type": code, "message": message}))
-}
-
-fn json_answer(status: StatusCode, body: &Value) -> Answer {
-    let mut answer = plain(status);
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/x-amz-json-1.1"));
-    *answer.body_mut() = Bytes::from(body.to_string()).into();
-    answer
+    json_answer(MEDIA_TYPE, status, &json!({"__type": code, "message": message}))
 }

@@ -29,7 +29,6 @@
 //! `partial` and `conflict` have no effect.
 
 mod message;
-mod report;
 mod server;
 
 pub use message::Mail;

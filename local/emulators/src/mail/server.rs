@@ -1,30 +1,31 @@
 use std::io;
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use hyper::http::HeaderValue;
-use hyper::{Method, Request, StatusCode, header};
+use hyper::{Method, Request, StatusCode};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::message::{Mail, SendEmail};
-use super::report::reports;
+use super::message::{Mail, SendEmail, reports};
 use crate::access::{Access, Denied, Need};
-use crate::endpoint::{Answer, Endpoint, Service, plain};
+use crate::endpoint::{Answer, Endpoint, Service, json_answer};
 use crate::events::ServiceEvents;
 use crate::faults::{FaultKind, Faults};
 use crate::log::{Log, Page};
 
 const KEPT: usize = 50_000;
 
+const MEDIA_TYPE: &str = "application/json";
+
 /// An in-process mail service that responds as SES does and sends nothing. Dropping the value ends
 /// the server.
 pub struct MailServer {
     endpoint: Endpoint,
-    faults: Faults,
     outbox: Arc<Outbox>,
 }
 
@@ -41,28 +42,13 @@ impl MailServer {
     }
 
     async fn serve(sent: Log<Mail>) -> io::Result<Self> {
-        let (faults, outbox) = (Faults::default(), Arc::new(Outbox { sent, bus: OnceLock::new() }));
-        Ok(Self { endpoint: Endpoint::start(Arc::clone(&outbox), faults.clone()).await?, faults, outbox })
-    }
-
-    /// Returns the endpoint for the functions: `http://127.0.0.1:<port>`.
-    #[must_use]
-    pub fn url(&self) -> &str {
-        self.endpoint.url()
-    }
-
-    #[must_use]
-    pub const fn faults(&self) -> &Faults {
-        &self.faults
+        let outbox = Arc::new(Outbox { sent, bus: OnceLock::new() });
+        Ok(Self { endpoint: Endpoint::start(Arc::clone(&outbox), Faults::default()).await?, outbox })
     }
 
     /// Sends the events of bounces and complaints to a bus. Only the first call has an effect.
     pub fn report_to(&self, bus: ServiceEvents) {
         let _ = self.outbox.bus.set(bus);
-    }
-
-    pub fn enforce(&self, access: Arc<Access>) {
-        self.endpoint.enforce(access);
     }
 
     /// Skips the first `after` accepted messages, and returns at most `limit` of the following
@@ -76,6 +62,14 @@ impl MailServer {
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.outbox.sent.dropped()
+    }
+}
+
+impl Deref for MailServer {
+    type Target = Endpoint;
+
+    fn deref(&self) -> &Endpoint {
+        &self.endpoint
     }
 }
 
@@ -107,7 +101,7 @@ impl Service for Outbox {
                         bus.send("aws.ses", detail_type, detail).await;
                     }
                 }
-                json_answer(StatusCode::OK, &answer)
+                json_answer(MEDIA_TYPE, StatusCode::OK, &answer)
             }
             Err(reason) => error(StatusCode::BAD_REQUEST, "BadRequestException", &reason),
         }
@@ -158,14 +152,7 @@ fn now() -> String {
 }
 
 fn error(status: StatusCode, code: &'static str, message: &str) -> Answer {
-    let mut answer = json_answer(status, &json!({"message": message}));
+    let mut answer = json_answer(MEDIA_TYPE, status, &json!({"message": message}));
     answer.headers_mut().insert("x-amzn-errortype", HeaderValue::from_static(code));
-    answer
-}
-
-fn json_answer(status: StatusCode, body: &Value) -> Answer {
-    let mut answer = plain(status);
-    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    *answer.body_mut() = Bytes::from(body.to_string()).into();
     answer
 }

@@ -40,7 +40,6 @@ mod problem;
 mod request;
 mod server;
 mod store;
-mod xml;
 
 use std::io;
 use std::path::PathBuf;

@@ -1,5 +1,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
@@ -14,10 +15,9 @@ use tokio::task::spawn_blocking;
 
 use super::Error;
 use super::cors::{self, CorsRule};
-use super::problem::Problem;
+use super::problem::{Piece, Problem, element, xml_answer};
 use super::request::{Asked, Call, List, crc32, needs, read, signer, token};
 use super::store::{Kind, ListPage, ObjectPage, Properties, Store};
-use super::xml::{Piece, element, xml_answer};
 use crate::access::{self, Access, Denied, Need};
 use crate::endpoint::{Answer, Endpoint, Service, plain};
 use crate::faults::{FaultKind, Faults};
@@ -28,7 +28,6 @@ const IN_LISTS: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b
 /// An in-process object store that responds as S3 does. Dropping the value ends the server.
 pub struct ObjectServer {
     endpoint: Endpoint,
-    faults: Faults,
     store: Arc<Store>,
     cors: Arc<OnceLock<Cors>>,
 }
@@ -41,28 +40,10 @@ impl ObjectServer {
     ///
     /// Needs a Tokio runtime. Blocks while it reads the folder.
     pub async fn start(data: Option<&Path>, buckets: &[String]) -> Result<Self, Error> {
-        let (faults, store) = (Faults::default(), Arc::new(Store::open(data, buckets)?));
+        let store = Arc::new(Store::open(data, buckets)?);
         let cors = Arc::default();
         let service = Arc::new(Handler { store: Arc::clone(&store), cors: Arc::clone(&cors) });
-        Ok(Self { endpoint: Endpoint::start(service, faults.clone()).await?, faults, store, cors })
-    }
-
-    /// Returns the endpoint for the functions, with path-style addressing:
-    /// `http://127.0.0.1:<port>`.
-    #[must_use]
-    pub fn url(&self) -> &str {
-        self.endpoint.url()
-    }
-
-    /// Returns the fault rules, which the caller may change. They do not affect the in-process
-    /// calls below.
-    #[must_use]
-    pub const fn faults(&self) -> &Faults {
-        &self.faults
-    }
-
-    pub fn enforce(&self, access: Arc<Access>) {
-        self.endpoint.enforce(access);
+        Ok(Self { endpoint: Endpoint::start(service, Faults::default()).await?, store, cors })
     }
 
     /// Sets the CORS rules of the buckets for web pages. Only the first call has an effect.
@@ -85,6 +66,14 @@ impl ObjectServer {
     pub fn put(&self, bucket: &str, name: &str, body: Bytes) -> Result<(), Error> {
         let kind = Kind { class: "STANDARD".to_owned(), content_type: "application/json".to_owned(), sha256: None };
         self.store.put(bucket, name, &body, kind, false).map(|_| ())
+    }
+}
+
+impl Deref for ObjectServer {
+    type Target = Endpoint;
+
+    fn deref(&self) -> &Endpoint {
+        &self.endpoint
     }
 }
 

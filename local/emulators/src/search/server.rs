@@ -21,7 +21,7 @@ use super::cluster::Cluster;
 use super::problem::Problem;
 use super::routes::{Engine, router};
 use super::{Error, FaultKind, Faults};
-use crate::cut::cut;
+use crate::endpoint::cut;
 
 const SLOW: Duration = Duration::from_millis(300);
 

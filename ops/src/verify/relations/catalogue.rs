@@ -151,7 +151,9 @@ fn copies(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip>
     let held = item.copied;
     let is_rated = (held.rating_count, held.rating_sum) == (count, sum);
     let is_stocked = held.in_stock == stock.in_stock();
-    if is_rated && is_stocked {
+    let is_ahead =
+        held.stock_rev > stock.meta.rev || stats.as_ref().is_some_and(|stats| held.rating_rev > stats.meta.rev);
+    if is_rated && is_stocked && !is_ahead {
         return Ok(Vec::new());
     }
     right.data.copied = Copied {
@@ -161,7 +163,11 @@ fn copies(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip>
         rating_sum: sum,
         rating_rev: stats.as_ref().map_or(held.rating_rev, |stats| stats.meta.rev),
     };
-    let what = if is_stocked { "the rating is behind the statistics" } else { "the availability is behind the stock" };
+    let what = match (is_stocked, is_rated) {
+        (false, _) => "the availability is behind the stock",
+        (_, false) => "the rating is behind the statistics",
+        _ => "a copy has a later `rev` than its source, so it would miss the next change",
+    };
     // The repair changes the product, on the condition that the sources are unchanged.
     let checks = [product::stock(&item.id)?.key().clone(), stats_key(item)?];
     let checks = checks.iter().map(|key| Check::of(key, seen.others.get(key))).collect();
@@ -214,7 +220,8 @@ fn membership(item: &Stored<Membership>, seen: &Seen<'_>) -> Result<Vec<Problem>
     let Some(source) = seen.find::<Product>(&key)? else { return Ok(Vec::new()) };
     let Product { category_path, retired, thumbnail, name, brand, package_size, price, .. } = source.data.clone();
     let right = Membership { category_path, retired, thumbnail, name, brand, package_size, price, ..item.data.clone() };
-    if right == item.data {
+    // A copy with a later `rev` than the product would miss the product's next change.
+    if right == item.data && item.source_rev <= source.meta.rev {
         return Ok(Vec::new());
     }
     let mut stored = Stored { meta: item.meta.clone(), data: right };

@@ -79,7 +79,8 @@ fn copy(item: &Stored<Variant>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
         return Ok(vec![problem.repaired_by(seen.delete(&key))]);
     };
     let shown = |variant: &Variant| (variant.name.clone(), variant.price, variant.thumbnail.clone(), variant.in_stock);
-    if shown(&right) == shown(item) {
+    // An entry with a later `rev` than the product would miss the product's next change.
+    if shown(&right) == shown(item) && item.source_rev <= right.source_rev {
         return Ok(Vec::new());
     }
     let right = Stored { meta: item.meta.clone(), data: right.data };

@@ -3,7 +3,6 @@
 mod bills;
 mod command;
 mod page;
-mod plots;
 
 use ops::cost::bill::{Bill, bill};
 use ops::cost::prices::Prices;

@@ -167,6 +167,7 @@ fn review(number: usize) -> Stored<Review> {
         product_id: "tea".parse().unwrap(),
         customer_id: id(number),
         rating: 5,
+        display_name: None,
         title: "Tea".to_owned(),
         text: "As a household expects.".to_owned(),
     };

@@ -72,7 +72,7 @@ async fn paid(table: &Table, mut layout: impl AsyncFnMut() -> Layout) -> Vec<Ord
     loop {
         let list = order::by_status(OrderStatus::Paid, None, None, layout().await).unwrap();
         let page = table.query(&list.limit(9).after(after)).await.unwrap();
-        seen.extend(page.items.into_iter().map(|listed| listed.id));
+        seen.extend(page.items.into_iter().map(|listed| listed.order.id));
         after = page.next;
         if after.is_none() {
             return seen;

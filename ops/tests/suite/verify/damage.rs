@@ -327,6 +327,7 @@ async fn an_orphan_is_reported() {
         customer_id: id("ann"),
         written_at: Instant::now(),
         rating: 3,
+        display_name: None,
         title: "?".to_owned(),
         text: "?".to_owned(),
     };

@@ -81,6 +81,31 @@ async fn totals_are_checked_in_parts_if_there_are_many() {
     assert!(fixed.is_clean() && fixed.found[&Kind::Total].repaired == 8, "{fixed}");
 }
 
+/// A writer changes the total all the time, so no two reads agree on a difference.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_total_that_keeps_changing_is_not_checked_and_the_command_says_so() {
+    let table = Arc::new(TestTable::create().await);
+    world::fill(&table).await;
+    let number = |number: usize| aws_sdk_dynamodb::types::AttributeValue::N(number.to_string());
+    let (sk, ended) = ("PRODUCT#STATS", Arc::new(AtomicBool::new(false)));
+    let writer = tokio::spawn({
+        let (table, ended) = (Arc::clone(&table), Arc::clone(&ended));
+        async move {
+            for sum in (1_000..).take_while(|_| !ended.load(Ordering::Relaxed)) {
+                table.set("PRODUCT#tea", sk, "rating_sum", number(sum)).await;
+            }
+        }
+    });
+    let changing = VerifyOptions { settle: Duration::from_millis(200), ..options(false) };
+    let verified = run(&table, &changing).await;
+    ended.store(true, Ordering::Relaxed);
+    writer.await.unwrap();
+    assert!(verified.unsettled == 1 && !verified.is_clean(), "{verified}");
+    assert!(verified.to_string().contains("1 totals kept changing and were NOT CHECKED"), "{verified}");
+    let settled = run(&table, &options(true)).await;
+    assert!(settled.is_clean() && settled.found[&Kind::Total].repaired == 1, "{settled}");
+}
+
 #[tokio::test]
 async fn a_summary_shows_the_first_findings_and_counts_all() {
     let table = TestTable::create().await;

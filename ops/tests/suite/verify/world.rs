@@ -88,6 +88,7 @@ async fn catalogue(table: &TestTable) {
             product_id: tea(),
             customer_id: id(name),
             rating,
+            display_name: Some(name.to_owned()),
             title: "Tea".to_owned(),
             text: "As tea should be.".to_owned(),
         };

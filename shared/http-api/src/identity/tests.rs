@@ -51,6 +51,16 @@ fn a_group_with_a_name_like_staff_is_not_staff() {
 }
 
 #[test]
+fn me_in_a_body_names_the_caller_and_is_no_id() {
+    let ann = caller(r#"{"sub":"ann"}"#).signed_in().unwrap();
+    let read = |document: &str| ann.customer(Value::parse(document).unwrap());
+    assert_eq!(read(r#""me""#).unwrap().as_str(), "ann");
+    assert_eq!(read(r#""Me""#).unwrap().as_str(), "Me");
+    assert!(read(r#""a/b""#).is_err() && read("7").is_err());
+    assert!(caller(r#"{"sub":"me"}"#).signed_in().is_err());
+}
+
+#[test]
 fn the_group_claim_of_cognito_takes_precedence_over_the_claim_groups() {
     assert!(!caller(r#"{"sub":"c1","cognito:groups":"[other]","groups":"[staff]"}"#).is_staff());
 }

@@ -1,9 +1,10 @@
 //! Tests of pages, cursors and query parameters.
 
+use http_api::Keys;
 use http_api::sample::Call;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{app, is, routes, send};
+use super::{App, app, is, routes, send};
 
 #[tokio::test]
 async fn the_link_to_the_next_page_has_all_parameters_of_the_page() {
@@ -37,6 +38,16 @@ async fn a_long_link_to_the_next_page_is_left_out() {
     let link = short.header("link").unwrap();
     assert!(link.len() <= 4096 && link.contains(&"%21".repeat(1200)), "{link}");
     assert!(long.header("link").is_none() && long.body["next_cursor"].is_string());
+}
+
+#[tokio::test]
+async fn only_a_page_with_a_cursor_needs_the_keys() {
+    let app = App { cursors: Keys::new(|| async { Err("the secret cannot be read".into()) }) };
+    let list = |note| Call::new("GET /v1/customers/{id}/things").path("id", "c1").customer("c1").query("note", note);
+    let whole = list("last").send(&routes(), &app).await;
+    assert_eq!((whole.status, &whole.body["next_cursor"]), (200, &Value::Null), "{}", whole.body);
+    is(&list("").send(&routes(), &app).await, 503, "unavailable");
+    is(&list("last").query("cursor", "x").send(&routes(), &app).await, 503, "unavailable");
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use http_api::fields::{array, integer, long_text, parsed, text};
 use http_api::sample::{Answered, Call};
-use http_api::{Code, Object, Once, Precondition, Problem, Request, Response, Routes, url};
+use http_api::{Code, Keys, Object, Once, Precondition, Problem, Request, Response, Routes, url};
 use key_schema::cursor::Cursors;
 use key_schema::id::{Born, CustomerId, ProductId};
 use key_schema::idempotency::{IdempotencyRecord, LIFETIME_SECONDS};
@@ -20,11 +20,11 @@ use key_schema::request::Write;
 use serde_json::json;
 
 struct App {
-    cursors: Cursors,
+    cursors: Keys<Cursors>,
 }
 
 fn app() -> App {
-    App { cursors: Cursors::new("k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=").unwrap() }
+    App { cursors: Keys::known(Cursors::new("k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=").unwrap()) }
 }
 
 fn routes() -> Routes<App> {
@@ -93,10 +93,10 @@ async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.owner(&customer)?;
     let from = request.query_range()?.0.map(|from| from.to_string());
     let parameters = [("customer", customer.as_str()), ("from", from.as_deref().unwrap_or_default())];
-    let page = request.page(&app.cursors, "things", &parameters)?;
-    request.query("note")?;
+    let page = request.page(&app.cursors, "things", &parameters).await?;
+    let is_last = request.query("note")? == Some("last");
     let items = [page.after().unwrap_or_else(|| "start".to_owned())];
-    page.answer_with(&items, |_| Some("THING#9".to_owned()), &json!({"limit": page.limit()}))
+    page.answer_with(&items, |_| (!is_last).then(|| "THING#9".to_owned()), &json!({"limit": page.limit()})).await
 }
 
 async fn get(_: &App, request: &Request<'_>) -> Result<Response, Problem> {

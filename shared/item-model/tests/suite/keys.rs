@@ -57,7 +57,7 @@ proptest! {
         let candidate = candidate + &"x".repeat(filler);
         let plain = |c: char| c == ' ' || !is_blank(c);
         let named = (1..=MAX_ID_BYTES).contains(&candidate.len()) && candidate.chars().all(plain)
-            && !candidate.starts_with(' ') && !candidate.ends_with(' ') && is_nfc(&candidate);
+            && !candidate.starts_with(' ') && !candidate.ends_with(' ') && !candidate.contains("  ") && is_nfc(&candidate);
         let legal = named && !candidate.contains(['/', '?', '%', '\\']) && ![".", ".."].contains(&candidate.as_str());
         prop_assert_eq!(BookId::new(candidate.clone()).is_ok(), legal);
         prop_assert_eq!(Reference::new(candidate.clone()).is_ok(), named);
@@ -103,8 +103,24 @@ fn an_id_error_names_the_broken_part_of_the_rule() {
     for refused in ["a\u{A0}b", "a\u{3000}", "a\u{200B}", "\u{FEFF}a", "a\u{2028}", "\u{2800}", "\u{3164}"] {
         assert_eq!(BookId::new(refused), Err(IdError::Invisible), "{}", refused.escape_unicode());
     }
-    assert_eq!(BookId::new("a\u{200D}"), Err(IdError::Invisible));
-    assert!(BookId::new("می\u{200C}خواهم").is_ok());
+    for refused in ["a  b", "日  本"] {
+        assert_eq!(BookId::new(refused), Err(IdError::TwoSpaces), "{refused}");
+    }
+    // A joiner that joins no letters cannot be seen.
+    for refused in [
+        "日\u{200D}",
+        "\u{200C}日",
+        "te\u{200D}a",
+        "日\u{200C}a",
+        "a\u{200C}日",
+        "日 \u{200D}本",
+        "می\u{200C}\u{200D}خ",
+    ] {
+        assert_eq!(BookId::new(refused), Err(IdError::Invisible), "{}", refused.escape_unicode());
+    }
+    for legal in ["می\u{200C}خواهم", "क\u{94D}\u{200D}ष", "👩\u{200D}👧\u{200D}👦", "日 本"] {
+        assert!(BookId::new(legal).is_ok(), "{legal}");
+    }
     assert_eq!(BookId::new("e\u{301}"), Err(IdError::NotNfc));
     for refused in [".", ".."] {
         assert_eq!(BookId::new(refused), Err(IdError::Dots), "{refused}");

@@ -16,7 +16,7 @@ use crate::id::{Born, CustomerId, ProductId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
-use crate::pattern::Consistency;
+use crate::pattern::{Consistency, Pattern};
 use crate::product::{self, Product, ReviewStats};
 use crate::quota::{self, Quota};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Transaction};
@@ -28,6 +28,11 @@ entity! {
             customer_id: CustomerId,
             /// The rating, 1 to 5, which is part of the key of the best-first list.
             rating: u64,
+            /// The author's name for readers of the review, as the author chose it. An erasure of
+            /// the author removes it. Its stored name is `reference`, because each index projects
+            /// that attribute and at most 20.
+            #[serde(rename = "reference", skip_serializing_if = "Option::is_none", default)]
+            display_name: Option<String>,
         }
         mutable by ReviewChanges {
             title: String,
@@ -120,6 +125,8 @@ pub struct ReviewSummary {
     pub customer_id: CustomerId,
     /// The rating, 1 to 5.
     pub rating: u64,
+    #[serde(rename = "reference", default)]
+    pub display_name: Option<String>,
     pub title: String,
     pub text: String,
     pub version: u64,
@@ -180,6 +187,15 @@ patterns! {
             RECENTREVIEWS#<month>#<shard>, SK = <created_at>#<product>#<customer>",
         requires: "version = the If-Match; same born; ADD -1 and the negative rating to the \
             statistics",
+        callers: "owner",
+    }
+    ERASE_NAME {
+        id: "reviews.erase-name",
+        purpose: "Remove the display name of an erased author from a review",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<product>, SK = REVIEW#<customer>; PK = RECENTREVIEWS#<month>#<shard>, SK \
+            = <created_at>#<product>#<customer>",
+        requires: "same version and born",
         callers: "owner",
     }
     GET {
@@ -265,31 +281,42 @@ pub fn create(review: &Stored<Review>) -> Result<Transaction<ReviewAction>, Enco
 }
 
 /// Changes the review that was read. Its author must still have a profile.
-pub fn change(
-    old: &Stored<Review>,
-    rating: u64,
-    title: &String,
-    text: &String,
-    at: Instant,
-) -> Result<Transaction<ReviewAction>, EncodeError> {
+pub fn change(old: &Stored<Review>, new: &Review, at: Instant) -> Result<Transaction<ReviewAction>, EncodeError> {
     let index_key = BestIndexKey {
         product_id: &old.product_id,
-        rating,
+        rating: new.rating,
         created_at: old.meta.created_at,
         customer_id: &old.customer_id,
     };
-    let change = Change::<Review>::visible(at).title(title)?.text(text)?.enter(&index_key)?;
-    let update = Guarded::update(key(&old.product_id, &old.customer_id)?, change, Condition::unchanged(&old.meta)?);
-    let difference = signed(rating) - signed(old.rating);
-    let mut changed = old.clone();
-    changed.meta = Meta { version: old.meta.version + 1, rev: old.meta.rev + 1, updated_at: at, ..changed.meta };
-    (changed.data.rating, changed.data.title, changed.data.text) = (rating, title.clone(), text.clone());
-    Ok(Transaction::new(&CHANGE)
-        .action(ReviewAction::Review, update)
+    let change = Change::<Review>::visible(at).title(&new.title)?.text(&new.text)?.enter(&index_key)?;
+    let difference = signed(new.rating) - signed(old.rating);
+    Ok(rewrite(&CHANGE, old, new, change, at)?
         .action(ReviewAction::Stats, count(&old.product_id, 0, difference, &old.meta.born, at)?)
-        .action(ReviewAction::Recent, recent::enter(&changed)?)
         .action(ReviewAction::Customer, customer::check(&old.customer_id)?)
         .action(ReviewAction::Quota, quota::count(&old.customer_id, Quota::Reviews, at)?))
+}
+
+/// Removes the display name of an erased author from the review that was read.
+pub fn erase_name(old: &Stored<Review>, at: Instant) -> Result<Transaction<ReviewAction>, EncodeError> {
+    let new = Review { display_name: None, ..old.data.clone() };
+    rewrite(&ERASE_NAME, old, &new, Change::visible(at), at)
+}
+
+/// Changes a review with its display name, and writes its entry in the list of all reviews.
+fn rewrite(
+    pattern: &'static Pattern,
+    old: &Stored<Review>,
+    new: &Review,
+    change: Change<Review>,
+    at: Instant,
+) -> Result<Transaction<ReviewAction>, EncodeError> {
+    let change = change.set("reference", &new.display_name)?;
+    let update = Guarded::update(key(&old.product_id, &old.customer_id)?, change, Condition::unchanged(&old.meta)?);
+    let meta = Meta { version: old.meta.version + 1, rev: old.meta.rev + 1, updated_at: at, ..old.meta.clone() };
+    let changed = Stored { meta, data: new.clone() };
+    Ok(Transaction::new(pattern)
+        .action(ReviewAction::Review, update)
+        .action(ReviewAction::Recent, recent::enter(&changed)?))
 }
 
 pub fn delete(old: &Stored<Review>, at: Instant) -> Result<Transaction<ReviewAction>, EncodeError> {

@@ -82,7 +82,7 @@ patterns! {
     }
     OWN {
         id: "graph.own",
-        purpose: "Find the edges of an erased customer",
+        purpose: "Find all edges of a customer, for an erasure or a copy of the data",
         request: Query,
         key: "PK = CUSTOMER#<id>, SK between FOLLOWS# and LIKE$",
         returns: "the customer's follows, then the likes",

@@ -1,9 +1,8 @@
 //! Likes: a many-to-many relation, written once, read from both ends, and counted exactly.
 //!
 //! A like is an item in the customer's partition. An index key on its product, sharded by the
-//! customer, gives the other direction. A like copies nothing of the product, and a list of likes
-//! gives only ids. So a changed product needs no refresh of its likes, and one request reads a page
-//! of likes.
+//! customer, gives the other direction. A like copies nothing of the product, so a changed product
+//! needs no refresh of its likes. A second request reads the products of a page of likes.
 //!
 //! # Why the count is exact
 //!
@@ -46,7 +45,7 @@ use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::leaderboard::{self, Board, Period};
 use crate::pattern::Consistency;
 use crate::product::{self, Product};
-use crate::request::{Get, Guarded, Query, Range, Transaction};
+use crate::request::{BatchGet, Get, Guarded, Query, Range, Transaction};
 use crate::shard::Shards;
 
 /// The shards of a product's count.
@@ -188,6 +187,15 @@ patterns! {
         consistency: Consistency::Eventual,
         callers: "owner",
     }
+    PRODUCTS {
+        id: "likes.products",
+        purpose: "Read the products of a page of likes",
+        request: BatchGetItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT, for each id",
+        returns: "the products, which may be retired",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+    }
     LIKED {
         id: "likes.product",
         purpose: "Check that the catalogue has the product whose likes are counted",
@@ -300,6 +308,11 @@ pub fn get(customer: &CustomerId, product: &ProductId) -> Result<Get<Stored<Like
 /// Lists a customer's likes, by product id.
 pub fn of_customer(customer: &CustomerId) -> Result<Query<Stored<Like>>, KeyError> {
     Ok(Query::new(&OF_CUSTOMER, customer::partition(customer)?, Range::under(LIKE)))
+}
+
+/// Reads the products of likes, retired or not, in the given order.
+pub fn products<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<Stored<Product>>, KeyError> {
+    Ok(BatchGet::new(&PRODUCTS, ids.into_iter().map(product::key).collect::<Result<_, _>>()?))
 }
 
 /// Reads the product whose likes are counted.

@@ -25,6 +25,8 @@ const LIFETIME_SECONDS: i64 = 2 * 24 * 60 * 60;
 pub enum Quota {
     /// Requests for a code that verifies an email address.
     Codes,
+    /// Pages of a copy of the customer's data.
+    DataPages,
     Documents,
     Organizations,
     PromotionCodes,
@@ -36,8 +38,9 @@ pub enum Quota {
 }
 
 impl Quota {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Codes,
+        Self::DataPages,
         Self::Documents,
         Self::Organizations,
         Self::PromotionCodes,
@@ -52,6 +55,7 @@ impl Quota {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Codes => "codes",
+            Self::DataPages => "data_pages",
             Self::Documents => "documents",
             Self::Organizations => "organizations",
             Self::PromotionCodes => "promotion_codes",
@@ -67,7 +71,7 @@ impl Quota {
     pub const fn limit(self) -> u64 {
         match self {
             Self::Codes => 3,
-            Self::Documents | Self::Sessions => 1_000,
+            Self::DataPages | Self::Documents | Self::Sessions => 1_000,
             Self::Organizations => 100,
             Self::PromotionCodes => 50,
             Self::Questions | Self::Reviews => 200,
@@ -103,6 +107,8 @@ entity! {
         mutable by QuotaDayChanges {
             #[serde(default)]
             codes: u64,
+            #[serde(skip_serializing_if = "is_zero", default)]
+            data_pages: u64,
             #[serde(default)]
             documents: u64,
             #[serde(default)]

@@ -190,7 +190,7 @@ patterns! {
     }
     OF_CUSTOMER {
         id: "sessions.of-customer",
-        purpose: "Find every session of an erased customer",
+        purpose: "Find every session of a customer, for an erasure or a copy of the data",
         request: Query on GSI1,
         key: "GSI1PK = SESSIONS#<customer>",
         returns: "active and expired sessions, in the order of expiry",
@@ -199,7 +199,7 @@ patterns! {
     }
     READ_ALL {
         id: "sessions.read-all",
-        purpose: "Read the sign-ins of an erased customer's sessions",
+        purpose: "Read a customer's sessions with their sign-ins, for an erasure or a copy of the data",
         request: BatchGetItem,
         key: "PK = SESSION#<id>, SK = SESSION, for each id",
         returns: "the sessions, with their sign-ins",

@@ -21,7 +21,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
-use crate::product::{self, Product};
+use crate::product::{self, Product, Stock};
 use crate::request::{BatchGet, Get, Guarded, Single};
 
 pub const MAX_LINES: usize = 100;
@@ -85,20 +85,20 @@ patterns! {
     }
     PREPARE {
         id: "carts.prepare",
-        purpose: "Read the customer, the product and the cart before a cart line is set",
+        purpose: "Read the customer, the product, its stock and the cart before a cart line is set",
         request: BatchGetItem,
-        key: "PK = CUSTOMER#<id>, SK = PROFILE; PK = PRODUCT#<id>, SK = PRODUCT; PK = \
-            CART#<customer>, SK = CART",
-        returns: "the customer, the product, the cart",
+        key: "PK = CUSTOMER#<id>, SK = PROFILE; PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK; PK \
+            = CART#<customer>, SK = CART",
+        returns: "the customer, the product, its stock, the cart",
         consistency: Consistency::Strong("a customer may fill the cart right after signing up"),
         callers: "owner",
     }
     PRODUCTS {
         id: "carts.products",
-        purpose: "Read the prices of the lines of a cart",
+        purpose: "Read the prices and stocks of the lines of a cart",
         request: BatchGetItem,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT, for each line",
-        returns: "the products, with their prices",
+        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK, for each line",
+        returns: "the products with their prices, and their stocks",
         consistency: Consistency::Eventual,
         callers: "owner",
     }
@@ -144,17 +144,43 @@ pub fn get(customer: &CustomerId) -> Result<Get<Stored<Cart>>, KeyError> {
 }
 
 one_of! {
-    pub enum PreparedItem { Cart Customer Product }
+    pub enum PreparedItem { Cart Customer Product Stock }
 }
 
-/// Reads the customer who fills the cart, the product of a line and the cart, in this order.
+one_of! {
+    pub enum LineItem { Product Stock }
+}
+
+/// Reads the customer who fills the cart, the product of a line, its stock and the cart, in this
+/// order.
 pub fn prepare(customer: &CustomerId, product: &ProductId) -> Result<BatchGet<PreparedItem>, KeyError> {
-    Ok(BatchGet::new(&PREPARE, vec![customer::key(customer)?, product::key(product)?, key(customer)?]))
+    let stock = product::stock_key(product)?;
+    Ok(BatchGet::new(&PREPARE, vec![customer::key(customer)?, product::key(product)?, stock, key(customer)?]))
 }
 
-/// Reads the products of a cart's lines, in the given order.
-pub fn products<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<Stored<Product>>, KeyError> {
-    Ok(BatchGet::new(&PRODUCTS, ids.into_iter().map(product::key).collect::<Result<_, _>>()?))
+/// Reads the product and the stock of each of a cart's lines, in the given order. [`with_stocks`]
+/// returns the items in pairs.
+pub fn products<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<LineItem>, KeyError> {
+    let keys = ids.into_iter().flat_map(|id| [product::key(id), product::stock_key(id)]);
+    Ok(BatchGet::new(&PRODUCTS, keys.collect::<Result<_, _>>()?))
+}
+
+/// Returns the product and the stock of each line, from the response of [`products`].
+pub fn with_stocks(
+    items: Vec<Option<LineItem>>,
+) -> impl Iterator<Item = (Option<Stored<Product>>, Option<Stored<Stock>>)> {
+    let mut items = items.into_iter();
+    std::iter::from_fn(move || {
+        let product = match items.next()? {
+            Some(LineItem::Product(product)) => Some(product),
+            _ => None,
+        };
+        let stock = match items.next()? {
+            Some(LineItem::Stock(stock)) => Some(stock),
+            _ => None,
+        };
+        Some((product, stock))
+    })
 }
 
 fn alive(now: Instant) -> Condition {

@@ -38,6 +38,27 @@ fn an_item_of_another_kind_or_without_an_attribute_is_not_decoded() {
     }
 }
 
+/// Customers choose the names of their addresses. A name in a map of the schema is no data.
+#[test]
+fn a_log_names_the_fields_of_an_unreadable_item_and_not_the_entries_that_are_data() {
+    let text = |text: &str| AttributeValue::S(text.to_owned());
+    let map = |name: &str, value| AttributeValue::M([(name.to_owned(), value)].into());
+    for (entity, attribute, name, value, field) in [
+        ("Customer", "addresses", "hunter2", map("city", AttributeValue::Bool(true)), ".city is a boolean: "),
+        ("Customer", "addresses", "hunter2", text("x"), " is a string: "),
+        ("Customer", "addresses", " hunter2", map("city", text("x")), " is a map: "),
+        ("Cart", "lines", "hunter2", map("quantity", text("x")), ".quantity is a string: "),
+        ("OpenOrders", "entries", "hunter2", text("x"), " is a string: "),
+    ] {
+        let mut item = golden(entity).item;
+        item.inner_mut().insert(attribute.into(), map(name, value));
+        let error = AnyEntity::from_item(item).unwrap_err();
+        assert!(error.to_string().contains(&format!(": {attribute}.{name}{field}")), "{error}");
+        let logged = error.for_log();
+        assert!(logged.contains(&format!(": {attribute}.*{field}")) && !logged.contains("hunter2"), "{logged}");
+    }
+}
+
 /// Errors are written to logs, and an item may contain personal data.
 #[test]
 fn an_error_does_not_quote_an_unreadable_item() {
@@ -72,6 +93,8 @@ fn an_error_names_the_key_and_the_path_of_the_attribute_and_hides_a_text_that_a_
     item.inner_mut().insert("price".into(), AttributeValue::M(price));
     let error = Stored::<Product>::from_item(item.clone()).unwrap_err().to_string();
     assert_eq!(error, format!("malformed Product {key}: price.amount is a string: Expected num"));
+    let logged = Stored::<Product>::from_item(item.clone()).unwrap_err().for_log();
+    assert!(logged.ends_with(" PRODUCT: price.amount is a string: Expected num"), "{logged}");
     item.inner_mut().remove("price");
     let error = Stored::<Product>::from_item(item).unwrap_err().to_string();
     assert_eq!(error, format!("malformed Product {key}: price is missing"));

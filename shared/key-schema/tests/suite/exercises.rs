@@ -115,6 +115,8 @@ fn customers(world: &World) -> Vec<Shown> {
         customer::all(lists::unchanged()).unwrap().show("customer::all"),
         customer::hydrate([id]).unwrap().show("customer::hydrate"),
         customer::overview(id).unwrap().show("customer::overview"),
+        customer::data_parts([customer::get(id)]).unwrap().show("customer::data_parts"),
+        customer::count_data_page(id, now).unwrap().show("customer::count_data_page"),
         residence::of_place(&"CH".parse().unwrap()).unwrap().show("residence::of_place"),
         residence::of_place(&"CH~Z_C3_BCrich".parse().unwrap()).unwrap().show("residence::of_place"),
     ]
@@ -205,6 +207,7 @@ fn likes(world: &World) -> Vec<Shown> {
         like::remove(id, product, now).unwrap().show("like::remove"),
         like::get(id, product).unwrap().show("like::get"),
         like::of_customer(id).unwrap().show("like::of_customer"),
+        like::products([product]).unwrap().show("like::products"),
         like::liked(product).unwrap().show("like::liked"),
         like::of_product(product).unwrap().show("like::of_product"),
         like::sum(product).unwrap().show("like::sum"),

@@ -23,8 +23,8 @@ use key_schema::place::{self, Month, PlacePath};
 use key_schema::product::{Availability, CategoryPath, MAX_STOCK, StockError};
 use key_schema::quota::Quota;
 use key_schema::request::Write;
-use key_schema::review;
 use key_schema::review::recent::RecentReview;
+use key_schema::review::{self, Review};
 use key_schema::sales::{self, Derived, SaleSummary};
 use key_schema::session;
 use key_schema::settings::Known;
@@ -193,6 +193,7 @@ fn roles_quotas_and_statuses_have_the_names_of_the_api() {
         Quota::ALL.map(|quota| (quota.name(), quota.limit())),
         [
             ("codes", 3),
+            ("data_pages", 1_000),
             ("documents", 1_000),
             ("organizations", 100),
             ("promotion_codes", 50),
@@ -365,7 +366,8 @@ fn a_code_verifies_only_the_address_for_which_it_was_requested() {
 #[test]
 fn the_copy_of_a_changed_review_has_the_next_version_and_revision_of_the_review() {
     let review = World::plain().review();
-    let change = review::change(&review, 1, &"T".to_owned(), &"T".to_owned(), at("2017-03-01T09:00:00.000Z")).unwrap();
+    let new = Review { rating: 1, display_name: Some("Ann".to_owned()), ..review.data.clone() };
+    let change = review::change(&review, &new, at("2017-03-01T09:00:00.000Z")).unwrap();
     let copy = change.actions().iter().find_map(|(_, action)| match &action.write {
         Write::Put { item } => Some(Stored::<RecentReview>::from_item(item.clone()).unwrap()),
         _ => None,

@@ -109,6 +109,7 @@ pub fn review(number: u8) -> Stored<Review> {
         product_id: product_id(1),
         customer_id: customer_id(number),
         rating: 4,
+        display_name: Some("Ann from Ulm".to_owned()),
         title: "Cold as promised".to_owned(),
         text: "It kept for a whole afternoon in the shade. ".repeat(5),
     };
@@ -150,6 +151,7 @@ pub fn order(number: u8, lines: u8) -> (Stored<Order>, Vec<Stored<OrderLine>>) {
         product_id: product_id(line),
         product_born: Born::counter(),
         name: "ICE - CRUSHED/CUBED 22 LB".to_owned(),
+        thumbnail: None,
         quantity: 2,
         unit_price: usd(129),
         total: usd(258),

@@ -13,13 +13,13 @@ mod edges;
 mod memberships;
 
 use key_schema::customer::CustomerAction;
-use key_schema::id::CustomerId;
+use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::pattern::Pattern;
 use key_schema::session::{self, Session};
-use key_schema::{cart, customer, document, follow, graph, like, order, organization, question};
-use table::{Budget, Table, TableError};
+use key_schema::{cart, customer, document, follow, graph, like, order, organization, question, review};
+use table::{Budget, Table, TableError, retry_on_conflict};
 
 use crate::removal::RemovalError;
 
@@ -60,6 +60,9 @@ pub const PATTERNS: &[&Pattern] = &[
     &document::OF_CUSTOMER,
     &document::RELEASE,
     &document::FORGET,
+    &review::BY_CUSTOMER,
+    &review::EDIT,
+    &review::ERASE_NAME,
 ];
 
 /// Returns a function's other access patterns, followed by [`PATTERNS`].
@@ -83,10 +86,11 @@ enum Belonging {
     Invitations,
     Memberships,
     Documents,
+    DisplayNames,
 }
 
 impl Belonging {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Cart,
         Self::Addresses,
         Self::Questions,
@@ -95,6 +99,7 @@ impl Belonging {
         Self::Invitations,
         Self::Memberships,
         Self::Documents,
+        Self::DisplayNames,
     ];
 
     async fn erase(
@@ -117,6 +122,7 @@ impl Belonging {
             Self::Invitations => memberships::erase_invitations(table, customer, until, budget).await,
             Self::Memberships => memberships::erase(table, customer, until, budget).await,
             Self::Documents => documents::erase(table, customer, until, budget).await,
+            Self::DisplayNames => erase_display_names(table, customer, until, budget).await,
         }
     }
 }
@@ -167,6 +173,45 @@ async fn erase_questions(
     }
 }
 
+/// Removes the display name from the customer's reviews, which stay. A review that was changed after
+/// `until` has the name that a new customer with the same id chose.
+async fn erase_display_names(
+    table: &Table,
+    customer: &CustomerId,
+    until: Instant,
+    budget: &Budget<'_>,
+) -> Result<(), RemovalError> {
+    let mut after = None;
+    loop {
+        // The index may still show removed names, so the loop reads each page once.
+        let page = table.query(&review::by_customer(customer)?.limit(PAGE).after(after)).await?;
+        let named = page.items.iter().filter(|found| found.display_name.is_some() && found.updated_at < until);
+        for found in named {
+            erase_display_name(table, &found.product_id, customer, until).await?;
+            budget.pace().await?;
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+async fn erase_display_name(
+    table: &Table,
+    product: &ProductId,
+    customer: &CustomerId,
+    until: Instant,
+) -> Result<(), RemovalError> {
+    retry_on_conflict(async || {
+        let review = table.get(&review::read_for_update(product, customer)?).await?;
+        let named = review.filter(|review| review.display_name.is_some() && review.meta.updated_at < until);
+        let Some(review) = named else { return Ok(Some(())) };
+        Ok(table.transact(&review::erase_name(&review, Instant::now())?).await?.ok())
+    })
+    .await
+}
+
 /// Ends the sessions that began before `until`, even expired sessions that DynamoDB has not removed
 /// yet. Otherwise the stream's consumer would archive the expired sessions when DynamoDB removes
 /// them. Passes the sessions of each page to `ended`.
@@ -199,8 +244,8 @@ pub async fn end_sessions(
 }
 
 /// Removes the items that the customer or others added before `until`, while the profile existed:
-/// the cart, addresses of orders, questions, follows, likes, invitations, memberships and
-/// documents.
+/// the cart, addresses of orders, questions, follows, likes, invitations, memberships,
+/// documents, and the display names of reviews.
 ///
 /// The caller reads the clock before it reads the profile. So items of a customer who signs up
 /// again under the same id are newer than `until`, and stay.

@@ -95,7 +95,9 @@ async fn steps(table: &Table, placing: &Placing<'_>, refused_by_check: &mut bool
 /// Returns the lines that now have too little stock, as the refusals that their transactions would
 /// get.
 async fn short(table: &Table, lines: &[Stored<OrderLine>]) -> Result<Refusals<OrderAction>, StagingError> {
-    let stocks = table.batch_get(&staged::available(lines.iter().map(|line| &line.product_id))?).await?;
+    let stocks = staged::available(lines.iter().map(|line| &line.product_id))?;
+    // An unreadable stock counts as missing, so the response names its line.
+    let stocks = table.batch_get_readable(&stocks).await?.items;
     let mut short = Vec::new();
     for (line, stock) in lines.iter().zip(stocks) {
         let stock = match stock {

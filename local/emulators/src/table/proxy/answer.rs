@@ -1,10 +1,11 @@
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::{Response, StatusCode, header};
+use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::access::Denied;
 use crate::contributors::Throttles;
+use crate::endpoint::json_answer;
 
 const ERROR_PREFIX: &str = "com.amazonaws.dynamodb.v20120810#";
 const MEDIA_TYPE: &str = "application/x-amz-json-1.0";
@@ -26,6 +27,7 @@ pub(super) fn insights(body: &[u8], throttles: &Throttles) -> Response<Full<Byte
         return error(StatusCode::BAD_REQUEST, "ValidationException", "TableName is missing");
     };
     json_answer(
+        MEDIA_TYPE,
         StatusCode::OK,
         &json!({
             "TableName": table,
@@ -50,7 +52,7 @@ pub(super) fn too_large() -> Response<Full<Bytes>> {
 
 pub(super) fn forbidden(denied: &Denied) -> Response<Full<Bytes>> {
     let body = json!({"__type": "com.amazon.coral.service#AccessDeniedException", "Message": denied.to_string()});
-    json_answer(StatusCode::BAD_REQUEST, &body)
+    json_answer(MEDIA_TYPE, StatusCode::BAD_REQUEST, &body)
 }
 
 pub(super) fn conflict() -> Response<Full<Bytes>> {
@@ -73,6 +75,7 @@ pub(super) fn cancelled(actions: usize, culprit: usize) -> Response<Full<Bytes>>
     let message =
         format!("Transaction cancelled, please refer cancellation reasons for specific reasons [{}]", codes.join(", "));
     json_answer(
+        MEDIA_TYPE,
         StatusCode::BAD_REQUEST,
         &json!({
             "__type": format!("{ERROR_PREFIX}TransactionCanceledException"),
@@ -83,13 +86,6 @@ pub(super) fn cancelled(actions: usize, culprit: usize) -> Response<Full<Bytes>>
 }
 
 fn error(status: StatusCode, code: &str, message: &str) -> Response<Full<Bytes>> {
-    json_answer(status, &json!({"__type": format!("{ERROR_PREFIX}{code}"), "message": message}))
-}
-
-/// Builds a response without `x-amz-crc32`. Clients verify the checksum only if it is present.
-fn json_answer(status: StatusCode, body: &Value) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(body.to_string())));
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(MEDIA_TYPE));
-    response
+    // Clients verify the checksum `x-amz-crc32` only if it is present.
+    json_answer(MEDIA_TYPE, status, &json!({"__type": format!("{ERROR_PREFIX}{code}"), "message": message}))
 }

@@ -33,7 +33,7 @@ use self::response::{changed, conflict, own, rewritten, truncated};
 use super::Error;
 use crate::access::{self, Access, Guard};
 use crate::contributors::Throttles;
-use crate::cut::Cut;
+use crate::endpoint::Cut;
 use crate::faults::{FaultKind, Faults};
 
 pub use underway::TransactionTime;

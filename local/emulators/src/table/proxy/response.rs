@@ -5,7 +5,7 @@ use hyper::{Response, header};
 
 use super::operation::Operation;
 use super::{Body, HangUp, MAX_BODY, answer, body};
-use crate::cut::cut;
+use crate::endpoint::cut;
 use crate::faults::Hit;
 
 pub(super) fn conflict(operation: Operation, body: &[u8], strike: &Hit) -> Response<Full<Bytes>> {

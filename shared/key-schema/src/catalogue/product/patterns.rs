@@ -58,6 +58,15 @@ patterns! {
         consistency: Consistency::Strong("an import compares its rows with the stored products"),
         callers: "staff",
     }
+    BY_IDS {
+        id: "products.by-ids",
+        purpose: "Read up to 50 products by their ids",
+        request: BatchGetItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT, for each id",
+        returns: "the products, which may be retired",
+        consistency: Consistency::Eventual,
+        callers: "any",
+    }
     UPDATE {
         id: "products.update",
         purpose: "Change a product, and also its index key if the category changes",

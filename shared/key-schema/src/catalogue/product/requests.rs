@@ -1,10 +1,10 @@
 use item_model::prelude::*;
 
 use super::{
-    CATEGORY_SHARDS, CREATE, CREATE_MANY, CategoryIndexKey, CategoryPath, Copied, EDIT, GET_CONTENT, IN_CATEGORY, MANY,
-    PAGE, PUT_CONTENT, Product, ProductChanges as _, ProductContent, ProductContentChanges as _, ProductSales,
-    ProductSummary, RETIRE, REVIVE, ReviewStats, Stock, UPDATE, category_partition, content_key, in_catalogue, key,
-    partition, stock_key,
+    BY_IDS, CATEGORY_SHARDS, CREATE, CREATE_MANY, CategoryIndexKey, CategoryPath, Copied, EDIT, GET_CONTENT,
+    IN_CATEGORY, MANY, PAGE, PUT_CONTENT, Product, ProductChanges as _, ProductContent, ProductContentChanges as _,
+    ProductSales, ProductSummary, RETIRE, REVIVE, ReviewStats, Stock, UPDATE, category_partition, content_key,
+    in_catalogue, key, partition, stock_key,
 };
 use crate::category::CategoryNode;
 use crate::change::Change;
@@ -184,6 +184,14 @@ pub fn read_for_update(id: &ProductId) -> Result<Get<Stored<Product>>, KeyError>
 /// Reads many products, retired or not, with strong consistency.
 pub fn many<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<Stored<Product>>, KeyError> {
     Ok(BatchGet::new(&MANY, ids.into_iter().map(key).collect::<Result<_, _>>()?))
+}
+
+/// The maximum number of products that a client can read by their ids in one request.
+pub const MAX_IDS: usize = 50;
+
+/// Reads products by their ids, retired or not, in the given order.
+pub fn by_ids<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<Stored<Product>>, KeyError> {
+    Ok(BatchGet::new(&BY_IDS, ids.into_iter().map(key).collect::<Result<_, _>>()?))
 }
 
 /// Changes a product and returns it, on the condition that it is in the catalogue and at `version`.

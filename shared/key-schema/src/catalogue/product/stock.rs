@@ -105,6 +105,12 @@ impl Stock {
         self.sellable && self.available > 0
     }
 
+    /// Returns whether an order of the product with this `born` can take so many pieces now.
+    #[must_use]
+    pub fn can_supply(&self, quantity: u64, born: &Born) -> bool {
+        self.sellable && self.available >= quantity && self.is_of(born)
+    }
+
     /// Returns the number of pieces after an adjustment.
     pub fn moved(&self, by: i64) -> Result<u64, StockError> {
         match self.available.checked_add_signed(by) {

@@ -53,6 +53,8 @@ entity! {
             written_at: Instant,
             /// The rating, 1 to 5.
             rating: u64,
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            display_name: Option<String>,
             title: String,
             text: String,
         }
@@ -71,12 +73,13 @@ impl Entity for RecentReview {
 impl RecentReview {
     #[must_use]
     pub fn of(review: &Stored<Review>) -> Stored<Self> {
-        let Review { product_id, customer_id, rating, title, text } = &review.data;
+        let Review { product_id, customer_id, rating, display_name, title, text } = &review.data;
         let data = Self {
             product_id: product_id.clone(),
             customer_id: customer_id.clone(),
             written_at: review.meta.created_at,
             rating: *rating,
+            display_name: display_name.clone(),
             title: title.clone(),
             text: text.clone(),
         };

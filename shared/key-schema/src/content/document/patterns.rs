@@ -177,7 +177,7 @@ patterns! {
     }
     HISTORY {
         id: "documents.history",
-        purpose: "List the versions of a deleted document",
+        purpose: "List the versions of a document, for its deletion or a copy of the data",
         request: Query,
         key: "PK = DOC#<id>, SK under VERSION#",
         returns: "versions, oldest first",
@@ -212,7 +212,7 @@ patterns! {
     }
     OF_CUSTOMER {
         id: "documents.of-customer",
-        purpose: "Find the documents of an erased customer",
+        purpose: "Find the documents of a customer, for an erasure or a copy of the data",
         request: Query,
         key: "PK = CUSTOMER#<customer>, SK under DOCUMENT#",
         returns: "the items of the customer's roles as owner or editor",

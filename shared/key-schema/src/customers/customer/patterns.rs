@@ -130,6 +130,26 @@ patterns! {
         consistency: Consistency::Eventual,
         callers: "staff",
     }
+    DATA_PARTS {
+        id: "customers.data-parts",
+        purpose: "Read the single items of a copy of a customer's data, and the items of its lists",
+        request: BatchGetItem,
+        key: "PK = CUSTOMER#<id>, SK = PROFILE, OPEN, CUSTOMER#INVITATIONS; PK = CART#<id>, SK = CART; \
+            PK = WALLET#<id>, SK = WALLET; PK = PRODUCT#<product>, SK = REVIEW#<id>; PK = \
+            CUSTOMER#<follower>, SK = FOLLOWS#<id>; PK = ORG#<organization>, SK = MEMBER#<id>; PK = \
+            DOC#<document>, SK = DOC; PK = INVOICE#<number>, SK = INVOICE",
+        returns: "the items",
+        consistency: Consistency::Eventual,
+        callers: "owner",
+    }
+    COUNT_DATA_PAGE {
+        id: "customers.count-data-page",
+        purpose: "Count a page of a copy of a customer's data",
+        request: UpdateItem,
+        key: "PK = QUOTA#<customer hash>, SK = DAY#<day>",
+        requires: "the customer has read fewer pages on the day than the quota; ADD 1",
+        callers: "owner",
+    }
     OVERVIEW {
         id: "customers.overview",
         purpose: "Read the profile and the newest orders in one request",

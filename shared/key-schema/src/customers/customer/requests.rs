@@ -1,9 +1,9 @@
 use item_model::prelude::*;
 
 use super::{
-    ALL, BEGIN_ERASURE, BY_EMAIL, BY_TIER, CREATE, Customer, CustomerSummary, DELETE, EDIT, EmailClaim,
-    ErasingIndexKey, GET, HYDRATE, MAX_ADDRESSES, OVERVIEW, OVERVIEW_ORDERS, PROFILE, PUT_ADDRESS, REMOVE_ADDRESS,
-    RENAME, Tier, UPDATE, UsernameClaim, email_key, key, partition, stays, tier_partition,
+    ALL, BEGIN_ERASURE, BY_EMAIL, BY_TIER, COUNT_DATA_PAGE, CREATE, Customer, CustomerSummary, DATA_PARTS, DELETE,
+    EDIT, EmailClaim, ErasingIndexKey, GET, HYDRATE, MAX_ADDRESSES, OVERVIEW, OVERVIEW_ORDERS, PROFILE, PUT_ADDRESS,
+    REMOVE_ADDRESS, RENAME, Tier, UPDATE, UsernameClaim, email_key, key, partition, stays, tier_partition,
 };
 use crate::address::PostalAddress;
 use crate::change::Change;
@@ -11,9 +11,10 @@ use crate::erasure::{self, Erasure};
 use crate::expression::{Condition, value};
 use crate::id::{AddressName, CustomerId};
 use crate::instant::Instant;
-use crate::item::{EncodeError, Entity as _, Stored};
+use crate::item::{EncodeError, Entity as _, Raw, Stored};
 use crate::key::KeyError;
 use crate::order::CustomerOrder;
+use crate::quota::{self, Quota};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
 use crate::shard::Layout;
 use crate::text::{Email, Username, fold};
@@ -215,6 +216,18 @@ pub fn all(layout: Layout) -> Result<Query<CustomerSummary>, KeyError> {
 
 pub fn hydrate<'a>(ids: impl IntoIterator<Item = &'a CustomerId>) -> Result<BatchGet<Stored<Customer>>, KeyError> {
     Ok(BatchGet::new(&HYDRATE, ids.into_iter().map(key).collect::<Result<_, _>>()?))
+}
+
+/// Reads items of a copy of the customer's data as they are stored, in the order of `gets`.
+pub fn data_parts<T>(gets: impl IntoIterator<Item = Result<Get<T>, KeyError>>) -> Result<BatchGet<Raw>, KeyError> {
+    let keys = gets.into_iter().map(|get| Ok(get?.key().clone())).collect::<Result<_, _>>()?;
+    Ok(BatchGet::new(&DATA_PARTS, keys))
+}
+
+/// Counts a page of a copy of the customer's data. DynamoDB refuses the write if the day's quota is
+/// used up.
+pub fn count_data_page(customer: &CustomerId, now: Instant) -> Result<Single<()>, EncodeError> {
+    Ok(Single::new(&COUNT_DATA_PAGE, quota::count(customer, Quota::DataPages, now)?))
 }
 
 one_of! {

@@ -79,7 +79,7 @@ patterns! {
     }
     OF_CUSTOMER {
         id: "orders.addresses-of-customer",
-        purpose: "Find the addresses of an erased customer's orders",
+        purpose: "Find the addresses of a customer's orders, for an erasure or a copy of the data",
         request: Query,
         key: "PK = CUSTOMER#<customer>, SK under SHIPTO#",
         returns: "the remaining addresses",

@@ -26,7 +26,7 @@ mod views;
 use item_model::prelude::*;
 
 use crate::customer;
-use crate::id::{Born, CustomerId, OrderId, OrderReference, ProductId, StoreId};
+use crate::id::{Born, CustomerId, MediaId, OrderId, OrderReference, ProductId, StoreId};
 use crate::instant::Instant;
 use crate::item::{Entity, Meta};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
@@ -47,7 +47,7 @@ pub use requests::*;
 pub use retire::{Retirement, retire};
 pub use status::{OrderStatus, UnknownStatus};
 pub use transition::{LAPSED, Movement, RETURNED_AT_ONCE, SYSTEM, Step, advance, lapse, refund};
-pub use views::{LogLine, OrderSummary, Shipment};
+pub use views::{ListedOrder, LogLine, OrderSummary, Shipment};
 
 pub const MAX_LINES: usize = 500;
 pub const MAX_LINE_DISCOUNTS: usize = 5;
@@ -177,8 +177,8 @@ impl Entity for Order {
 }
 
 entity! {
-    /// One line of an order, as sold. Name and price stay as they were at the sale, even if the
-    /// product's name and price change.
+    /// One line of an order, as sold. Name, picture and price stay as they were at the sale, even if
+    /// those of the product change.
     OrderLine = "OrderLine" {
         fixed {
             order_id: OrderId,
@@ -189,6 +189,9 @@ entity! {
             product_born: Born,
             /// The name of the product at the sale.
             name: String,
+            /// The id of the product's first picture at the sale.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            thumbnail: Option<MediaId>,
             quantity: u64,
             /// The catalogue price of one piece at the sale.
             unit_price: Money,

@@ -29,7 +29,7 @@ patterns! {
         request: Query,
         key: "PK = ORDER#<id>, SK from ORDER to STATUS$",
         returns: "head, history",
-        consistency: Consistency::Eventual,
+        consistency: Consistency::Strong("a mail about a change must have the change's message"),
         callers: "owner",
     }
 }

@@ -101,6 +101,15 @@ patterns! {
         consistency: Consistency::Eventual,
         callers: "owner",
     }
+    EARLIER {
+        id: "orders.earlier",
+        purpose: "Find out whether a customer has an earlier order",
+        request: Query,
+        key: "PK = CUSTOMER#<id>, SK under ORDER#, backward",
+        returns: "order copies, newest first",
+        consistency: Consistency::Strong("a promotion for first orders must not apply to a later order"),
+        callers: "owner",
+    }
     BY_STATUS {
         id: "orders.by-status",
         purpose: "List orders by status and date",

@@ -4,8 +4,8 @@ use item_model::prelude::*;
 
 use super::index_keys::{shipments_partition, status_partition};
 use super::{
-    BY_STATUS, CustomerOrder, EDIT, GET, HEAD, LINES, OF_CUSTOMER, Order, OrderLine, OrderStatus, OrderStatusEvent,
-    OrderSummary, PREPARE, REFERENCE, ReferenceClaim, SHIPMENTS, Shipment, key,
+    BY_STATUS, CustomerOrder, EARLIER, EDIT, GET, HEAD, LINES, ListedOrder, OF_CUSTOMER, Order, OrderLine, OrderStatus,
+    OrderStatusEvent, PREPARE, REFERENCE, ReferenceClaim, SHIPMENTS, Shipment, key,
     open::{self, OpenOrders},
     partition,
 };
@@ -129,6 +129,11 @@ pub fn of_customer(
     Ok(Query::new(&OF_CUSTOMER, customer::partition(customer)?, range).descending())
 }
 
+/// Lists a customer's orders with strong consistency, newest first.
+pub fn earlier(customer: &CustomerId) -> Result<Query<Stored<CustomerOrder>>, KeyError> {
+    Ok(Query::new(&EARLIER, customer::partition(customer)?, Range::under("ORDER")).descending())
+}
+
 /// Lists the orders in a status that were placed between two instants, both included, newest first.
 /// `layout` is the list's present layout.
 pub fn by_status(
@@ -136,7 +141,7 @@ pub fn by_status(
     from: Option<Instant>,
     to: Option<Instant>,
     layout: Layout,
-) -> Result<Query<OrderSummary>, KeyError> {
+) -> Result<Query<ListedOrder>, KeyError> {
     let partitions = |shard| Ok(vec![status_partition(status, shard)?]);
     Ok(Query::in_layout(&BY_STATUS, layout, partitions, between(from, to))?.descending())
 }

@@ -61,6 +61,11 @@ impl OrderStatus {
         )
     }
 
+    /// Returns the statuses to which staff may change an order from this status.
+    pub fn next(self) -> impl Iterator<Item = Self> {
+        Self::VISIBLE.into_iter().filter(move |to| self.may_become(*to))
+    }
+
     /// Returns whether a change to this status gives the stock of the lines back.
     #[must_use]
     pub const fn returns_stock(self) -> bool {

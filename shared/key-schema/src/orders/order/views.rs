@@ -32,7 +32,17 @@ impl From<CustomerOrder> for OrderSummary {
     }
 }
 
-view!(OrderSummary of Order);
+/// An order in the list by status.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedOrder {
+    #[serde(flatten)]
+    pub order: OrderSummary,
+    /// The version of the head, for If-Match. The customer's copy has another version, because a
+    /// refund or an invoice changes only the head.
+    pub version: u64,
+}
+
+view!(ListedOrder of Order);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shipment {

@@ -53,6 +53,15 @@ patterns! {
         consistency: Consistency::Eventual,
         callers: "staff",
     }
+    USES {
+        id: "promotions.uses",
+        purpose: "Read the uses of listed promotions",
+        request: BatchGetItem,
+        key: "PK = PROMOTION#<id>, SK = USES, for each id",
+        returns: "uses by all customers",
+        consistency: Consistency::Eventual,
+        callers: "staff",
+    }
     CREATE {
         id: "promotions.create",
         purpose: "Create a promotion",

@@ -4,7 +4,7 @@ use item_model::prelude::*;
 
 use super::{
     AppliedPromotion, CHANGE, CREATE, CustomerUses, DELETE, FIND, GET, LIST, Promotion, PromotionChanges as _,
-    PromotionCode, PromotionUses, PromotionUsesChanges as _, READ, UNKNOWN_CODES, code_key, coded_partition,
+    PromotionCode, PromotionUses, PromotionUsesChanges as _, READ, UNKNOWN_CODES, USES, code_key, coded_partition,
     customer_uses_key, key, uses_key,
 };
 use crate::change::Change;
@@ -79,6 +79,11 @@ pub fn get(id: &PromotionId) -> Result<BatchGet<PromotionItem>, KeyError> {
 pub fn list() -> Result<Query<Stored<Promotion>>, KeyError> {
     let partitions = vec![pricing::partition()?, coded_partition()?];
     Ok(Query::sharded(&LIST, partitions, Range::under("PROMOTION")))
+}
+
+/// Reads the uses of promotions by all customers.
+pub fn uses<'a>(ids: impl IntoIterator<Item = &'a PromotionId>) -> Result<BatchGet<Stored<PromotionUses>>, KeyError> {
+    Ok(BatchGet::new(&USES, ids.into_iter().map(uses_key).collect::<Result<_, _>>()?))
 }
 
 /// Creates a promotion. For an automatic promotion, the transaction also writes the new number of

@@ -5,6 +5,7 @@ use key_schema::change::Change;
 use key_schema::id::ProductId;
 use key_schema::idempotency::StoredResponse;
 use key_schema::product::{CategoryIndexKey, CategoryPath, Product, ProductChanges as _};
+use key_schema::review::Review;
 use key_schema::review::recent::Month;
 use key_schema::{category, idempotency, media, membership, picture, product, review, variant};
 
@@ -36,6 +37,7 @@ pub(super) fn products(world: &World) -> Vec<Shown> {
         product::page(id).unwrap().show("product::page"),
         product::read_for_update(id).unwrap().show("product::read_for_update"),
         product::many([id, &second.data.id]).unwrap().show("product::many"),
+        product::by_ids([id, &second.data.id]).unwrap().show("product::by_ids"),
         product::update(id, moved, 3).unwrap().show("product::update"),
         product::retire(id, 3, now).unwrap().show("product::retire"),
         product::set_stock(id, 50, now).unwrap().show("product::set_stock"),
@@ -174,9 +176,11 @@ pub(super) fn category_moves(world: &World) -> Vec<Shown> {
 
 pub(super) fn reviews(world: &World) -> Vec<Shown> {
     let (now, stored, product, customer) = (at(NOW), world.review(), &world.product, &world.customer);
+    let named = Review { rating: 2, display_name: Some("Ann from Ulm".to_owned()), ..stored.data.clone() };
     vec![
         review::create(&stored).unwrap().show("review::create"),
-        review::change(&stored, 2, &"Wet".to_owned(), &"It melted.".to_owned(), now).unwrap().show("review::change"),
+        review::change(&stored, &named, now).unwrap().show("review::change"),
+        review::erase_name(&stored, now).unwrap().show("review::erase_name"),
         review::delete(&stored, now).unwrap().show("review::delete"),
         review::get(product, customer).unwrap().show("review::get"),
         review::read_for_update(product, customer).unwrap().show("review::read_for_update"),

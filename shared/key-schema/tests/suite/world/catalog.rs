@@ -180,6 +180,7 @@ impl World {
             product_id: self.product.clone(),
             customer_id: self.customer.clone(),
             rating: 5,
+            display_name: None,
             title: "Cold".into(),
             text: "As ice should be.".into(),
         })

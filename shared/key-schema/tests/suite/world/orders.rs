@@ -193,6 +193,7 @@ impl World {
             product_id: self.product.clone(),
             product_born: self.product().meta.born,
             name: "ICE - CRUSHED/CUBED 22 LB".into(),
+            thumbnail: None,
             quantity: 6,
             unit_price: self.money(129),
             total: self.money(774),

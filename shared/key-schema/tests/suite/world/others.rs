@@ -133,6 +133,7 @@ impl World {
             day: "2017-02-01".into(),
             expires_at: at("2017-02-03T09:00:00.000Z"),
             codes: 2,
+            data_pages: 0,
             documents: 5,
             organizations: 1,
             promotion_codes: 0,

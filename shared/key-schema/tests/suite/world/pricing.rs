@@ -197,6 +197,7 @@ impl World {
     pub fn quoted_order_line(&self) -> Stored<OrderLine> {
         let mut line = self.order_line();
         (line.data.total, line.data.discount, line.data.tax) = (self.money(700), 74, 52);
+        line.data.thumbnail = Some(self.media.clone());
         line
     }
 }

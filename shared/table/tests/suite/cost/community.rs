@@ -53,6 +53,8 @@ pub async fn measure(bench: &mut Bench) {
     }
     bench.get("one like", like::get(&id, &product_id(2)).unwrap()).await;
     bench.query("a page of 20", 20, like::of_customer(&id).unwrap().limit(20)).await;
+    let ids: Vec<_> = (1..=20).map(product_id).collect();
+    bench.batch_get("20 products", like::products(&ids).unwrap()).await;
     let parts = like::COUNTERS
         .all()
         .filter(|part| (2..=24).any(|number| like::COUNTERS.of(customer_id(number).as_str()) == *part));

@@ -72,6 +72,7 @@ pub(super) async fn promotions(bench: &mut Bench) {
     bench.batch_get("a code and an automatic promotion, both unused by the customer", read).await;
     bench.batch_get("a promotion with its uses", promotion::get(&coded.id).unwrap()).await;
     bench.query("two promotions", 2, promotion::list().unwrap()).await;
+    bench.batch_get("two promotions", promotion::uses([&coded.id, &automatic.id]).unwrap()).await;
     let raised = Promotion { limit_total: Some(200), ..coded.data.clone() };
     bench.transact("another limit", promotion::change(&coded, &raised, at(2)).unwrap()).await;
     let named = Promotion { name: "Sale".to_owned(), ..automatic.data.clone() };

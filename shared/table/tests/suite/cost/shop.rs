@@ -64,6 +64,8 @@ pub(super) async fn customers(bench: &mut Bench) {
     bench.query("a page of 20", 20, customer::all(lists::unchanged()).unwrap().limit(20)).await;
     let ids: Vec<_> = (1..=20).map(customer_id).collect();
     bench.batch_get("a page of 20", customer::hydrate(&ids).unwrap()).await;
+    bench.batch_get("one profile", customer::data_parts([customer::get(&id)]).unwrap()).await;
+    bench.write("one page", customer::count_data_page(&id, at(5)).unwrap()).await;
     let last = bench.table.get(&customer::read_for_update(&customer_id(25)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let last = bench.update("a customer with one address", customer::begin_erasure(&last, at(6)).unwrap()).await;
@@ -166,6 +168,7 @@ pub(super) async fn products(bench: &mut Bench) {
     let one = bench.get("one product", product::read_for_update(&id).unwrap()).await;
     let ids: Vec<_> = (1..=20).map(product_id).collect();
     bench.batch_get("20 products", product::many(&ids).unwrap()).await;
+    bench.batch_get("20 products", product::by_ids(&ids).unwrap()).await;
     let change = Change::<Product>::visible(at(1)).price(&data::usd(149)).unwrap();
     bench.update("the price", product::update(&id, change, one.meta.version).unwrap()).await;
     bench.query("a page of 20", 20, product::in_category(&data::path()).unwrap().limit(20)).await;
@@ -190,7 +193,15 @@ pub(super) async fn products(bench: &mut Bench) {
     bench.query("a page of 20", 20, review::newest(&id).unwrap().limit(20)).await;
     bench.query("a page of 20", 20, review::best(&id).unwrap().limit(20)).await;
     bench.query("one review", 1, review::by_customer(&reviewer).unwrap().limit(20)).await;
-    bench.transact("another rating", review::change(&one, 5, &one.title, &one.text, at(9)).unwrap()).await;
+    bench
+        .transact(
+            "another rating",
+            review::change(&one, &review::Review { rating: 5, ..one.data.clone() }, at(9)).unwrap(),
+        )
+        .await;
+    let changed = bench.table.get(&review::read_for_update(&id, &reviewer).unwrap()).await.unwrap().unwrap();
+    let _ = bench.table.meter().take();
+    bench.transact("one review", review::erase_name(&changed, at(10)).unwrap()).await;
     let changed = bench.table.get(&review::read_for_update(&id, &reviewer).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     bench.transact("one review", review::delete(&changed, at(10)).unwrap()).await;
@@ -370,6 +381,7 @@ pub(super) async fn orders(bench: &mut Bench) {
         )
         .await;
     bench.query("a page of 20", 20, order::of_customer(&id, None, None).unwrap().limit(20)).await;
+    bench.query("20 orders", 20, order::earlier(&id).unwrap().limit(20)).await;
     bench.query("profile and 20 orders", 21, customer::overview(&id).unwrap()).await;
     bench
         .query(
