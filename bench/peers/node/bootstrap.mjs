@@ -128,7 +128,7 @@ async function placeOrder(event) {
     put({ PK: `CUSTOMER#${customer}`, SK: `ORDER#${id}`, entity: 'CustomerOrder', ...order }),
     put({ PK: `ORDER#${id}`, SK: `STATUS#${at}#pending`, entity: 'OrderStatusEvent', order_id: id, ...step }),
     ...lines.flatMap((line) => [
-      put({ PK: `ORDER#${id}`, SK: `ITEM#${String(line.line).padStart(20, '0')}`, entity: 'OrderLine', order_id: id, ...line }),
+      put({ PK: `ORDER#${id}`, SK: `ITEM#${String(line.line).padStart(20, '0')}`, entity: 'OrderLine', order_id: id, product_born: products.get(line.product_id).born, ...line }),
       {
         Update: {
           TableName,

@@ -143,7 +143,11 @@ def place_order(event):
         put({"PK": f"ORDER#{order_id}", "SK": f"STATUS#{at}#pending", "entity": "OrderStatusEvent", "order_id": order_id, **step}),
     ]
     for line in lines:
-        transaction.append(put({"PK": f"ORDER#{order_id}", "SK": f"ITEM#{line['line']:020}", "entity": "OrderLine", "order_id": order_id, **line}))
+        born = products[line["product_id"]]["born"]
+        transaction.append(put({
+            "PK": f"ORDER#{order_id}", "SK": f"ITEM#{line['line']:020}", "entity": "OrderLine", "order_id": order_id,
+            "product_born": born, **line,
+        }))
         transaction.append({
             "Update": {
                 "TableName": TABLE_NAME,
