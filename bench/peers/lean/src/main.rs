@@ -6,7 +6,8 @@
 //!
 //! With the argument `bare`, retries and timeouts are off.
 
-use std::collections::HashMap;
+#[path = "../../usual/src/plain.rs"]
+mod plain;
 
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
@@ -44,7 +45,7 @@ async fn main() -> Result<(), Error> {
     run(service_fn(move |event: LambdaEvent<Event>| async move {
         let found = get(client, table, &event.payload.parameters.id).await?;
         let (status, body) = match found.item {
-            Some(item) => (200, object(&item)),
+            Some(item) => (200, plain::object(&item)),
             None => (404, json!({ "message": "no such customer" })),
         };
         let headers = json!({ "content-type": "application/json" });
@@ -57,19 +58,4 @@ async fn get(client: &Client, table: &str, id: &str) -> Result<GetItemOutput, Er
     let key = AttributeValue::S(format!("CUSTOMER#{id}"));
     let request = client.get_item().table_name(table).key("PK", key).key("SK", AttributeValue::S("PROFILE".to_owned()));
     Ok(request.send().await?)
-}
-
-fn object(item: &HashMap<String, AttributeValue>) -> Value {
-    json!(item.iter().map(|(name, value)| (name.as_str(), plain(value))).collect::<HashMap<_, _>>())
-}
-
-fn plain(value: &AttributeValue) -> Value {
-    match value {
-        AttributeValue::S(text) => json!(text),
-        AttributeValue::N(number) => number.parse::<i64>().map_or(Value::Null, Value::from),
-        AttributeValue::Bool(flag) => json!(flag),
-        AttributeValue::M(map) => object(map),
-        AttributeValue::L(list) => json!(list.iter().map(plain).collect::<Vec<_>>()),
-        _ => Value::Null,
-    }
 }

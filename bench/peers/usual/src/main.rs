@@ -1,11 +1,11 @@
 //! `GET /v1/customers/{id}` on `lambda_http` and the SDK with its default features.
 
-use std::collections::HashMap;
+mod plain;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use lambda_http::{Body, Error, Request, RequestExt, Response, run, service_fn, tracing};
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
@@ -26,23 +26,8 @@ async fn get(client: &Client, table: &str, request: &Request) -> Result<Response
         .send()
         .await?;
     let (status, body) = match found.item {
-        Some(item) => (200, object(&item)),
+        Some(item) => (200, plain::object(&item)),
         None => (404, json!({ "message": "no such customer" })),
     };
     Ok(Response::builder().status(status).header("content-type", "application/json").body(body.to_string().into())?)
-}
-
-fn object(item: &HashMap<String, AttributeValue>) -> Value {
-    json!(item.iter().map(|(name, value)| (name.as_str(), plain(value))).collect::<HashMap<_, _>>())
-}
-
-fn plain(value: &AttributeValue) -> Value {
-    match value {
-        AttributeValue::S(text) => json!(text),
-        AttributeValue::N(number) => number.parse::<i64>().map_or(Value::Null, Value::from),
-        AttributeValue::Bool(flag) => json!(flag),
-        AttributeValue::M(map) => object(map),
-        AttributeValue::L(list) => json!(list.iter().map(plain).collect::<Vec<_>>()),
-        _ => Value::Null,
-    }
 }
