@@ -49,6 +49,9 @@ async fn a_list_of_likes_shows_the_current_name_price_and_picture_of_each_produc
     }
     likes.sort_by_key(|like| like["product_id"].to_string());
     assert_eq!(listed, json!(likes));
+    town.spoil("PRODUCT#p2", "PRODUCT", "price").await;
+    let page = town.ok(liked("a")).await;
+    assert_eq!((page.header("x-left-out"), page.body["items"].as_array().unwrap().len()), (Some("1"), 3));
 }
 
 #[tokio::test]

@@ -41,6 +41,8 @@ async fn a_line_of_an_unreadable_product_cannot_be_ordered_and_a_new_one_is_refu
     shop.spoil("PRODUCT#p1", "PRODUCT", "price").await;
     let cart = read(&shop).await;
     assert_eq!((cart.status, quantities(&cart.body)), (200, vec![("p0", 1), ("p1", 1)]), "{}", cart.body);
+    let single = shop.send(line("GET", "p1")).await;
+    assert_eq!([cart.header("x-left-out"), single.header("x-left-out")], [Some("1"); 2]);
     let broken = &cart.body["items"][1];
     assert_eq!((&broken["name"], &broken["in_stock"]), (&Value::Null, &json!(false)));
     let refused = put(&shop, "p1", 2).await;

@@ -4,7 +4,7 @@ use http_api::sample::{Answered, Call};
 use key_schema::customer::Tier;
 use key_schema::id::{CustomerId, OrderId};
 use key_schema::instant::Instant;
-use key_schema::item::Stored;
+use key_schema::item::{Stored, key_of};
 use key_schema::money::Money;
 use key_schema::order::open::{OpenOrder, OpenOrders};
 use key_schema::promotion::{self, Conditions, Goods, Promotion, Reduction};
@@ -344,6 +344,12 @@ async fn a_customer_can_guess_codes_only_up_to_the_daily_quota() {
     for (code, status) in [("d", 409), ("TEN", 200)] {
         assert_eq!(shop.send(staffs.clone().json(&json!({ "codes": [code] }))).await.status, status, "{code}");
     }
+    for quota in shop.items("QUOTA#").await {
+        let key = key_of(&quota).unwrap();
+        shop.spoil(key.pk.as_str(), key.sk.as_str(), "promotion_codes").await;
+    }
+    assert_eq!(shop.with_codes(&["TEN"]).await.status, 500, "an unreadable count permits no guess");
+    assert_eq!(shop.send(staffs.json(&json!({ "codes": ["TEN"] }))).await.status, 200);
 }
 
 #[tokio::test]

@@ -239,6 +239,9 @@ async fn the_list_and_each_promotion_show_the_uses_that_a_limit_counts() {
     for (id, promotion) in ["a", "b", "c"].into_iter().zip(listed) {
         assert_eq!(function.send(at("GET /v1/promotions/{id}", id)).await.body, *promotion, "{id}");
     }
+    shop.spoil("PROMOTION#a", "USES", "uses").await;
+    let page = function.send(Call::new("GET /v1/promotions").staff("sam")).await;
+    assert_eq!((page.status, page.header("x-left-out")), (200, Some("1")), "{}", page.body);
 }
 
 #[tokio::test]
