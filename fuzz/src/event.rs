@@ -22,10 +22,10 @@ thread_local! {
     static FUNCTION: Function = Function {
         runtime: Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime"),
         routes: Routes::new()
-            .on("GET /v1/things", &[], |cursors, request| Box::pin(list(cursors, request)))
-            .on("GET /v1/things/{id}", &[], |_, request| Box::pin(look(request)))
-            .on("PUT /v1/things/{id}", &[], |_, request| Box::pin(put(request)))
-            .on("POST /v1/things/import", &[], |_, request| Box::pin(import(request))),
+            .on("GET /v1/things", |cursors, request| Box::pin(list(cursors, request)))
+            .on("GET /v1/things/{id}", |_, request| Box::pin(look(request)))
+            .on("PUT /v1/things/{id}", |_, request| Box::pin(put(request)))
+            .on("POST /v1/things/import", |_, request| Box::pin(import(request))),
         cursors: Keys::known(Cursors::new(CURSOR_KEYS).expect("keys")),
     };
 }

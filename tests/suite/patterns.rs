@@ -1,13 +1,15 @@
-//! Tests of the access patterns that the functions declare, and the generator of their pages in
+//! Tests of the access patterns that the functions use, and the generator of their pages in
 //! `docs/access-patterns`.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use http_api::{Routes, SHARED_PATTERNS};
 use key_schema::pattern::{Consistency, Pattern};
 use key_schema::registry;
+use serde_json::Value as Json;
 
-use crate::support::root;
+use crate::support::{read, root};
 
 /// A route or another user of the table.
 pub struct User {
@@ -55,8 +57,15 @@ pub fn users() -> Vec<User> {
     users
 }
 
+/// Returns the routes of a function with the patterns that its tests have recorded.
 fn routes<S>(package: &'static str, routes: &Routes<S>) -> Vec<User> {
-    let of = |name| routes.patterns().filter(|(route, _)| *route == name).map(|(_, pattern)| pattern).collect();
+    static RECORDED: LazyLock<Json> =
+        LazyLock::new(|| serde_json::from_str(&read(&root().join("docs/routes.json"))).unwrap());
+    let of = |name: &str| -> Vec<&'static Pattern> {
+        let line = RECORDED.as_array().unwrap().iter().find(|line| line["route"] == name);
+        let ids = line.and_then(|line| line["patterns"].as_array()).into_iter().flatten();
+        ids.map(|id| registry::all().find(|pattern| id == pattern.id).unwrap_or_else(|| panic!("{id}"))).collect()
+    };
     routes.keys().map(|name| User { package, name, patterns: of(name) }).collect()
 }
 

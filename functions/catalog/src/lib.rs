@@ -25,9 +25,7 @@ use std::time::Duration;
 
 use http_api::{Error, Issuer, IssuerError, Measured, PatternCost, Routes, Services};
 use key_schema::media::MediaKind;
-use key_schema::pattern::Pattern;
 use key_schema::product::{MAX_STOCK, STOCK_LOW};
-use key_schema::{category, idempotency, leaderboard, membership, picture, product, review, variant};
 use storage::SetupError;
 use storage::media::Media;
 
@@ -68,170 +66,56 @@ enum StartError {
     StockLow,
 }
 
-const MOVE_CATEGORY: &[&Pattern] = &[
-    &category::KNOWN,
-    &category::ADD,
-    &category::relocation::GET,
-    &category::relocation::BEGIN,
-    &category::relocation::BELOW,
-    &category::relocation::ABOUT,
-    &category::relocation::COPY,
-    &category::relocation::LISTED,
-    &category::relocation::READ,
-    &category::relocation::ADD,
-    &category::relocation::PLACE,
-    &category::relocation::TRANSFER,
-    &category::relocation::CLEAR,
-    &category::relocation::KEEP,
-    &category::relocation::ADVANCE,
-];
-
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
         .checking(|app| app.services.checks())
-        .on(
-            "POST /v1/products",
-            &[
-                &product::CREATE,
-                &product::REVIVE,
-                &product::PAGE,
-                &product::EDIT,
-                &category::KNOWN,
-                &variant::CREATE,
-                &variant::REVIVE,
-            ],
-            |app, request| Box::pin(products::create(app, request)),
-        )
-        .on(
-            "POST /v1/products/import",
-            &[
-                &product::CREATE_MANY,
-                &product::REVIVE,
-                &product::MANY,
-                &product::UPDATE,
-                &category::KNOWN,
-                &category::ADD,
-            ],
-            |app, request| Box::pin(import::import(&app.services, request)),
-        )
-        .on("GET /v1/products", &[&product::BY_IDS], |app, request| Box::pin(products::by_ids(&app.services, request)))
-        .on("GET /v1/products/{id}", &[&product::PAGE, &leaderboard::VIEW], |app, request| {
-            Box::pin(products::read(app, request))
-        })
-        .on(
-            "PATCH /v1/products/{id}",
-            &[&product::PAGE, &product::EDIT, &product::UPDATE, &category::KNOWN, &category::ADD],
-            |app, request| Box::pin(products::change(app, request)),
-        )
-        .on("DELETE /v1/products/{id}", &[&product::EDIT, &product::RETIRE, &variant::RETIRE], |app, request| {
-            Box::pin(products::retire(&app.services, request))
-        })
-        .on("GET /v1/products/{id}/content", &[&product::GET_CONTENT], |app, request| {
-            Box::pin(content::read(app, request))
-        })
-        .on("PUT /v1/products/{id}/content", &[&product::PUT_CONTENT], |app, request| {
-            Box::pin(content::put(app, request))
-        })
-        .on("POST /v1/products/{id}/content/uploads", &[&picture::PREPARE], |app, request| {
+        .on("POST /v1/products", |app, request| Box::pin(products::create(app, request)))
+        .on("POST /v1/products/import", |app, request| Box::pin(import::import(&app.services, request)))
+        .on("GET /v1/products", |app, request| Box::pin(products::by_ids(&app.services, request)))
+        .on("GET /v1/products/{id}", |app, request| Box::pin(products::read(app, request)))
+        .on("PATCH /v1/products/{id}", |app, request| Box::pin(products::change(app, request)))
+        .on("DELETE /v1/products/{id}", |app, request| Box::pin(products::retire(&app.services, request)))
+        .on("GET /v1/products/{id}/content", |app, request| Box::pin(content::read(app, request)))
+        .on("PUT /v1/products/{id}/content", |app, request| Box::pin(content::put(app, request)))
+        .on("POST /v1/products/{id}/content/uploads", |app, request| {
             Box::pin(uploads::permit(app, request, MediaKind::Content))
         })
-        .on(
-            "PUT /v1/products/{id}/content/uploads/{upload}",
-            &[&product::PUT_CONTENT, &key_schema::media::NOTE],
-            |app, request| Box::pin(content::put_upload(app, request)),
-        )
-        .on("GET /v1/products/{id}/pictures", &[&picture::LIST], |app, request| Box::pin(pictures::list(app, request)))
-        .on("POST /v1/products/{id}/pictures", &[&picture::PREPARE], |app, request| {
+        .on("PUT /v1/products/{id}/content/uploads/{upload}", |app, request| {
+            Box::pin(content::put_upload(app, request))
+        })
+        .on("GET /v1/products/{id}/pictures", |app, request| Box::pin(pictures::list(app, request)))
+        .on("POST /v1/products/{id}/pictures", |app, request| {
             Box::pin(uploads::permit(app, request, MediaKind::Picture))
         })
-        .on("GET /v1/products/{id}/pictures/{picture}", &[&picture::LIST], |app, request| {
-            Box::pin(pictures::redirect(app, request))
+        .on("GET /v1/products/{id}/pictures/{picture}", |app, request| Box::pin(pictures::redirect(app, request)))
+        .on("PUT /v1/products/{id}/pictures/{picture}", |app, request| Box::pin(pictures::put(app, request)))
+        .on("DELETE /v1/products/{id}/pictures/{picture}", |app, request| Box::pin(pictures::remove(app, request)))
+        .on("PUT /v1/products/{id}/stock", |app, request| Box::pin(stock::set(&app.services, request)))
+        .on("POST /v1/products/{id}/stock/adjustments", |app, request| Box::pin(stock::adjust(&app.services, request)))
+        .on("PUT /v1/products/{id}/categories/{path}", |app, request| {
+            Box::pin(memberships::put(&app.services, request))
         })
-        .on(
-            "PUT /v1/products/{id}/pictures/{picture}",
-            &[&picture::PREPARE, &picture::ADD, &picture::DESCRIBE, &key_schema::media::NOTE],
-            |app, request| Box::pin(pictures::put(app, request)),
-        )
-        .on("DELETE /v1/products/{id}/pictures/{picture}", &[&picture::PREPARE, &picture::REMOVE], |app, request| {
-            Box::pin(pictures::remove(app, request))
+        .on("DELETE /v1/products/{id}/categories/{path}", |app, request| {
+            Box::pin(memberships::remove(&app.services, request))
         })
-        .on(
-            "PUT /v1/products/{id}/stock",
-            &[&product::SET_STOCK, &product::EDIT, &product::READ_STOCK],
-            |app, request| Box::pin(stock::set(&app.services, request)),
-        )
-        .on(
-            "POST /v1/products/{id}/stock/adjustments",
-            &[&product::ADJUST_STOCK, &product::READ_STOCK, &product::EDIT, &idempotency::GET],
-            |app, request| Box::pin(stock::adjust(&app.services, request)),
-        )
-        .on(
-            "PUT /v1/products/{id}/categories/{path}",
-            &[&membership::PREPARE, &membership::ADD, &category::KNOWN, &category::ADD],
-            |app, request| Box::pin(memberships::put(&app.services, request)),
-        )
-        .on(
-            "DELETE /v1/products/{id}/categories/{path}",
-            &[&membership::PREPARE, &membership::REMOVE],
-            |app, request| Box::pin(memberships::remove(&app.services, request)),
-        )
-        .on("GET /v1/products/{id}/reviews", &[&review::STATS, &review::NEWEST, &review::BEST], |app, request| {
-            Box::pin(reviews::of_product(app, request))
-        })
-        .on("GET /v1/products/{id}/reviews/{customer}", &[&review::GET], |app, request| {
-            Box::pin(reviews::read(app, request))
-        })
-        .on(
-            "PUT /v1/products/{id}/reviews/{customer}",
-            &[&review::CREATE, &review::CHANGE, &review::EDIT, &review::recent::MONTH, &review::recent::ADD_MONTH],
-            |app, request| Box::pin(reviews::put(&app.services, request)),
-        )
-        .on("DELETE /v1/products/{id}/reviews/{customer}", &[&review::DELETE, &review::EDIT], |app, request| {
+        .on("GET /v1/products/{id}/reviews", |app, request| Box::pin(reviews::of_product(app, request)))
+        .on("GET /v1/products/{id}/reviews/{customer}", |app, request| Box::pin(reviews::read(app, request)))
+        .on("PUT /v1/products/{id}/reviews/{customer}", |app, request| Box::pin(reviews::put(&app.services, request)))
+        .on("DELETE /v1/products/{id}/reviews/{customer}", |app, request| {
             Box::pin(reviews::delete(&app.services, request))
         })
-        .on("GET /v1/customers/{id}/reviews", &[&review::BY_CUSTOMER], |app, request| {
-            Box::pin(reviews::of_customer(&app.services, request))
-        })
-        .on("GET /v1/leaderboards/{by}", &[&leaderboard::TOP, &leaderboard::PRODUCTS], |app, request| {
-            Box::pin(leaderboards::read(&app.services, request))
-        })
-        .on("GET /v1/reviews/recent", &[&review::recent::RECENT, &review::recent::MONTHS], |app, request| {
-            Box::pin(recent::list(app, request))
-        })
-        .on(
-            "PUT /v1/categories/{path}",
-            &[
-                &category::GET,
-                &category::KNOWN,
-                &category::ADD,
-                &category::CREATE,
-                &category::DESCRIBE,
-                &category::REDESCRIBE,
-            ],
-            |app, request| Box::pin(categories::put(&app.services, request)),
-        )
-        .on("POST /v1/categories/{path}/move", MOVE_CATEGORY, |app, request| {
-            Box::pin(moves::start(&app.services, request))
-        })
-        .on("GET /v1/categories/{path}", &[&category::GET], |app, request| {
-            Box::pin(categories::read(&app.services, request))
-        })
-        .on(
-            "GET /v1/categories/{path}/products",
-            &[&product::IN_CATEGORY, &membership::LISTS, &category::KNOWN],
-            |app, request| Box::pin(categories::products(&app.services, request)),
-        )
-        .on("GET /v1/categories/{path}/children", &[&category::KNOWN, &category::CHILDREN], |app, request| {
-            Box::pin(categories::children(&app.services, request))
-        })
-        .on("GET /v1/categories", &[&category::CHILDREN], |app, request| {
-            Box::pin(categories::top(&app.services, request))
-        })
-        .on("GET /v1/categories/{path}/subtree", &[&category::KNOWN, &category::SUBTREE], |app, request| {
-            Box::pin(categories::subtree(&app.services, request))
-        })
-        .on("GET /v1/categories/{path}/ancestors", &[&category::ANCESTORS], |app, request| {
+        .on("GET /v1/customers/{id}/reviews", |app, request| Box::pin(reviews::of_customer(&app.services, request)))
+        .on("GET /v1/leaderboards/{by}", |app, request| Box::pin(leaderboards::read(&app.services, request)))
+        .on("GET /v1/reviews/recent", |app, request| Box::pin(recent::list(app, request)))
+        .on("PUT /v1/categories/{path}", |app, request| Box::pin(categories::put(&app.services, request)))
+        .on("POST /v1/categories/{path}/move", |app, request| Box::pin(moves::start(&app.services, request)))
+        .on("GET /v1/categories/{path}", |app, request| Box::pin(categories::read(&app.services, request)))
+        .on("GET /v1/categories/{path}/products", |app, request| Box::pin(categories::products(&app.services, request)))
+        .on("GET /v1/categories/{path}/children", |app, request| Box::pin(categories::children(&app.services, request)))
+        .on("GET /v1/categories", |app, request| Box::pin(categories::top(&app.services, request)))
+        .on("GET /v1/categories/{path}/subtree", |app, request| Box::pin(categories::subtree(&app.services, request)))
+        .on("GET /v1/categories/{path}/ancestors", |app, request| {
             Box::pin(categories::ancestors(&app.services, request))
         })
 }

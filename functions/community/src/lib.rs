@@ -8,7 +8,6 @@ mod nodes;
 mod view;
 
 use http_api::{Error, Issuer, Measured, PatternCost, Problem, Routes, Services};
-use key_schema::{follow, graph, like, residence, review, sales};
 
 #[derive(Debug)]
 pub struct App {
@@ -27,47 +26,23 @@ impl Measured for App {
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
         .checking(|app| app.services.checks())
-        .on("PUT /v1/customers/{id}/following/{other}", &[&follow::PREPARE, &follow::PUT], |app, request| {
-            Box::pin(following::put(&app.services, request))
-        })
-        .on("GET /v1/customers/{id}/following/{other}", &[&follow::GET], |app, request| {
+        .on("PUT /v1/customers/{id}/following/{other}", |app, request| Box::pin(following::put(&app.services, request)))
+        .on("GET /v1/customers/{id}/following/{other}", |app, request| {
             Box::pin(following::read(&app.services, request))
         })
-        .on("DELETE /v1/customers/{id}/following/{other}", &[&follow::REMOVE], |app, request| {
+        .on("DELETE /v1/customers/{id}/following/{other}", |app, request| {
             Box::pin(following::remove(&app.services, request))
         })
-        .on("GET /v1/customers/{id}/following", &[&follow::FOLLOWING], |app, request| {
-            Box::pin(following::following(&app.services, request))
-        })
-        .on("GET /v1/customers/{id}/followers", &[&follow::FOLLOWERS], |app, request| {
-            Box::pin(following::followers(&app.services, request))
-        })
-        .on("PUT /v1/customers/{id}/likes/{product}", &[&like::PREPARE, &like::PUT], |app, request| {
-            Box::pin(likes::put(&app.services, request))
-        })
-        .on("GET /v1/customers/{id}/likes/{product}", &[&like::GET], |app, request| {
-            Box::pin(likes::read(&app.services, request))
-        })
-        .on("DELETE /v1/customers/{id}/likes/{product}", &[&like::REMOVE], |app, request| {
-            Box::pin(likes::remove(&app.services, request))
-        })
-        .on("GET /v1/customers/{id}/likes", &[&like::OF_CUSTOMER, &like::PRODUCTS], |app, request| {
-            Box::pin(likes::of_customer(&app.services, request))
-        })
-        .on("GET /v1/products/{id}/likes", &[&like::GET, &like::LIKED, &like::COUNT], |app, request| {
-            Box::pin(likes::of_product(app, request))
-        })
-        .on("GET /v1/products/{id}/likers", &[&like::LIKERS], |app, request| {
-            Box::pin(likes::likers(&app.services, request))
-        })
-        .on(
-            "GET /v1/graph/{node}/edges",
-            &[&review::BY_CUSTOMER, &sales::BOUGHT, &follow::FOLLOWING, &like::OF_CUSTOMER, &graph::LIVES_IN],
-            |app, request| Box::pin(nodes::of_node(&app.services, request)),
-        )
-        .on("GET /v1/places/{path}/customers", &[&residence::OF_PLACE], |app, request| {
-            Box::pin(nodes::of_place(&app.services, request))
-        })
+        .on("GET /v1/customers/{id}/following", |app, request| Box::pin(following::following(&app.services, request)))
+        .on("GET /v1/customers/{id}/followers", |app, request| Box::pin(following::followers(&app.services, request)))
+        .on("PUT /v1/customers/{id}/likes/{product}", |app, request| Box::pin(likes::put(&app.services, request)))
+        .on("GET /v1/customers/{id}/likes/{product}", |app, request| Box::pin(likes::read(&app.services, request)))
+        .on("DELETE /v1/customers/{id}/likes/{product}", |app, request| Box::pin(likes::remove(&app.services, request)))
+        .on("GET /v1/customers/{id}/likes", |app, request| Box::pin(likes::of_customer(&app.services, request)))
+        .on("GET /v1/products/{id}/likes", |app, request| Box::pin(likes::of_product(app, request)))
+        .on("GET /v1/products/{id}/likers", |app, request| Box::pin(likes::likers(&app.services, request)))
+        .on("GET /v1/graph/{node}/edges", |app, request| Box::pin(nodes::of_node(&app.services, request)))
+        .on("GET /v1/places/{path}/customers", |app, request| Box::pin(nodes::of_place(&app.services, request)))
 }
 
 pub async fn run() -> Result<(), Error> {

@@ -6,40 +6,21 @@ mod metrics;
 mod stores;
 
 use http_api::{Error, Routes, Services};
-use key_schema::{counter, expiration, idempotency, metric, place};
 
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()
         .checking(Services::checks)
-        .on("GET /v1/audit/expirations", &[&expiration::OF_DAY], |services, request| {
-            Box::pin(audit::expirations(services, request))
-        })
-        .on("GET /v1/counters/{name}", &[&counter::READ], |services, request| {
-            Box::pin(counters::read(services, request))
-        })
-        .on(
-            "POST /v1/counters/{name}",
-            &[&counter::HEAD, &counter::ADD, &counter::SPLIT, &idempotency::GET],
-            |services, request| Box::pin(counters::add(services, request)),
-        )
-        .on("POST /v1/counters/{name}/split", &[&counter::HEAD, &counter::SPLIT], |services, request| {
-            Box::pin(counters::split(services, request))
-        })
-        .on("POST /v1/metrics", &[&metric::STORE], |services, request| Box::pin(metrics::store(services, request)))
-        .on("GET /v1/metrics/{name}", &[&metric::OF_NAME], |services, request| {
-            Box::pin(metrics::list(services, request))
-        })
-        .on("GET /v1/metrics/{name}/points/{id}", &[&metric::GET], |services, request| {
-            Box::pin(metrics::get(services, request))
-        })
-        .on("GET /v1/sales/{country}", &[&place::SALES], |services, request| {
-            Box::pin(stores::sales_of_place(services, request))
-        })
-        .on("GET /v1/stores/{id}", &[&place::GET], |services, request| Box::pin(stores::read(services, request)))
-        .on("PUT /v1/stores/{id}", &[&place::CREATE, &place::CHANGE], |services, request| {
-            Box::pin(stores::put(services, request))
-        })
+        .on("GET /v1/audit/expirations", |services, request| Box::pin(audit::expirations(services, request)))
+        .on("GET /v1/counters/{name}", |services, request| Box::pin(counters::read(services, request)))
+        .on("POST /v1/counters/{name}", |services, request| Box::pin(counters::add(services, request)))
+        .on("POST /v1/counters/{name}/split", |services, request| Box::pin(counters::split(services, request)))
+        .on("POST /v1/metrics", |services, request| Box::pin(metrics::store(services, request)))
+        .on("GET /v1/metrics/{name}", |services, request| Box::pin(metrics::list(services, request)))
+        .on("GET /v1/metrics/{name}/points/{id}", |services, request| Box::pin(metrics::get(services, request)))
+        .on("GET /v1/sales/{country}", |services, request| Box::pin(stores::sales_of_place(services, request)))
+        .on("GET /v1/stores/{id}", |services, request| Box::pin(stores::read(services, request)))
+        .on("PUT /v1/stores/{id}", |services, request| Box::pin(stores::put(services, request)))
 }
 
 pub async fn run() -> Result<(), Error> {

@@ -21,8 +21,6 @@ mod view;
 
 use http_api::{Error, Measured, PatternCost, Routes, Services};
 use key_schema::order::open::Limits;
-use key_schema::pattern::Pattern;
-use key_schema::{cart, customer, idempotency, order, pricing, promotion, settings};
 
 #[derive(Debug)]
 pub struct App {
@@ -44,115 +42,28 @@ impl Measured for App {
     }
 }
 
-const PLACE_ORDER: &[&Pattern] = &[
-    &order::PREPARE,
-    &order::PLACE,
-    &order::EDIT,
-    &order::LINES,
-    &order::HEAD,
-    &order::REFERENCE,
-    &order::addresses::READ,
-    &order::open::OPEN,
-    &order::staged::AVAILABLE,
-    &order::staged::BEGIN,
-    &order::staged::RESERVE,
-    &order::staged::COMMIT,
-    &order::staged::UNDO,
-    &settings::READ,
-    &idempotency::GET,
-];
-
-const CHECK_OUT: &[&Pattern] = &[
-    &cart::GET,
-    &order::addresses::READ,
-    &order::PREPARE,
-    &order::PLACE,
-    &order::EDIT,
-    &order::LINES,
-    &order::open::OPEN,
-    &order::staged::AVAILABLE,
-    &order::staged::BEGIN,
-    &order::staged::RESERVE,
-    &order::staged::COMMIT,
-    &order::staged::UNDO,
-    &settings::READ,
-    &pricing::READ,
-    &promotion::FIND,
-    &promotion::READ,
-    &customer::GET,
-    &order::EARLIER,
-    &idempotency::GET,
-];
-
 #[must_use]
 pub fn routes() -> Routes<App> {
     Routes::new()
         .checking(|app: &App| app.services.checks())
-        .on("POST /v1/orders", PLACE_ORDER, |app, request| Box::pin(place::create(app, request)))
-        .on("GET /v1/orders", &[&order::BY_STATUS], |app, request| Box::pin(list::by_status(&app.services, request)))
-        .on("GET /v1/orders/{id}", &[&order::GET, &order::addresses::READ], |app, request| {
-            Box::pin(list::get(&app.services, request))
-        })
-        .on(
-            "POST /v1/orders/{id}/status",
-            &[&order::EDIT, &order::HEAD, &order::MOVE, &order::staged::GIVE_BACK, &order::addresses::READ],
-            |app, request| Box::pin(status::change(&app.services, request)),
-        )
-        .on("POST /v1/orders/{id}/refunds", &[&order::EDIT, &order::REFUND, &idempotency::GET], |app, request| {
-            Box::pin(refund::create(&app.services, request))
-        })
-        .on(
-            "POST /v1/orders/{id}/invoice",
-            &[&order::HEAD, &key_schema::invoice::GET, &key_schema::invoice::COUNTER, &key_schema::invoice::ISSUE],
-            |app, request| Box::pin(invoice::issue(&app.services, request)),
-        )
-        .on("GET /v1/invoices/{number}", &[&key_schema::invoice::GET], |app, request| {
-            Box::pin(invoice::get(&app.services, request))
-        })
-        .on("POST /v1/orders/{id}/log", &[&order::ADD_LOG], |app, request| Box::pin(log::add(&app.services, request)))
-        .on("GET /v1/orders/{id}/log", &[&order::HEAD, &order::LOG], |app, request| {
-            Box::pin(log::list(&app.services, request))
-        })
-        .on("GET /v1/log", &[&order::daily_log::OF_DAY, &order::daily_log::READ], |app, request| {
-            Box::pin(log::of_day(&app.services, request))
-        })
-        .on("GET /v1/orders/{id}/lines", &[&order::parts::WITH_LINES], |app, request| {
-            Box::pin(list::lines(&app.services, request))
-        })
-        .on("GET /v1/orders/{id}/history", &[&order::parts::WITH_HISTORY], |app, request| {
-            Box::pin(list::history(&app.services, request))
-        })
-        .on("POST /v1/customers/{id}/cart/checkout", CHECK_OUT, |app, request| {
-            Box::pin(checkout::checkout(app, request))
-        })
-        .on(
-            "POST /v1/customers/{id}/cart/quote",
-            &[
-                &cart::GET,
-                &cart::PRODUCTS,
-                &customer::GET,
-                &pricing::READ,
-                &promotion::FIND,
-                &promotion::UNKNOWN_CODES,
-                &promotion::READ,
-                &order::EARLIER,
-                &order::open::OPEN,
-                &settings::READ,
-            ],
-            |app, request| Box::pin(quote::create(app, request)),
-        )
-        .on("GET /v1/picking", &[&key_schema::picking::STATIONS, &key_schema::picking::WAITING], |app, request| {
-            Box::pin(picking::queue(&app.services, request))
-        })
-        .on("GET /v1/customers/{id}/orders", &[&order::OF_CUSTOMER], |app, request| {
-            Box::pin(list::of_customer(&app.services, request))
-        })
-        .on("GET /v1/customers/{id}/shipments", &[&order::SHIPMENTS], |app, request| {
-            Box::pin(list::shipments(&app.services, request))
-        })
-        .on("GET /v1/products/{id}/sales", &[&key_schema::sales::OF_PRODUCT], |app, request| {
-            Box::pin(sales::of_product(&app.services, request))
-        })
+        .on("POST /v1/orders", |app, request| Box::pin(place::create(app, request)))
+        .on("GET /v1/orders", |app, request| Box::pin(list::by_status(&app.services, request)))
+        .on("GET /v1/orders/{id}", |app, request| Box::pin(list::get(&app.services, request)))
+        .on("POST /v1/orders/{id}/status", |app, request| Box::pin(status::change(&app.services, request)))
+        .on("POST /v1/orders/{id}/refunds", |app, request| Box::pin(refund::create(&app.services, request)))
+        .on("POST /v1/orders/{id}/invoice", |app, request| Box::pin(invoice::issue(&app.services, request)))
+        .on("GET /v1/invoices/{number}", |app, request| Box::pin(invoice::get(&app.services, request)))
+        .on("POST /v1/orders/{id}/log", |app, request| Box::pin(log::add(&app.services, request)))
+        .on("GET /v1/orders/{id}/log", |app, request| Box::pin(log::list(&app.services, request)))
+        .on("GET /v1/log", |app, request| Box::pin(log::of_day(&app.services, request)))
+        .on("GET /v1/orders/{id}/lines", |app, request| Box::pin(list::lines(&app.services, request)))
+        .on("GET /v1/orders/{id}/history", |app, request| Box::pin(list::history(&app.services, request)))
+        .on("POST /v1/customers/{id}/cart/checkout", |app, request| Box::pin(checkout::checkout(app, request)))
+        .on("POST /v1/customers/{id}/cart/quote", |app, request| Box::pin(quote::create(app, request)))
+        .on("GET /v1/picking", |app, request| Box::pin(picking::queue(&app.services, request)))
+        .on("GET /v1/customers/{id}/orders", |app, request| Box::pin(list::of_customer(&app.services, request)))
+        .on("GET /v1/customers/{id}/shipments", |app, request| Box::pin(list::shipments(&app.services, request)))
+        .on("GET /v1/products/{id}/sales", |app, request| Box::pin(sales::of_product(&app.services, request)))
 }
 
 pub async fn run() -> Result<(), Error> {

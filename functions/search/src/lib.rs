@@ -52,8 +52,8 @@ impl Measured for App {
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
         .checking(|app| Checks { table: &app.table, sign_ins: &app.sign_ins, settings: &app.settings })
-        .on("GET /v1/search/products", &[], |app, request| Box::pin(products::search(app, request)))
-        .on("GET /v1/search/orders", &[], |app, request| Box::pin(orders::search(app, request)))
+        .on("GET /v1/search/products", |app, request| Box::pin(products::search(app, request)))
+        .on("GET /v1/search/orders", |app, request| Box::pin(orders::search(app, request)))
 }
 
 /// Runs the function. With `SEARCH_SERVICE=none` every route responds 503 `search_disabled`.
@@ -73,11 +73,9 @@ impl Measured for Disabled {}
 
 /// Returns the routes, each of which answers 503 `search_disabled`.
 fn disabled_routes() -> Routes<Disabled> {
-    Routes::new().on("GET /v1/search/products", &[], |_, _| Box::pin(async { Err(search_disabled()) })).on(
-        "GET /v1/search/orders",
-        &[],
-        |_, request| Box::pin(async move { disabled_orders(request) }),
-    )
+    Routes::new()
+        .on("GET /v1/search/products", |_, _| Box::pin(async { Err(search_disabled()) }))
+        .on("GET /v1/search/orders", |_, request| Box::pin(async move { disabled_orders(request) }))
 }
 
 /// Callers who are not staff get the same response as with an engine.

@@ -7,31 +7,18 @@ mod view;
 
 use http_api::{Error, Once, Problem, Response, Routes, Services};
 use key_schema::question::QuestionAction;
-use key_schema::{idempotency, question};
 use table::Refusals;
 
 #[must_use]
 pub fn routes() -> Routes<Services> {
     Routes::new()
         .checking(Services::checks)
-        .on("POST /v1/customers/{id}/questions", &[&question::ASK, &idempotency::GET], |services, request| {
-            Box::pin(questions::ask(services, request))
-        })
-        .on("GET /v1/customers/{id}/questions", &[&question::OF_CUSTOMER], |services, request| {
-            Box::pin(questions::of_customer(services, request))
-        })
-        .on("GET /v1/customers/{id}/support", &[&question::SUPPORT], |services, request| {
-            Box::pin(questions::support(services, request))
-        })
-        .on("GET /v1/questions", &[&question::OPEN], |services, request| Box::pin(questions::open(services, request)))
-        .on("GET /v1/questions/{id}", &[&question::GET], |services, request| {
-            Box::pin(questions::read(services, request))
-        })
-        .on(
-            "POST /v1/questions/{id}/answers",
-            &[&question::EDIT, &question::ANSWER_IT, &idempotency::GET],
-            |services, request| Box::pin(questions::answer(services, request)),
-        )
+        .on("POST /v1/customers/{id}/questions", |services, request| Box::pin(questions::ask(services, request)))
+        .on("GET /v1/customers/{id}/questions", |services, request| Box::pin(questions::of_customer(services, request)))
+        .on("GET /v1/customers/{id}/support", |services, request| Box::pin(questions::support(services, request)))
+        .on("GET /v1/questions", |services, request| Box::pin(questions::open(services, request)))
+        .on("GET /v1/questions/{id}", |services, request| Box::pin(questions::read(services, request)))
+        .on("POST /v1/questions/{id}/answers", |services, request| Box::pin(questions::answer(services, request)))
 }
 
 pub async fn run() -> Result<(), Error> {

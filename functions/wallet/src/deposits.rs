@@ -5,6 +5,7 @@
 //! and adds the money on the condition that the balance is unchanged. If the write is refused, the
 //! function reads again. A transfer does not need this, because its response has no balance.
 
+use http_api::contract::route;
 use http_api::{Code, Once, Problem, Request, Response, Services};
 use key_schema::id::{CustomerId, EntryId};
 use key_schema::instant::Instant;
@@ -12,14 +13,24 @@ use key_schema::money::Money;
 use key_schema::wallet::{self, EntryKind, Side, WalletAction, WalletEntry, WalletError};
 use table::retry_on_conflict;
 
-use crate::view::{DepositView, EntryView, entries_of, movement};
+use crate::view::{DepositView, EntryView, NewDeposit, entries_of};
 
-/// POST customers/{id}/wallet/deposits: pays money in, once per Idempotency-Key.
+/// Pay money into a wallet, once
+///
+/// Returns the movement, with the resulting balance in its currency. Location is the list of the
+/// wallet's movements.
+#[route(POST "/v1/customers/{id}/wallet/deposits", id = "depositIntoWallet", who = staff, task = "wallet",
+    path(Customer), parameters(IdempotencyKey), body = NewDeposit,
+    answers(201 = DepositView<'_> "The movement" [Location, ETag, IdempotencyReplayed]),
+    refuses(
+        account_not_found = "there is no such customer",
+        invalid_body = "also if the deposit would exceed the maximum balance",
+    ))]
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let customer: CustomerId = request.path("id")?;
     let once = Once::required(request)?;
-    let (money, note) = read(request)?;
+    let NewDeposit { amount: money, note } = request.body()?;
     retry_on_conflict(async || {
         let seen = services.table.get(&wallet::read_for_update(&customer)?).await?;
         let balance = match wallet::plus(seen.as_deref(), money) {
@@ -41,12 +52,6 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         if refusals.names(WalletAction::Idempotency) { once.replay(services).await } else { Ok(None) }
     })
     .await
-}
-
-fn read(request: &Request<'_>) -> Result<(Money, Option<String>), Problem> {
-    let mut body = request.object()?;
-    let fields = movement(&mut body);
-    Ok(body.finish(fields)?)
 }
 
 fn entry(

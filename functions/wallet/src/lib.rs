@@ -2,33 +2,22 @@ mod deposits;
 mod transfers;
 mod view;
 
-use http_api::{Error, Problem, Request, Response, Routes, Services};
+use http_api::contract::{Page, route};
+use http_api::{Error, Problem, Request, Response, Services};
 use key_schema::id::CustomerId;
-use key_schema::idempotency;
 use key_schema::wallet::{self, WalletItem};
 
 use crate::view::{EntryView, WalletView};
 
-#[must_use]
-pub fn routes() -> Routes<Services> {
-    Routes::new()
-        .checking(Services::checks)
-        .on("GET /v1/customers/{id}/wallet", &[&wallet::READ], |services, request| Box::pin(read(services, request)))
-        .on("GET /v1/customers/{id}/wallet/entries", &[&wallet::ENTRIES], |services, request| {
-            Box::pin(entries(services, request))
-        })
-        .on(
-            "POST /v1/customers/{id}/wallet/deposits",
-            &[&wallet::EDIT, &wallet::DEPOSIT, &idempotency::GET],
-            |services, request| Box::pin(deposits::create(services, request)),
-        )
-        .on("POST /v1/transfers", &[&wallet::TRANSFER, &idempotency::GET], |services, request| {
-            Box::pin(transfers::create(services, request))
-        })
-}
+http_api::routes! { Services; read, entries, deposits::create, transfers::create }
 
-/// GET customers/{id}/wallet: returns the balances. For a customer without a wallet, the response
-/// has version 0, no balances and no ETag.
+/// Read a wallet's balances
+///
+/// Returns the wallet. It has a balance in each currency. `balance` is the balance in the shop's
+/// currency, US dollars. `balances` lists all balances above zero in the order of the currencies'
+/// codes. Before the first movement the wallet has version 0 and no ETag.
+#[route(GET "/v1/customers/{id}/wallet", id = "readWallet", who = owner, task = "wallet", path(Customer),
+    answers(200 = WalletView<'_> "The wallet" [ETag]))]
 async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
@@ -44,7 +33,13 @@ async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Pr
     })
 }
 
-/// GET customers/{id}/wallet/entries: lists the entries, newest first.
+/// List the movements of a wallet
+///
+/// Returns the movements, newest first. The sum of all movements in a currency is the balance in
+/// this currency.
+#[route(GET "/v1/customers/{id}/wallet/entries", id = "listWalletEntries", who = owner, task = "wallet",
+    path(Customer), parameters(Limit, Cursor),
+    answers(200 = Page<EntryView<'_>> "A page of movements" [Link, LeftOut]))]
 async fn entries(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;

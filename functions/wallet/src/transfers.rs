@@ -1,6 +1,7 @@
 //! Transfers: one transaction moves money from one customer to another. The function reads nothing
 //! before the transaction, because the transaction's conditions check all requirements.
 
+use http_api::contract::route;
 use http_api::{Code, Once, Problem, Request, Response, Services};
 use key_schema::id::EntryId;
 use key_schema::instant::Instant;
@@ -9,12 +10,29 @@ use key_schema::quota::Quota;
 use key_schema::wallet::{self, Side, Transfer, Wallet, WalletAction, WalletError};
 use table::{Refusal, Refusals};
 
-use crate::view::{TransferView, entries_of, movement};
+use crate::view::{NewTransfer, TransferView, entries_of};
 
-/// POST transfers: moves money, once per Idempotency-Key.
+/// Move money from one wallet to another, once
+///
+/// Moves the money from one wallet to the other, or changes nothing. The customer `from` and staff
+/// may call this. Location is the list of this customer's movements. In the lists of both wallets,
+/// the movement has the transfer's id.
+#[route(POST "/v1/transfers", id = "transferMoney", who = owner, task = "wallet",
+    parameters(IdempotencyKey), body = NewTransfer,
+    answers(201 = TransferView<'_> "The transfer" [Location, ETag, IdempotencyReplayed]),
+    refuses(
+        not_found = "the caller is neither the payer nor staff",
+        account_not_found = "the payer or the recipient does not exist, and the entries in `errors` show which",
+        insufficient_funds = "the wallet has less than the amount in this currency",
+        invalid_body = "also for a transfer to oneself, or if the recipient's balance would exceed the maximum",
+        quota_exceeded = "a customer can make 10,000 transfers a day",
+    ))]
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let once = Once::required(request)?;
-    let transfer = read(services, request)?;
+    request.signed_in()?;
+    let NewTransfer { from, to, amount: money, note } = request.body()?;
+    let at = Instant::now();
+    let transfer = Transfer { id: EntryId::generate(at, services.random()?), from, to, money, note, at };
     let owner = request.owner(&transfer.from)?;
     // A transfer never changes, so its version is always 1.
     let answer = Response::created(entries_of(&transfer.from), &TransferView::from(&transfer)).etag(1);
@@ -22,20 +40,6 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     let write = wallet::transfer(&transfer, claim, !owner.is_staff())?;
     let Err(refusals) = services.table.transact(&write).await? else { return Ok(answer) };
     once.replay_or(services, refused(&transfer, &refusals)).await
-}
-
-fn read(services: &Services, request: &Request<'_>) -> Result<Transfer, Problem> {
-    let caller = request.signed_in()?;
-    let mut body = request.object()?;
-    let from = body.required("from", |id| caller.customer(id));
-    let mut to = body.required("to", |id| caller.customer(id));
-    if from.is_some() && from == to {
-        to = body.refuse("to", "must not be the payer");
-    }
-    let (money, note) = movement(&mut body);
-    let (from, to, money, note) = body.finish((from, to, money, note))?;
-    let at = Instant::now();
-    Ok(Transfer { id: EntryId::generate(at, services.random()?), from, to, money, note, at })
 }
 
 /// Returns the problem for a refused transaction. A missing account takes precedence over a limit.

@@ -1,19 +1,48 @@
-use http_api::body::Object;
-use http_api::fields::{MAX_AMOUNT, money, visible_text};
+use http_api::Invalid;
+use http_api::contract::rules::{MOVED_MONEY, MoneyIn, Text, customer, list_of, money, visible_text};
+use http_api::contract::{Body, Schema};
 use http_api::url::location;
 use key_schema::id::{CustomerId, EntryId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::{Currency, Money};
-use key_schema::wallet::{EntryKind, Transfer, Wallet, WalletEntry};
+use key_schema::wallet::{EntryKind, MAX_BALANCE, Transfer, Wallet, WalletEntry};
 use serde::Serialize;
 
-/// The longest note, in bytes of UTF-8.
-const MAX_NOTE: usize = 200;
+/// A note on a movement, in bytes of UTF-8.
+const NOTE: Text = visible_text(1..=200);
+const BALANCE: MoneyIn = money(0..=MAX_BALANCE, "Balance", "");
 
-/// Reads the fields that every movement has: a positive amount and an optional note.
-pub fn movement(body: &mut Object<'_>) -> (Option<Money>, Option<Option<String>>) {
-    (body.required("amount", money(1..=MAX_AMOUNT)), body.optional("note", visible_text(1..=MAX_NOTE)))
+/// Money that staff pays into a wallet.
+#[derive(Debug, Body)]
+pub struct NewDeposit {
+    #[field(rule = MOVED_MONEY, example = {"amount": 5000, "currency": "USD"})]
+    pub amount: Money,
+    /// Each customer whose wallet the movement changes can read the note.
+    #[field(rule = NOTE, example = "gift card")]
+    pub note: Option<String>,
+}
+
+/// Money that one customer pays to another.
+#[derive(Debug, Body)]
+#[body(check(from, to) = other_than_payer)]
+pub struct NewTransfer {
+    /// The customer who pays, or `me` for the caller.
+    #[field(rule = customer())]
+    pub from: CustomerId,
+    /// The customer who receives the money, or `me` for the caller. It must be another customer than
+    /// the payer.
+    #[field(rule = customer(), example = "bob")]
+    pub to: CustomerId,
+    #[field(rule = MOVED_MONEY, example = {"amount": 2500, "currency": "USD"})]
+    pub amount: Money,
+    /// Each customer whose wallet the movement changes can read the note.
+    #[field(rule = NOTE, example = "for the ice")]
+    pub note: Option<String>,
+}
+
+fn other_than_payer(from: &CustomerId, to: &CustomerId) -> Result<(), Invalid> {
+    if from == to { Err(Invalid::new("must not be the payer").under("to")) } else { Ok(()) }
 }
 
 /// Returns the URL path of the entries of this customer's wallet, which show a movement.
@@ -21,13 +50,17 @@ pub fn entries_of(customer: &CustomerId) -> String {
     location(&["customers", customer.as_str(), "wallet", "entries"])
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
 pub struct WalletView<'a> {
     customer_id: &'a CustomerId,
     /// The balance in the shop's currency.
+    #[field(rule = BALANCE, example = {"amount": 4500, "currency": "USD"})]
     balance: Money,
-    /// The balances above zero, in the order of the currencies' codes.
+    /// The balances above zero, one for each currency, in the order of the currencies' codes.
+    #[field(rule = list_of(BALANCE, 0..=usize::MAX), example = [{"amount": 200, "currency": "EUR"}, {"amount": 4500, "currency": "USD"}])]
     balances: Vec<Money>,
+    /// Counts the movements. It is 0 before the first movement. The ETag has the same number.
+    #[field(example = 3)]
     version: u64,
 }
 
@@ -49,15 +82,23 @@ impl<'a> WalletView<'a> {
 }
 
 /// A movement, as the owner of one of its wallets sees it.
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
+#[schema(name = "WalletEntry")]
 pub struct EntryView<'a> {
     id: &'a EntryId,
+    /// Positive for incoming money, negative for outgoing money.
+    #[field(example = {"amount": -2500, "currency": "USD"})]
     amount: Money,
+    #[field(example = "transfer")]
     kind: EntryKind,
+    /// The other customer of a transfer.
+    #[field(example = "bob")]
     #[serde(skip_serializing_if = "Option::is_none")]
     counterparty: Option<&'a CustomerId>,
+    /// The order that was paid or refunded.
     #[serde(skip_serializing_if = "Option::is_none")]
     order_id: Option<&'a OrderId>,
+    #[field(rule = NOTE, example = "for the ice")]
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'a str>,
     at: Instant,
@@ -72,19 +113,23 @@ impl<'a> From<&'a WalletEntry> for EntryView<'a> {
 }
 
 /// A deposit, with the new balance in its currency.
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
 pub struct DepositView<'a> {
     #[serde(flatten)]
     pub entry: EntryView<'a>,
+    #[field(rule = BALANCE, example = {"amount": 7000, "currency": "USD"})]
     pub balance: Money,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
 pub struct TransferView<'a> {
     id: &'a EntryId,
     from: &'a CustomerId,
+    #[field(example = "bob")]
     to: &'a CustomerId,
+    #[field(rule = MOVED_MONEY, example = {"amount": 2500, "currency": "USD"})]
     amount: Money,
+    #[field(rule = NOTE, example = "for the ice")]
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'a str>,
     at: Instant,

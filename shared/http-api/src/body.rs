@@ -117,6 +117,11 @@ impl<'a> Object<'a> {
         None
     }
 
+    /// Records the errors of a rule over several fields.
+    pub fn add(&mut self, invalid: Invalid) {
+        self.errors.add(invalid);
+    }
+
     /// Returns all fields without their `Option`, if the object is valid.
     ///
     /// # Errors

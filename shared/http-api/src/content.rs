@@ -1,6 +1,7 @@
 //! Checks the media type and the size of a request's body, and reads the body.
 
 use crate::body::Object;
+use crate::contract::{BodyFields, Context};
 use crate::event::Body;
 use crate::json::texts_of;
 use crate::problem::{Code, Problem};
@@ -21,6 +22,16 @@ impl Request<'_> {
     /// `malformed_json`, 422 `invalid_body`.
     pub fn object(&self) -> Result<Object<'_>, Problem> {
         Object::parse(self.json_text()?)
+    }
+
+    /// Reads the body as the type of the route's declaration.
+    ///
+    /// # Errors
+    /// As [`Request::object`], and 422 `invalid_body` with every error of the body.
+    pub fn body<T: BodyFields>(&self) -> Result<T, Problem> {
+        let mut object = self.object()?;
+        let read = T::read_fields(&mut object, &Context::new(self.caller()));
+        Ok(object.finish(read)?)
     }
 
     /// Checks that the request has no body, or an empty JSON object.

@@ -58,9 +58,9 @@ fn cursors() -> Keys<Cursors> {
 /// readers of [`Request`] and [`Object`].
 fn answer(event: Option<&str>) -> Value {
     let routes = Routes::new()
-        .on("POST /v1/things/{id}", &[], |cursors, request| Box::pin(ask(cursors, request)))
-        .on("GET /v1/things/{id}", &[], |cursors, request| Box::pin(ask(cursors, request)))
-        .on("GET /v1/things", &[], |cursors, request| Box::pin(ask(cursors, request)));
+        .on("POST /v1/things/{id}", |cursors, request| Box::pin(ask(cursors, request)))
+        .on("GET /v1/things/{id}", |cursors, request| Box::pin(ask(cursors, request)))
+        .on("GET /v1/things", |cursors, request| Box::pin(ask(cursors, request)));
     let served = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(routes.serve(
         &cursors(),
         event,
@@ -156,11 +156,9 @@ fn the_sample_event_of_sam_gets_a_response() {
 #[test]
 fn a_defect_of_a_handler_is_a_500_without_details() {
     let routes = Routes::new()
-        .on("GET /header", &[], |(), _| Box::pin(async { Ok(Response::no_content().header("location", "a\r\nb")) }))
-        .on("GET /body", &[], |(), _| {
-            Box::pin(async { Ok(Response::ok(&std::collections::BTreeMap::from([((1, 2), 3)]))) })
-        })
-        .on("GET /path", &[], |(), request| {
+        .on("GET /header", |(), _| Box::pin(async { Ok(Response::no_content().header("location", "a\r\nb")) }))
+        .on("GET /body", |(), _| Box::pin(async { Ok(Response::ok(&std::collections::BTreeMap::from([((1, 2), 3)]))) }))
+        .on("GET /path", |(), request| {
             Box::pin(async { request.path::<CustomerId>("id").map(|_| Response::no_content()) })
         });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();

@@ -10,7 +10,7 @@
 //! impl Measured for App {}
 //!
 //! pub fn routes() -> Routes<App> {
-//!     Routes::new().on("GET /v1/things/{id}", &[], |app, request| Box::pin(get(app, request)))
+//!     Routes::new().on("GET /v1/things/{id}", |app, request| Box::pin(get(app, request)))
 //! }
 //!
 //! async fn get(_: &App, request: &Request<'_>) -> Result<Response, Problem> {
@@ -29,6 +29,7 @@ pub mod body;
 mod code;
 mod conditions;
 mod content;
+pub mod contract;
 mod event;
 mod failure;
 pub mod fields;
@@ -62,6 +63,9 @@ mod trail;
 pub mod url;
 pub mod view;
 
+// The macros of `contract` name this crate.
+extern crate self as http_api;
+
 use std::convert::Infallible;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -90,7 +94,7 @@ pub use crate::request::Request;
 pub use crate::response::Response;
 #[cfg(feature = "table")]
 pub use crate::routes::Checks;
-pub use crate::routes::{Handler, ResponseFuture, Routes};
+pub use crate::routes::{Handler, Has, ResponseFuture, Route, Routes};
 #[cfg(feature = "table")]
 pub use crate::services::{SHARED_PATTERNS, Services};
 #[cfg(feature = "table")]

@@ -93,7 +93,7 @@ mod tests {
         for (code, expected) in [(Code::Throttled, Some(json!(1.0))), (Code::Unavailable, None), (Code::Internal, None)]
         {
             let routes = Routes::new()
-                .on("GET /v1/settings", &[], |code: &Code, _| Box::pin(async { Err(Problem::new(*code, "No.")) }));
+                .on("GET /v1/settings", |code: &Code, _| Box::pin(async { Err(Problem::new(*code, "No.")) }));
             let event = Call::new("GET /v1/settings").event().to_string();
             let served = routes.serve(&code, Some(&event), "lambda-1", Duration::from_secs(1)).await;
             let line = throttled(&served).map(|line| line.to_json(SystemTime::UNIX_EPOCH));
@@ -104,8 +104,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_log_line_of_a_request_has_its_metrics_and_no_data_of_the_caller() {
-        let routes = Routes::new()
-            .on("GET /v1/customers/{id}", &[], |(), _| Box::pin(async { Err(Problem::not_found("customer")) }));
+        let routes =
+            Routes::new().on("GET /v1/customers/{id}", |(), _| Box::pin(async { Err(Problem::not_found("customer")) }));
         let call =
             Call::new("GET /v1/customers/{id}").path("id", "ann").customer("ann").query("email", "ann@example.com");
         let event = call.header("authorization", "Bearer secret").body("ann's body").event().to_string();

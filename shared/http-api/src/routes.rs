@@ -11,7 +11,6 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use key_schema::pattern::Pattern;
 use lambda_http::aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use telemetry::correlation;
 use tracing::{Instrument as _, error, info_span, warn};
@@ -56,13 +55,39 @@ pub struct Checks<'a> {
 #[cfg(feature = "table")]
 type Lookup<S> = for<'a> fn(&'a S) -> Checks<'a>;
 
-struct Route<S> {
+/// A route of a function whose state is `S`.
+#[derive(Clone, Copy)]
+pub struct Route<S> {
     key: &'static str,
-    patterns: &'static [&'static Pattern],
     handler: Handler<S>,
     /// Whether a write is served in maintenance, too.
     #[cfg_attr(not(feature = "table"), allow(dead_code, reason = "only the check of the settings reads it"))]
     always: bool,
+}
+
+/// A state that has a part of the type `T`. A handler takes only the part that it needs.
+pub trait Has<T> {
+    fn part(&self) -> &T;
+}
+
+impl<T> Has<T> for T {
+    fn part(&self) -> &T {
+        self
+    }
+}
+
+impl<S> Route<S> {
+    /// Creates a route. `always` means that its writes are served in maintenance, too.
+    #[must_use]
+    pub const fn new(key: &'static str, always: bool, handler: Handler<S>) -> Self {
+        Self { key, handler, always }
+    }
+}
+
+impl<S> fmt::Debug for Route<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.key)
+    }
 }
 
 /// A response with its values for the log.
@@ -105,30 +130,30 @@ impl<S> Routes<S> {
         Ok(())
     }
 
-    /// Adds a route with the access patterns that its handler uses. The key is method and path as
+    #[must_use]
+    pub fn add(mut self, route: Route<S>) -> Self {
+        self.routes.push(route);
+        self
+    }
+
+    /// Adds a route. The key is method and path as
     /// in the template: `GET /v1/orders/{id}`.
     #[must_use]
-    pub fn on(mut self, key: &'static str, patterns: &'static [&'static Pattern], handler: Handler<S>) -> Self {
-        self.routes.push(Route { key, patterns, handler, always: false });
+    pub fn on(mut self, key: &'static str, handler: Handler<S>) -> Self {
+        self.routes.push(Route { key, handler, always: false });
         self
     }
 
     /// Adds a route as [`Routes::on`] does. Its writes are served in maintenance, too.
     #[must_use]
-    pub fn on_always(mut self, key: &'static str, patterns: &'static [&'static Pattern], handler: Handler<S>) -> Self {
-        self.routes.push(Route { key, patterns, handler, always: true });
+    pub fn on_always(mut self, key: &'static str, handler: Handler<S>) -> Self {
+        self.routes.push(Route { key, handler, always: true });
         self
     }
 
     /// Returns the keys of all routes, so that a test can compare them with the template.
     pub fn keys(&self) -> impl Iterator<Item = &'static str> {
         self.routes.iter().map(|route| route.key)
-    }
-
-    /// Returns each access pattern of each route, with the route's key. Tests compare them with the
-    /// requests of the handlers and with the permissions of the function.
-    pub fn patterns(&self) -> impl Iterator<Item = (&'static str, &'static Pattern)> {
-        self.routes.iter().flat_map(|route| route.patterns.iter().map(|pattern| (route.key, *pattern)))
     }
 
     /// Serves one event like the deployed function, but without the log line. Tests call it.
@@ -291,7 +316,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_handlers_correlation_id_is_the_valid_id_of_its_request_or_none() {
-        let routes = Routes::new().on("GET /v1/x", &[], |(), _| {
+        let routes = Routes::new().on("GET /v1/x", |(), _| {
             Box::pin(async { Ok(Response::ok(&correlation::cause().as_deref().unwrap_or("nobody"))) })
         });
         let of = |id: &str| {

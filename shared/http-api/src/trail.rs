@@ -57,12 +57,12 @@ mod tests {
 
     fn routes() -> Routes<()> {
         Routes::new()
-            .on("PUT /v1/customers/{id}/addresses/{name}", &[], |(), _| Box::pin(async { Ok(Response::no_content()) }))
-            .on("POST /v1/counters/{name}/split", &[], |(), _| Box::pin(async { Err(Problem::not_found("counter")) }))
-            .on("POST /v1/products", &[], |(), _| {
+            .on("PUT /v1/customers/{id}/addresses/{name}", |(), _| Box::pin(async { Ok(Response::no_content()) }))
+            .on("POST /v1/counters/{name}/split", |(), _| Box::pin(async { Err(Problem::not_found("counter")) }))
+            .on("POST /v1/products", |(), _| {
                 Box::pin(async { Ok(Response::created("/v1/products/p1".to_owned(), &json!({}))) })
             })
-            .on("GET /v1/customers/{id}", &[], |(), _| Box::pin(async { Ok(Response::no_content()) }))
+            .on("GET /v1/customers/{id}", |(), _| Box::pin(async { Ok(Response::no_content()) }))
     }
 
     async fn line(call: Call) -> Value {

@@ -26,7 +26,7 @@ async fn whoami(issuer: &Issuer, request: &Request<'_>) -> Result<Response, Prob
 }
 
 async fn send(issuer: &Issuer, call: Call) -> Answered {
-    call.send(&Routes::new().on(ROUTE, &[], |issuer, request| Box::pin(whoami(issuer, request))), issuer).await
+    call.send(&Routes::new().on(ROUTE, |issuer, request| Box::pin(whoami(issuer, request))), issuer).await
 }
 
 fn with(token: &str) -> Call {

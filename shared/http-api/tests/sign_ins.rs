@@ -34,7 +34,7 @@ impl TestFunction {
         services.sign_ins = SignIns::new(move || start.plus_seconds(clock.load(Ordering::Relaxed)));
         let routes = Routes::new()
             .checking(Services::checks)
-            .on("GET /v1/desk", &[], |_, request| Box::pin(async { Ok(Response::ok(&request.caller().key())) }));
+            .on("GET /v1/desk", |_, request| Box::pin(async { Ok(Response::ok(&request.caller().key())) }));
         Self { test, services, routes, ahead }
     }
 
@@ -106,7 +106,7 @@ async fn a_public_route_treats_a_caller_whose_session_has_ended_as_anonymous() {
     desk.end("ann", "s").await;
     // On this route the gateway does not verify tokens, so the function checks the sign-in in the
     // handler.
-    let routes = Routes::new().on("GET /v1/window", &[], |services, request| Box::pin(window(services, request)));
+    let routes = Routes::new().on("GET /v1/window", |services, request| Box::pin(window(services, request)));
     let call = Call::new("GET /v1/window");
     let send = async |claims: Value| call.clone().claims(claims).send(&routes, &desk.services).await;
     let anonymous = call.clone().send(&routes, &desk.services).await;

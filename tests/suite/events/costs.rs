@@ -243,9 +243,9 @@ fn ops_explains_the_patterns_that_all_functions_share() {
     assert!(shared.eq(ops::explain::SHARED.iter().map(|(_, pattern)| *pattern)));
 }
 
-/// A declared pattern that the typical request does not use is an alternative or a special case.
+/// A recorded pattern that the typical request does not use is an alternative or a special case.
 #[test]
-fn the_typical_request_of_a_route_uses_only_declared_patterns() {
+fn the_typical_request_of_a_route_uses_only_recorded_patterns() {
     let routes: Vec<Route> = serde_json::from_str(&read(&root().join("docs/routes.json"))).unwrap();
     let shared: BTreeSet<&str> = http_api::SHARED_PATTERNS.iter().map(|(_, pattern)| pattern.id).collect();
     let declared: BTreeMap<String, BTreeSet<&str>> = users()
@@ -254,7 +254,6 @@ fn the_typical_request_of_a_route_uses_only_declared_patterns() {
         .collect();
     for route in &routes {
         let Some(declared) = declared.get(&route.route) else { continue };
-        assert_eq!(declared, &route.patterns.iter().map(String::as_str).collect(), "{}", route.route);
         for pattern in route.uses.iter().flat_map(BTreeMap::keys).map(String::as_str) {
             assert!(declared.contains(pattern) || shared.contains(pattern), "{}: {pattern}", route.route);
         }

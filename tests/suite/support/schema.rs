@@ -59,6 +59,15 @@ impl Checker<'_> {
                 Json::Array(kinds) => must(kinds.iter().any(|kind| is_of(value, kind.as_str().unwrap()))),
                 kind => must(is_of(value, kind.as_str().unwrap())),
             },
+            "allOf" => {
+                // The parts describe one value, so each part names only some of its members.
+                rule.as_array().unwrap().iter().for_each(|part| {
+                    let closed = std::mem::replace(&mut self.closed, false);
+                    self.check(part, value, place);
+                    self.closed = closed;
+                });
+                Ok(())
+            }
             "enum" => must(value.is_null() || rule.as_array().unwrap().contains(value)),
             "const" => must(rule == value),
             "not" => must(!breaches(self.api, rule, value, false).is_empty()),

@@ -218,7 +218,7 @@ async fn write(shop: &Shop, document: &str, organization_id: Option<Organization
 }
 
 #[tokio::test]
-async fn every_route_uses_exactly_the_patterns_that_it_declares() {
+async fn every_route_uses_exactly_the_recorded_patterns() {
     let shop = Shop::open().await;
     let mut recorder = Recorder::new(&shop);
     keep_a_profile(&mut recorder).await;
@@ -226,5 +226,5 @@ async fn every_route_uses_exactly_the_patterns_that_it_declares() {
     visit(&mut recorder).await;
     verify_addresses(&mut recorder).await;
     erase(&mut recorder).await;
-    recorder.assert_as_declared();
+    recorder.assert_recorded();
 }

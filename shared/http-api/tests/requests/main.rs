@@ -29,18 +29,18 @@ fn app() -> App {
 
 fn routes() -> Routes<App> {
     Routes::new()
-        .on("POST /v1/things", &[], |app, request| Box::pin(create(app, request)))
-        .on("GET /v1/customers/{id}/things", &[], |app, request| Box::pin(list(app, request)))
-        .on("GET /v1/things/{id}", &[], |app, request| Box::pin(get(app, request)))
-        .on("PUT /v1/things/{id}", &[], |app, request| Box::pin(put(app, request)))
-        .on("PATCH /v1/things/{id}", &[], |app, request| Box::pin(patch(app, request)))
-        .on("POST /v1/things/import", &[], |app, request| Box::pin(import(app, request)))
-        .on("GET /v1/staff", &[], |app, request| Box::pin(staff(app, request)))
-        .on("GET /v1/numbers/{n}", &[], |_, request| {
+        .on("POST /v1/things", |app, request| Box::pin(create(app, request)))
+        .on("GET /v1/customers/{id}/things", |app, request| Box::pin(list(app, request)))
+        .on("GET /v1/things/{id}", |app, request| Box::pin(get(app, request)))
+        .on("PUT /v1/things/{id}", |app, request| Box::pin(put(app, request)))
+        .on("PATCH /v1/things/{id}", |app, request| Box::pin(patch(app, request)))
+        .on("POST /v1/things/import", |app, request| Box::pin(import(app, request)))
+        .on("GET /v1/staff", |app, request| Box::pin(staff(app, request)))
+        .on("GET /v1/numbers/{n}", |_, request| {
             Box::pin(async { Ok(Response::ok(&json!({"n": request.path_number("n", "number")?}))) })
         })
-        .on("POST /v1/once", &[], |_, request| Box::pin(once(request)))
-        .on("POST /v1/once/anybody", &[], |_, request| {
+        .on("POST /v1/once", |_, request| Box::pin(once(request)))
+        .on("POST /v1/once/anybody", |_, request| {
             Box::pin(async {
                 let once = Once::of_anybody(request)?;
                 Ok(Response::ok(&json!(once.map(|once| (once.scope().caller.clone(), once.scope().key.clone())))))

@@ -1,0 +1,265 @@
+//! The declaration of a route, from which the function's router and `openapi.yaml` come.
+//!
+//! A route is declared at its handler. The doc comment is the operation's summary and description:
+//!
+//! ```
+//! # mod things {
+//! # use http_api::contract::{Body, Schema, rules::visible_text, route};
+//! # use http_api::{Problem, Request, Response, Services};
+//! # use key_schema::id::ProductId;
+//! /// A product that a client creates.
+//! #[derive(Body)]
+//! struct NewThing {
+//!     /// The server generates an id if it is missing.
+//!     id: Option<ProductId>,
+//!     #[field(rule = visible_text(1..=200), example = "Ice")]
+//!     name: String,
+//! }
+//!
+//! #[derive(serde::Serialize, Schema)]
+//! struct ThingView<'a> {
+//!     id: &'a ProductId,
+//!     #[field(rule = visible_text(1..=200), example = "Ice")]
+//!     name: &'a str,
+//! }
+//!
+//! /// Create a thing
+//! ///
+//! /// The thing is visible at once.
+//! #[route(POST "/v1/things", id = "createThing", who = staff, task = "things", body = NewThing,
+//!     answers(201 = ThingView<'_> "The thing" [Location]),
+//!     refuses(already_exists = "another thing has this id"))]
+//! pub async fn create(_: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+//!     request.staff()?;
+//!     let NewThing { id, name } = request.body()?;
+//!     # let id = id.unwrap();
+//!     Ok(Response::created("/v1/things/…", &ThingView { id: &id, name: &name }))
+//! }
+//!
+//! http_api::routes! { Services; create }
+//! # }
+//! # fn main() {}
+//! ```
+//!
+//! A field of a body is required. An `Option` may be missing or `null`, and `not_null` refuses
+//! `null`. A [`Change`](crate::Change) is a field of a JSON Merge Patch. `default` gives the value
+//! of a missing field. Only staff may send a field with `staff`. `rule` is a reader of
+//! [`rules`]; without it, the type's own [`FromBody`] reads the value. `check(a, b) = function`
+//! checks several valid fields together.
+//!
+//! Deployed programs contain no part of the description, because only [`crate::routes!`]'s
+//! `operations` refers to it and the linker removes what nobody calls.
+
+mod node;
+mod operation;
+pub mod rules;
+mod types;
+
+pub use declare::{Body, Schema, route};
+
+pub use node::Node;
+pub use operation::{Answer, Operation, Page, Parameter, Who};
+pub use rules::{Rule, RuleSchema};
+
+use std::collections::BTreeMap;
+
+use crate::body::{Invalid, Object};
+use crate::identity::Caller;
+use crate::json::Value;
+
+/// What the reader of a body knows about its request.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'c> {
+    caller: &'c Caller,
+}
+
+impl<'c> Context<'c> {
+    #[must_use]
+    pub const fn new(caller: &'c Caller) -> Self {
+        Self { caller }
+    }
+
+    #[must_use]
+    pub fn is_staff(&self) -> bool {
+        self.caller.is_staff()
+    }
+
+    pub(crate) const fn caller(&self) -> &'c Caller {
+        self.caller
+    }
+}
+
+/// A type that a body contains.
+pub trait FromBody: Sized {
+    fn read(value: Value<'_>, context: &Context<'_>) -> Result<Self, Invalid>;
+}
+
+/// A struct whose fields can also be a part of another body's fields.
+pub trait BodyFields: Sized {
+    /// Reads the fields. Records each error in the object, and returns `None` if there is one.
+    fn read_fields(object: &mut Object<'_>, context: &Context<'_>) -> Option<Self>;
+}
+
+/// A type with a JSON schema, as `openapi.yaml` shows it.
+pub trait Schema {
+    fn schema(schemas: &mut Schemas) -> Node;
+
+    /// Returns the example that is a part of its container's example.
+    #[must_use]
+    fn example() -> Option<Node> {
+        None
+    }
+}
+
+/// A type whose fields can also be a part of another object's fields.
+pub trait Fields {
+    fn describe(object: &mut ObjectSchema, schemas: &mut Schemas);
+}
+
+/// The named schemas of the document.
+#[derive(Debug, Default)]
+pub struct Schemas {
+    named: Vec<(String, Node)>,
+    responses: BTreeMap<String, Node>,
+    is_request: bool,
+}
+
+impl Schemas {
+    /// Returns the named schemas and the responses that routes share, in the order of their names.
+    #[must_use]
+    pub fn into_parts(mut self) -> (Vec<(String, Node)>, Vec<(String, Node)>) {
+        self.named.sort_by(|(a, _), (b, _)| a.cmp(b));
+        (self.named, self.responses.into_iter().collect())
+    }
+
+    /// Adds a response that routes share, and returns the reference to it.
+    pub(crate) fn response(&mut self, name: &str, response: Node) -> Node {
+        self.responses.insert(name.to_owned(), response);
+        Node::reference("responses", name)
+    }
+
+    /// Returns the schema of a request body.
+    pub fn of_request(&mut self, schema: fn(&mut Self) -> Node) -> Node {
+        self.is_request = true;
+        let node = schema(self);
+        self.is_request = false;
+        node
+    }
+
+    /// Returns whether the schema describes what a client sends, and not what the server returns.
+    #[must_use]
+    pub const fn is_request(&self) -> bool {
+        self.is_request
+    }
+
+    /// Adds a named schema, and returns the reference to it.
+    ///
+    /// # Panics
+    /// When another schema has this name. Only tests and the generator of `openapi.yaml` call this.
+    #[allow(clippy::panic)]
+    pub fn named(&mut self, name: &str, build: impl FnOnce(&mut Self) -> Node) -> Node {
+        let reference = Node::reference("schemas", name);
+        let known = self.named.iter().position(|(known, _)| known == name);
+        if known.is_some_and(|at| matches!(self.named.get(at), Some((_, Node::Null)))) {
+            return reference;
+        }
+        // The entry comes first, so that a schema may refer to itself.
+        let at = known.unwrap_or_else(|| {
+            self.named.push((name.to_owned(), Node::Null));
+            self.named.len() - 1
+        });
+        let before = std::mem::replace(&mut self.named[at].1, Node::Null);
+        let node = build(self);
+        assert!(known.is_none() || before == node, "two schemas have the name {name}:\n{before:?}\n{node:?}");
+        self.named[at].1 = node;
+        reference
+    }
+
+    /// Adds the schema of an object with these fields. `closed` means that it has no other fields.
+    pub fn object<T: Fields>(&mut self, name: &str, doc: &str, closed: bool, examples: &[&str]) -> Node {
+        self.named(name, |schemas| {
+            let mut object = ObjectSchema::default();
+            T::describe(&mut object, schemas);
+            object.finish(doc, closed, examples)
+        })
+    }
+}
+
+/// An object's schema that is being built field by field.
+#[derive(Debug, Default)]
+pub struct ObjectSchema {
+    required: Vec<Node>,
+    properties: Vec<(String, Node)>,
+    example: Vec<(String, Node)>,
+}
+
+impl ObjectSchema {
+    pub fn field(&mut self, name: &str, doc: &str, schema: Node, required: bool, example: Option<Node>) {
+        if required {
+            self.required.push(name.into());
+        }
+        self.properties.push((name.to_owned(), schema.about(doc)));
+        self.example.extend(example.map(|example| (name.to_owned(), example)));
+    }
+
+    fn finish(self, doc: &str, closed: bool, examples: &[&str]) -> Node {
+        let mut node = Node::map([("type", "object".into())]).about(doc);
+        if !self.required.is_empty() {
+            node = node.with("required", Node::List(self.required));
+        }
+        if closed {
+            node = node.with("additionalProperties", false.into());
+        }
+        node = node.with("properties", Node::Map(self.properties));
+        let mut all: Vec<Node> = examples.iter().filter_map(|json| Node::json(json)).collect();
+        if !self.example.is_empty() {
+            // Tests send the last example.
+            all.push(Node::Map(self.example));
+        }
+        if all.is_empty() { node } else { node.with("examples", Node::List(all)) }
+    }
+}
+
+/// Returns the example that the examples of the fields make up.
+#[must_use]
+pub fn example_of<T: Fields>() -> Option<Node> {
+    let mut object = ObjectSchema::default();
+    T::describe(&mut object, &mut Schemas::default());
+    (!object.example.is_empty()).then_some(Node::Map(object.example))
+}
+
+/// Returns one of the objects of an enum's schema.
+pub fn choice(describe: impl FnOnce(&mut ObjectSchema, &mut Schemas), schemas: &mut Schemas) -> Node {
+    let mut object = ObjectSchema::default();
+    describe(&mut object, schemas);
+    object.example.clear();
+    let closed = schemas.is_request;
+    object.finish("", closed, &[])
+}
+
+#[must_use]
+pub fn first_example(examples: &[&str]) -> Option<Node> {
+    examples.first().and_then(|json| Node::json(json))
+}
+
+/// Declares `routes`, the router of a function, and `operations`, which describes its routes.
+///
+/// The first name is the function's state. Then come the handlers.
+#[macro_export]
+macro_rules! routes {
+    ($state:ty; $($($handler:ident)::+),+ $(,)?) => {
+        /// Returns the routes of this function.
+        #[must_use]
+        pub fn routes() -> $crate::Routes<$state> {
+            $crate::Routes::new()
+                .checking(|state| $crate::Has::<$crate::Services>::part(state).checks())
+                $(.add($($handler)::+::route()))+
+        }
+
+        /// Returns the descriptions of the routes, for `openapi.yaml`.
+        #[must_use]
+        pub fn operations() -> Vec<$crate::contract::Operation> {
+            vec![$($($handler)::+::operation()),+]
+        }
+    };
+}

@@ -1,0 +1,346 @@
+//! The readers and schemas of the types that bodies share.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use key_schema::address::Country;
+use key_schema::customer::Tier;
+use key_schema::graph::EdgeKind;
+use key_schema::id::{
+    AddressName, AnswerId, CounterName, CustomerId, DocumentId, EntryId, GuestCartId, Id, LogId, MediaId, MethodId,
+    MetricName, OrderId, OrderReference, OrganizationId, PointId, ProductId, PromotionId, QuestionId, SectionName,
+    SessionId, StoreId, TaxCategory, TaxRuleId, TeamId, ZoneId,
+};
+use key_schema::instant::Instant;
+use key_schema::money::{Currency, Money};
+use key_schema::order::OrderStatus;
+use key_schema::organization::Role;
+use key_schema::question::QuestionStatus;
+use key_schema::text::{Email, Username};
+use key_schema::wallet::EntryKind;
+
+use super::{Context, FromBody, Node, Schema, Schemas};
+use crate::body::Invalid;
+use crate::fields::{self, MAX_AMOUNT};
+use crate::json::Value;
+
+fn string() -> Node {
+    Node::map([("type", "string".into())])
+}
+
+fn id(schemas: &mut Schemas) -> Node {
+    if schemas.is_request() {
+        return schemas.named("GivenId", |_| {
+            string()
+                .with("minLength", 1.into())
+                .with("maxLength", key_schema::id::MAX_ID_BYTES.into())
+                .with(
+                    "pattern",
+                    r"^[^\s\x00-\x1F/?%\\\x7F-\x9F]([^\x00-\x1F/?%\\\x7F-\x9F]*[^\s\x00-\x1F/?%\\\x7F-\x9F])?$".into(),
+                )
+                .about(
+                    "An id from a client: 1 to 128 bytes of UTF-8 without the characters that a path cannot contain, \
+                     without invisible characters, and without a space at the ends or two spaces in a row. `.` and \
+                     `..` are no ids.",
+                )
+                .with("examples", Node::List(vec!["ann".into()]))
+        });
+    }
+    schemas.named("Id", |_| {
+        string()
+            .with("minLength", 1.into())
+            .with("maxLength", key_schema::id::MAX_ID_BYTES.into())
+            .about(
+                "1 to 128 bytes of UTF-8 without control and invisible characters, and without a space at the ends \
+                 or two spaces in a row.",
+            )
+            .with("examples", Node::List(vec!["ann".into()]))
+    })
+}
+
+/// Implements both traits for types that are read from a text by their own rule.
+macro_rules! texts {
+    ($($ty:ident, $example:expr, $schema:expr;)*) => {
+        $(impl FromBody for $ty {
+            fn read(value: Value<'_>, _: &Context<'_>) -> Result<Self, Invalid> {
+                fields::parsed(value)
+            }
+        }
+
+        impl Schema for $ty {
+            fn schema(schemas: &mut Schemas) -> Node {
+                let schema: fn(&mut Schemas) -> Node = $schema;
+                schema(schemas)
+            }
+
+            fn example() -> Option<Node> {
+                Some($example.into())
+            }
+        })*
+    };
+}
+
+const GENERATED: &str = "0190163d-8694-739b-aea5-966c26f8ad91";
+
+/// An id that only the server generates.
+fn generated(schemas: &mut Schemas) -> Node {
+    if schemas.is_request() {
+        return id(schemas);
+    }
+    schemas.named("GeneratedId", |_| {
+        string()
+            .with("format", "uuid".into())
+            .about("An id that the server generated. Later ids are greater.")
+            .with("examples", Node::List(vec![GENERATED.into()]))
+    })
+}
+
+macro_rules! names {
+    ($name:literal, $ty:ident) => {
+        |schemas: &mut Schemas| {
+            schemas.named($name, |_| Node::one_of(&$ty::ALL.iter().map(|known| known.as_str()).collect::<Vec<_>>()))
+        }
+    };
+}
+
+texts! {
+    CustomerId, "ann", id;
+    ProductId, "819063", id;
+    OrderId, GENERATED, generated;
+    StoreId, "ulm", id;
+    SessionId, GENERATED, generated;
+    GuestCartId, GENERATED, generated;
+    LogId, GENERATED, generated;
+    EntryId, GENERATED, generated;
+    QuestionId, GENERATED, generated;
+    AnswerId, GENERATED, generated;
+    AddressName, "home", id;
+    OrganizationId, "acme", id;
+    TeamId, "sales", id;
+    DocumentId, "handbook", id;
+    SectionName, "intro", id;
+    MetricName, "temperature", id;
+    PointId, GENERATED, id;
+    CounterName, "product:819063", id;
+    MediaId, GENERATED, generated;
+    ZoneId, "de", id;
+    MethodId, "standard", id;
+    TaxRuleId, "de", id;
+    PromotionId, "summer", id;
+    TaxCategory, "reduced", id;
+    OrderReference, "shop-1", |_| string().with("minLength", 1.into()).with("maxLength", 128.into());
+    Email, "ann@example.com", |schemas| schemas.named("Email", |_| {
+        string().with("minLength", 3.into()).with("maxLength", 254.into())
+            .with("examples", Node::List(vec!["ann@example.com".into()]))
+    });
+    Username, "Ann", |schemas| schemas.named("Username", |_| {
+        string().with("minLength", 1.into()).with("maxLength", 128.into())
+            .with("examples", Node::List(vec!["Ann".into()]))
+    });
+    Country, "DE", |schemas| schemas.named("Country", |_| {
+        string().with("pattern", "^[A-Z]{2}$".into()).about("A country that ISO 3166-1 lists, by its two letters.")
+            .with("examples", Node::List(vec!["CH".into()]))
+    });
+    Currency, "USD", |schemas| schemas.named("Currency", |_| {
+        string().with("pattern", "^[A-Z]{3}$".into()).about("A currency that ISO 4217 lists, by its code.")
+            .with("examples", Node::List(vec!["USD".into()]))
+    });
+    Tier, "bronze", names!("Tier", Tier);
+    OrderStatus, "pending", |schemas| schemas.named("OrderStatus", |_| {
+        Node::one_of(&OrderStatus::VISIBLE.iter().map(|known| known.as_str()).collect::<Vec<_>>())
+    });
+    EdgeKind, "follows", names!("EdgeKind", EdgeKind);
+    Role, "member", names!("Role", Role);
+}
+
+/// Implements the trait of the schema for names that only responses contain.
+macro_rules! shown {
+    ($($ty:ident, $name:literal;)*) => {
+        $(impl Schema for $ty {
+            fn schema(schemas: &mut Schemas) -> Node {
+                names!($name, $ty)(schemas)
+            }
+
+            fn example() -> Option<Node> {
+                $ty::ALL.first().map(|first| first.as_str().into())
+            }
+        })*
+    };
+}
+
+shown! {
+    QuestionStatus, "QuestionStatus";
+    EntryKind, "EntryKind";
+}
+
+impl FromBody for bool {
+    fn read(value: Value<'_>, _: &Context<'_>) -> Result<Self, Invalid> {
+        fields::boolean(value)
+    }
+}
+
+impl Schema for bool {
+    fn schema(_: &mut Schemas) -> Node {
+        Node::map([("type", "boolean".into())])
+    }
+
+    fn example() -> Option<Node> {
+        Some(true.into())
+    }
+}
+
+impl FromBody for Instant {
+    fn read(value: Value<'_>, _: &Context<'_>) -> Result<Self, Invalid> {
+        fields::instant(value)
+    }
+}
+
+impl Schema for Instant {
+    fn schema(schemas: &mut Schemas) -> Node {
+        schemas.named("Instant", |_| {
+            string()
+                .with("format", "date-time".into())
+                .with("examples", Node::List(vec!["2017-01-01T11:53:26.000Z".into()]))
+        })
+    }
+
+    fn example() -> Option<Node> {
+        Some("2026-11-20T12:00:00.000Z".into())
+    }
+}
+
+impl FromBody for Money {
+    fn read(value: Value<'_>, _: &Context<'_>) -> Result<Self, Invalid> {
+        fields::money(0..=MAX_AMOUNT)(value)
+    }
+}
+
+impl Schema for Money {
+    fn schema(schemas: &mut Schemas) -> Node {
+        schemas.named("Money", |schemas| {
+            let amount = Node::map([("type", "integer".into()), ("format", "int64".into())])
+                .about("Minor units, cents for USD.");
+            let currency = Currency::schema(schemas);
+            Node::map([
+                ("type", "object".into()),
+                ("required", Node::List(vec!["amount".into(), "currency".into()])),
+                ("additionalProperties", false.into()),
+                ("properties", Node::map([("amount", amount), ("currency", currency)])),
+                ("examples", Node::List(Self::example().into_iter().collect())),
+            ])
+        })
+    }
+
+    fn example() -> Option<Node> {
+        Some(Node::map([("amount", 129.into()), ("currency", "USD".into())]))
+    }
+}
+
+macro_rules! integers {
+    ($($ty:ty)*) => {
+        $(impl Schema for $ty {
+            fn schema(_: &mut Schemas) -> Node {
+                Node::map([("type", "integer".into()), ("minimum", 0.into())])
+            }
+
+            fn example() -> Option<Node> {
+                Some(1.into())
+            }
+        })*
+    };
+}
+
+integers! { u8 u16 u32 u64 usize }
+
+impl Schema for i64 {
+    fn schema(_: &mut Schemas) -> Node {
+        Node::map([("type", "integer".into()), ("format", "int64".into())])
+    }
+
+    fn example() -> Option<Node> {
+        Some(1.into())
+    }
+}
+
+macro_rules! strings {
+    ($($ty:ty)*) => {
+        $(impl Schema for $ty {
+            fn schema(_: &mut Schemas) -> Node {
+                string()
+            }
+        })*
+    };
+}
+
+strings! { str String Cow<'_, str> }
+
+/// The end of a response without a body.
+impl Schema for () {
+    fn schema(_: &mut Schemas) -> Node {
+        Node::Null
+    }
+}
+
+impl<T: Schema + ?Sized> Schema for &T {
+    fn schema(schemas: &mut Schemas) -> Node {
+        T::schema(schemas)
+    }
+
+    fn example() -> Option<Node> {
+        T::example()
+    }
+}
+
+impl<T: FromBody> FromBody for Box<T> {
+    fn read(value: Value<'_>, context: &Context<'_>) -> Result<Self, Invalid> {
+        T::read(value, context).map(Self::new)
+    }
+}
+
+impl<T: Schema + ?Sized> Schema for Box<T> {
+    fn schema(schemas: &mut Schemas) -> Node {
+        T::schema(schemas)
+    }
+
+    fn example() -> Option<Node> {
+        T::example()
+    }
+}
+
+impl<T: Schema> Schema for [T] {
+    fn schema(schemas: &mut Schemas) -> Node {
+        let items = T::schema(schemas);
+        Node::map([("type", "array".into()), ("items", items)])
+    }
+
+    fn example() -> Option<Node> {
+        T::example().map(|example| Node::List(vec![example]))
+    }
+}
+
+impl<T: Schema> Schema for Vec<T> {
+    fn schema(schemas: &mut Schemas) -> Node {
+        <[T]>::schema(schemas)
+    }
+
+    fn example() -> Option<Node> {
+        <[T]>::example()
+    }
+}
+
+impl<T: Schema> Schema for Option<T> {
+    fn schema(schemas: &mut Schemas) -> Node {
+        T::schema(schemas).or_null()
+    }
+
+    fn example() -> Option<Node> {
+        T::example()
+    }
+}
+
+impl<K: Id, V: Schema> Schema for BTreeMap<K, V> {
+    fn schema(schemas: &mut Schemas) -> Node {
+        let values = V::schema(schemas);
+        Node::map([("type", "object".into()), ("additionalProperties", values)])
+    }
+}
