@@ -34,11 +34,6 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 /// Maximum wait for open connections at shutdown.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Variables of a function that verifies tokens itself: the issuer's name, and the issuer's address
-/// if the name is not an address.
-const JWT_ISSUER: &str = "JWT_ISSUER";
-const JWT_ISSUER_ENDPOINT: &str = "JWT_ISSUER_ENDPOINT";
-
 /// A running system. [`System::shutdown`] ends it in an orderly way. Dropping the value kills the
 /// functions.
 pub struct System {
@@ -158,7 +153,7 @@ impl System {
         index.ensure_indices().await?;
 
         let crash_points = CrashPoints::new();
-        let specs = specs(&template, &options, &backends, &grants, &crash_points, &url);
+        let specs = specs(&template, &options, &backends, &grants, &crash_points);
         let functions = Arc::new(Functions::start(specs, options.log).await);
         let (access, journal) = (grants.access(), backends.journal.as_ref());
         let subscribers = Subscribers::start(&template, &backends.events, &functions, access, journal)?;

@@ -102,8 +102,6 @@ pub(super) fn environment(
         ("SEARCH_ENDPOINT", search.url()),
         ("SEARCH_INDEX_PREFIX", SEARCH_PREFIX.to_owned()),
         ("SEARCH_SERVICE", "es".to_owned()),
-        ("JWT_ISSUER", "https://issuer.invalid".to_owned()),
-        ("JWT_AUDIENCE", "bench".to_owned()),
         ("AWS_CA_BUNDLE", ours),
         ("NODE_EXTRA_CA_CERTS", table.issuer.display().to_string()),
         ("SSL_CERT_FILE", system),

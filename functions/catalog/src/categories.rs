@@ -1,28 +1,28 @@
 //! The category tree: descriptions of categories, their children and ancestors, and their products.
 
-use std::time::Duration;
+use std::collections::HashMap;
 
 use http_api::fields::text;
 use http_api::{Code, List, Precondition, Problem, Request, Response, Services, read_fields};
 use key_schema::category::CategoryItem;
 use key_schema::category::{self, CategoryAbout, CategoryAction};
+use key_schema::id::ProductId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::product::{self, CategoryPath};
+use key_schema::product::{self, CategoryPath, Product};
 use table::Refusal;
 
-use crate::view::{CategoryView, NodeView, ProductSummaryView, category_location, category_version};
+use crate::view::{CategoryView, NodeView, ProductByIdView, category_location, category_version};
 use crate::{memberships, tree};
 
 /// Limits in bytes of UTF-8.
 const MAX_TITLE: usize = 200;
 const MAX_DESCRIPTION: usize = 2000;
-const MAX_AGE: Duration = Duration::from_secs(5);
 
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     let found = find(services, &path).await?.ok_or_else(no_such_category)?;
-    Ok(described(&path, found.about.as_ref()).public(MAX_AGE))
+    Ok(described(&path, found.about.as_ref()))
 }
 
 /// PUT categories/{path}: creates a category or replaces its description. `If-None-Match: *`
@@ -47,22 +47,32 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
 /// GET categories/{path}/products: lists the products of the category and its subtree, including
 /// products whose own category is elsewhere. The list is ordered by category and id. A page may
 /// hold fewer items than its limit, because each product is listed once
-/// ([`memberships::one_entry_per_product`]).
+/// ([`memberships::one_entry_per_product`]), and variants are not listed. One BatchGet reads what
+/// the index does not have: the availability, the rating and the parent.
 pub async fn products(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     let segment = path.to_segment();
     let parameters = [("path", segment.as_str())];
-    let List { page, found } = request.list(services, product::in_category(&path)?, &parameters).await?;
+    let List { mut page, found } = request.list(services, product::in_category(&path)?, &parameters).await?;
     if found.items.is_empty() {
         must_exist(services, &path).await?;
     }
     let found = memberships::one_entry_per_product(services, &path, found).await?;
-    List { page, found }.answer(ProductSummaryView::from).await
+    let mut ids: Vec<&ProductId> = found.items.iter().map(|listed| &listed.id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let read = services.table.batch_get_readable(&product::by_ids(ids)?).await?;
+    page.leave_out(read.unreadable.len());
+    // A list shows a product with variants as one entry, as search does.
+    let shown = read.items.into_iter().flatten().filter(|product| !product.retired && product.parent.is_none());
+    let mut shown: HashMap<ProductId, Stored<Product>> = shown.map(|product| (product.id.clone(), product)).collect();
+    let found = found.filter_map(|listed| shown.remove(&listed.id));
+    List { page, found }.answer(ProductByIdView::from).await
 }
 
 /// GET categories: lists the top categories by name.
 pub async fn top(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    Ok(request.list(services, category::children(None)?, &[]).await?.answer(NodeView::from).await?.public(MAX_AGE))
+    Ok(request.list(services, category::children(None)?, &[]).await?.answer(NodeView::from).await?)
 }
 
 /// GET categories/{path}/subtree: lists all categories below the category, each before its own
@@ -75,7 +85,7 @@ pub async fn subtree(services: &Services, request: &Request<'_>) -> Result<Respo
     if list.found.items.is_empty() {
         must_exist(services, &path).await?;
     }
-    Ok(list.answer(|below| NodeView::from(&below.path)).await?.public(MAX_AGE))
+    Ok(list.answer(|below| NodeView::from(&below.path)).await?)
 }
 
 /// GET categories/{path}/children: lists the children by name.
@@ -87,7 +97,7 @@ pub async fn children(services: &Services, request: &Request<'_>) -> Result<Resp
     if list.found.items.is_empty() {
         must_exist(services, &path).await?;
     }
-    Ok(list.answer(NodeView::from).await?.public(MAX_AGE))
+    Ok(list.answer(NodeView::from).await?)
 }
 
 /// GET categories/{path}/ancestors: returns all ancestors in one page, the top category first.
@@ -106,7 +116,7 @@ pub async fn ancestors(services: &Services, request: &Request<'_>) -> Result<Res
     }
     page.leave_out(lineage.unreadable.len());
     let items: Vec<NodeView<'_>> = lineage.items.iter().flatten().map(NodeView::from).collect();
-    Ok(page.answer(&items, |_| None).await?.public(MAX_AGE))
+    Ok(page.answer(&items, |_| None).await?)
 }
 
 /// Creates a category. The write's condition decides whether it already exists. An empty

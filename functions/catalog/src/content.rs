@@ -1,8 +1,6 @@
 //! A product's long description, which no list of products contains. A text that is too large for
 //! an item is uploaded to the bucket ([`crate::uploads`]), and the item references it.
 
-use std::time::Duration;
-
 use http_api::fields::long_text;
 use http_api::{Code, Precondition, Problem, Request, Response, read_fields};
 use key_schema::id::{MediaId, ProductId};
@@ -20,7 +18,6 @@ use crate::view::{ContentView, content_location};
 
 /// The longest description in an item, in bytes of UTF-8: a quarter of an item's 400 KB.
 const MAX_TEXT: usize = 100 * 1024;
-const MAX_AGE: Duration = Duration::from_secs(5);
 
 enum Wanted {
     Text(String),
@@ -35,11 +32,9 @@ pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem>
     match (found.next().flatten(), found.next().flatten()) {
         (Some(ContentItem::Product(product)), Some(ContentItem::ProductContent(content))) if !product.retired => {
             let view = view(app, &content, content.meta.version, content.meta.updated_at).await?;
-            Ok(Response::ok(&view).etag(content.meta.version).public(MAX_AGE))
+            Ok(Response::ok(&view).etag_of_parts(content.meta.version).fresh_for(uploads::READING))
         }
-        (Some(ContentItem::Product(product)), None) if !product.retired => {
-            Ok(Response::ok(&ContentView::none(&id)).public(MAX_AGE))
-        }
+        (Some(ContentItem::Product(product)), None) if !product.retired => Ok(Response::ok(&ContentView::none(&id))),
         _ => Err(no_such_product()),
     }
 }

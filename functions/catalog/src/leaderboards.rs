@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
-use std::time::Duration;
 
 use http_api::{Code, MAX_LIMIT, Problem, Request, Response, Services};
 use key_schema::id::ProductId;
@@ -15,7 +14,6 @@ use serde::Serialize;
 
 use crate::view::thumbnail;
 
-const MAX_AGE: Duration = Duration::from_secs(5);
 /// The maximum number of pages of a board that one request reads. Retired products are left out, so
 /// a page may yield fewer products than it has entries.
 const MAX_PAGES: usize = 4;
@@ -52,7 +50,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
         until,
         bound: (by == Board::Views).then(|| leaderboard::standard_error(largest)),
     };
-    Ok(Response::ok(&view).public(MAX_AGE).leaving_out(left_out))
+    Ok(Response::ok(&view).leaving_out(left_out))
 }
 
 /// Reads the first products of a board, without retired products. Also returns the number of

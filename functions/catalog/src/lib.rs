@@ -23,7 +23,7 @@ mod view;
 
 use std::time::Duration;
 
-use http_api::{Error, Issuer, IssuerError, Measured, PatternCost, Routes, Services};
+use http_api::{Error, Measured, PatternCost, Routes, Services};
 use key_schema::media::MediaKind;
 use key_schema::product::{MAX_STOCK, STOCK_LOW};
 use storage::SetupError;
@@ -35,12 +35,9 @@ pub struct App {
     pub services: Services,
     /// The bucket of pictures and long texts.
     pub media: Media,
-    /// The issuer of staff's tokens. On the product route, the function verifies these tokens
-    /// itself.
-    pub issuer: Issuer,
     /// The number of pieces below which a stock is low.
     pub stock_low: u64,
-    /// The longest time that a read waits for the write that counts it as a view.
+    /// The longest time that a request waits for the write that counts a view.
     pub view_time: Duration,
 }
 
@@ -58,9 +55,6 @@ enum StartError {
     /// A variable is not set, or the client of the table or bucket cannot be set up.
     #[error(transparent)]
     Media(#[from] SetupError),
-    /// A setting of the issuer is missing or invalid.
-    #[error(transparent)]
-    Issuer(#[from] IssuerError),
     /// `STOCK_LOW_THRESHOLD` is not a valid number of pieces.
     #[error("the environment variable STOCK_LOW_THRESHOLD must be a number from 0 to {MAX_STOCK}")]
     StockLow,
@@ -72,11 +66,13 @@ pub fn routes() -> Routes<App> {
         .checking(|app| app.services.checks())
         .on("POST /v1/products", |app, request| Box::pin(products::create(app, request)))
         .on("POST /v1/products/import", |app, request| Box::pin(import::import(&app.services, request)))
-        .on("GET /v1/products", |app, request| Box::pin(products::by_ids(&app.services, request)))
-        .on("GET /v1/products/{id}", |app, request| Box::pin(products::read(app, request)))
+        .public("GET /v1/products", |app, request| Box::pin(products::by_ids(&app.services, request)))
+        .public("GET /v1/products/{id}", |app, request| Box::pin(products::read(app, request)))
+        .on("GET /v1/products/{id}/numbers", |app, request| Box::pin(products::numbers(app, request)))
+        .on("POST /v1/products/{id}/views", |app, request| Box::pin(products::count_view(app, request)))
         .on("PATCH /v1/products/{id}", |app, request| Box::pin(products::change(app, request)))
         .on("DELETE /v1/products/{id}", |app, request| Box::pin(products::retire(&app.services, request)))
-        .on("GET /v1/products/{id}/content", |app, request| Box::pin(content::read(app, request)))
+        .public("GET /v1/products/{id}/content", |app, request| Box::pin(content::read(app, request)))
         .on("PUT /v1/products/{id}/content", |app, request| Box::pin(content::put(app, request)))
         .on("POST /v1/products/{id}/content/uploads", |app, request| {
             Box::pin(uploads::permit(app, request, MediaKind::Content))
@@ -84,11 +80,11 @@ pub fn routes() -> Routes<App> {
         .on("PUT /v1/products/{id}/content/uploads/{upload}", |app, request| {
             Box::pin(content::put_upload(app, request))
         })
-        .on("GET /v1/products/{id}/pictures", |app, request| Box::pin(pictures::list(app, request)))
+        .public("GET /v1/products/{id}/pictures", |app, request| Box::pin(pictures::list(app, request)))
         .on("POST /v1/products/{id}/pictures", |app, request| {
             Box::pin(uploads::permit(app, request, MediaKind::Picture))
         })
-        .on("GET /v1/products/{id}/pictures/{picture}", |app, request| Box::pin(pictures::redirect(app, request)))
+        .public("GET /v1/products/{id}/pictures/{picture}", |app, request| Box::pin(pictures::redirect(app, request)))
         .on("PUT /v1/products/{id}/pictures/{picture}", |app, request| Box::pin(pictures::put(app, request)))
         .on("DELETE /v1/products/{id}/pictures/{picture}", |app, request| Box::pin(pictures::remove(app, request)))
         .on("PUT /v1/products/{id}/stock", |app, request| Box::pin(stock::set(&app.services, request)))
@@ -99,23 +95,33 @@ pub fn routes() -> Routes<App> {
         .on("DELETE /v1/products/{id}/categories/{path}", |app, request| {
             Box::pin(memberships::remove(&app.services, request))
         })
-        .on("GET /v1/products/{id}/reviews", |app, request| Box::pin(reviews::of_product(app, request)))
-        .on("GET /v1/products/{id}/reviews/{customer}", |app, request| Box::pin(reviews::read(app, request)))
+        .public("GET /v1/products/{id}/reviews", |app, request| Box::pin(reviews::of_product(&app.services, request)))
+        .on("GET /v1/products/{id}/reviews/me", |app, request| Box::pin(reviews::own(&app.services, request)))
+        .on("GET /v1/reviews", |app, request| Box::pin(reviews::all(&app.services, request)))
+        .public("GET /v1/products/{id}/reviews/{customer}", |app, request| {
+            Box::pin(reviews::read(&app.services, request))
+        })
         .on("PUT /v1/products/{id}/reviews/{customer}", |app, request| Box::pin(reviews::put(&app.services, request)))
         .on("DELETE /v1/products/{id}/reviews/{customer}", |app, request| {
             Box::pin(reviews::delete(&app.services, request))
         })
         .on("GET /v1/customers/{id}/reviews", |app, request| Box::pin(reviews::of_customer(&app.services, request)))
-        .on("GET /v1/leaderboards/{by}", |app, request| Box::pin(leaderboards::read(&app.services, request)))
-        .on("GET /v1/reviews/recent", |app, request| Box::pin(recent::list(app, request)))
+        .public("GET /v1/leaderboards/{by}", |app, request| Box::pin(leaderboards::read(&app.services, request)))
+        .public("GET /v1/reviews/recent", |app, request| Box::pin(recent::list(&app.services, request)))
         .on("PUT /v1/categories/{path}", |app, request| Box::pin(categories::put(&app.services, request)))
         .on("POST /v1/categories/{path}/move", |app, request| Box::pin(moves::start(&app.services, request)))
-        .on("GET /v1/categories/{path}", |app, request| Box::pin(categories::read(&app.services, request)))
-        .on("GET /v1/categories/{path}/products", |app, request| Box::pin(categories::products(&app.services, request)))
-        .on("GET /v1/categories/{path}/children", |app, request| Box::pin(categories::children(&app.services, request)))
-        .on("GET /v1/categories", |app, request| Box::pin(categories::top(&app.services, request)))
-        .on("GET /v1/categories/{path}/subtree", |app, request| Box::pin(categories::subtree(&app.services, request)))
-        .on("GET /v1/categories/{path}/ancestors", |app, request| {
+        .public("GET /v1/categories/{path}", |app, request| Box::pin(categories::read(&app.services, request)))
+        .public("GET /v1/categories/{path}/products", |app, request| {
+            Box::pin(categories::products(&app.services, request))
+        })
+        .public("GET /v1/categories/{path}/children", |app, request| {
+            Box::pin(categories::children(&app.services, request))
+        })
+        .public("GET /v1/categories", |app, request| Box::pin(categories::top(&app.services, request)))
+        .public("GET /v1/categories/{path}/subtree", |app, request| {
+            Box::pin(categories::subtree(&app.services, request))
+        })
+        .public("GET /v1/categories/{path}/ancestors", |app, request| {
             Box::pin(categories::ancestors(&app.services, request))
         })
 }
@@ -124,9 +130,8 @@ pub async fn run() -> Result<(), Error> {
     telemetry::init("catalog");
     let services = Services::from_env().await.map_err(StartError::from)?;
     let media = Media::from_env("MEDIA_BUCKET").map_err(StartError::from)?;
-    let issuer = Issuer::from_env().map_err(StartError::from)?;
     let stock_low = stock_low(std::env::var("STOCK_LOW_THRESHOLD").ok().as_deref())?;
-    http_api::run(routes(), App { services, media, issuer, stock_low, view_time: VIEW_TIME }).await
+    http_api::run(routes(), App { services, media, stock_low, view_time: VIEW_TIME }).await
 }
 
 fn stock_low(given: Option<&str>) -> Result<u64, StartError> {

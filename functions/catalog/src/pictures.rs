@@ -5,8 +5,6 @@
 //! A change reads the list with strong consistency. Its write has the condition that the list is
 //! unchanged. If the write is refused, the function reads again.
 
-use std::time::Duration;
-
 use http_api::fields::text;
 use http_api::{Code, Problem, Request, Response, read_fields};
 use key_schema::id::{MediaId, ProductId};
@@ -26,12 +24,6 @@ use crate::view::{PictureView, picture_location};
 
 /// The longest description of a picture, in bytes of UTF-8.
 const MAX_ALT: usize = 300;
-/// The time that a shared cache may keep the list. A change is visible everywhere after this time.
-/// The URLs in the list are valid for much longer.
-const MAX_AGE: Duration = Duration::from_secs(5);
-/// The time that a shared cache may keep a redirection to a picture. The signed URL is valid for
-/// more than twice this time.
-const REDIRECT_AGE: Duration = Duration::from_secs(15 * 60);
 
 /// GET products/{id}/pictures: lists the pictures with a URL for each. Computing a URL takes no
 /// request to the bucket.
@@ -46,7 +38,7 @@ pub async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem>
         let by = uploads::reading(app, MediaKind::Picture, &id, &picture.object.id).await?;
         items.push(PictureView::new(picture, by));
     }
-    Ok(Response::all(&items).public(MAX_AGE))
+    Ok(Response::all(&items).fresh_for(uploads::READING))
 }
 
 /// GET products/{id}/pictures/{picture}: redirects to the signed URL of a picture. So lists of
@@ -62,7 +54,7 @@ pub async fn redirect(app: &App, request: &Request<'_>) -> Result<Response, Prob
         return Err(Problem::not_found("picture"));
     }
     let (url, _) = uploads::reading(app, MediaKind::Picture, &product, &id).await?;
-    Ok(Response::redirect(url).public(REDIRECT_AGE))
+    Ok(Response::redirect(url).kept_for(uploads::READING))
 }
 
 /// PUT products/{id}/pictures/{picture}: adds a picture that was uploaded for the product, or

@@ -8,7 +8,7 @@ use key_schema::item::Stored;
 use key_schema::leaderboard;
 use key_schema::product::{self, MAX_IDS, PageItem, Product, ProductAction};
 
-use crate::view::{ProductByIdView, ProductDetails, ProductView, Sold, Statistics, product_location};
+use crate::view::{NumbersView, ProductByIdView, ProductDetails, ProductView, Sold, Statistics, product_location};
 use crate::{App, body, tree, variants};
 
 /// POST products: creates the product, its stock and the missing categories in one transaction. A
@@ -64,22 +64,48 @@ pub fn revived(app: &App, retired: &Stored<Product>, mut new: Stored<Product>, d
     created(app, &new, details)
 }
 
-/// GET products/{id}: returns the product with its stock, categories, variants, sales and review
-/// statistics, read in one Query. Only staff see the exact stock and sales. The route needs no
-/// token, so the function itself verifies staff's tokens. The response depends on the caller, so no
-/// cache may keep it.
+/// GET products/{id}: returns the product with its availability, categories, variants and review
+/// statistics, read in one Query. Everybody gets the same response.
 pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
-    let id: ProductId = request.path("id")?;
-    let is_staff = app.services.unless_ended(app.issuer.staff(request).await?).await?.is_staff();
-    let (product, details) = load(&app.services, &id).await?;
-    let product = product.filter(|product| !product.retired).ok_or_else(no_such_product)?;
+    let (product, details) = on_sale(app, request).await?;
     let view = ProductView::new(&product, &details, app.stock_low);
-    let view = if is_staff { view.with_numbers(&details) } else { view };
-    request.refuse_unread_parameters()?;
-    if !is_staff {
-        Box::pin(count_view(app, request, &id)).await;
+    Ok(Response::ok(&view).etag_of_parts(product.meta.version).leaving_out(details.left_out))
+}
+
+/// GET products/{id}/numbers: returns the exact stock and sales, which only staff see.
+pub async fn numbers(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let (product, details) = on_sale(app, request).await?;
+    let view = NumbersView::new(&product, &details);
+    Ok(Response::ok(&view).etag_of_parts(product.meta.version).leaving_out(details.left_out))
+}
+
+/// POST products/{id}/views: counts a view, if the sample of counted views includes this request.
+/// The response is the same for a view that is not counted and for an unknown product.
+pub async fn count_view(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    let id: ProductId = request.path("id")?;
+    request.refuse_body()?;
+    if let Some(view) = leaderboard::view(&id, request.id(), Instant::now())? {
+        let count = async {
+            let found = app.services.table.batch_get(&product::by_ids([&id])?).await?;
+            if found.iter().flatten().any(|product| !product.retired) {
+                let _ = app.services.table.transact(&view).await?;
+            }
+            Ok::<_, Problem>(())
+        };
+        match tokio::time::timeout(app.view_time, count).await {
+            Ok(Ok(())) => {}
+            Ok(Err(problem)) => tracing::info!(code = problem.code().name(), "a view was not counted"),
+            Err(late) => tracing::info!(cause = %late, "a view was not counted"),
+        }
     }
-    Ok(Response::ok(&view).etag(product.meta.version).leaving_out(details.left_out))
+    Ok(Response::no_content())
+}
+
+async fn on_sale(app: &App, request: &Request<'_>) -> Result<(Stored<Product>, ProductDetails), Problem> {
+    let id: ProductId = request.path("id")?;
+    let (product, details) = load(&app.services, &id).await?;
+    Ok((product.filter(|product| !product.retired).ok_or_else(no_such_product)?, details))
 }
 
 /// GET products?ids=: reads products by their ids, in the order of the request, from their own items
@@ -113,24 +139,6 @@ impl FromStr for Ids {
             }
         }
         Ok(Self(ids))
-    }
-}
-
-/// Counts the read as a view, if the sample of counted reads includes it. The read succeeds even if
-/// the view is lost.
-async fn count_view(app: &App, request: &Request<'_>, id: &ProductId) {
-    let services = &app.services;
-    let count = async {
-        if let Some(view) = leaderboard::view(id, request.id(), Instant::now())? {
-            services.open_for_writes().await?;
-            let _ = services.table.transact(&view).await?;
-        }
-        Ok::<_, Problem>(())
-    };
-    match tokio::time::timeout(app.view_time, count).await {
-        Ok(Ok(())) => {}
-        Ok(Err(problem)) => tracing::info!(code = problem.code().name(), "a view was not counted"),
-        Err(late) => tracing::info!(cause = %late, "a view was not counted"),
     }
 }
 

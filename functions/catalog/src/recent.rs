@@ -4,19 +4,22 @@ use key_schema::item::Stored;
 use key_schema::review::recent::{self, MONTHS_OF_A_PAGE, Month, RecentReview, ReviewMonth};
 use table::Page as Found;
 
-use crate::App;
-use crate::reviews::staff;
 use crate::view::ReviewView;
 
-/// GET reviews/recent: lists the reviews of all products, newest first. Only staff see the authors'
-/// ids.
-pub async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
-    let services = &app.services;
-    let caller = staff(app, request).await?;
+/// GET reviews/recent: lists the reviews of all products without their authors' ids, newest first.
+pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    page(services, request).await?.answer(|review| ReviewView::from(review).of_anybody()).await
+}
+
+/// Reads the requested page of the reviews of all products.
+pub async fn page<'p>(
+    services: &'p Services,
+    request: &'p Request<'_>,
+) -> Result<List<'p, Stored<RecentReview>>, Problem> {
     let mut page = request.page(&services.cursors, recent::RECENT.id, &[]).await?;
     let found = read(services, page.limit(), page.after()).await?;
     page.leave_out(found.left_out());
-    List { page, found }.answer(|review| ReviewView::from(review).seen_by(&caller)).await
+    Ok(List { page, found })
 }
 
 /// Writes the [`ReviewMonth`] of an instant, unless it exists. The caller writes its review

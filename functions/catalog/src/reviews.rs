@@ -6,16 +6,15 @@
 use std::str::FromStr;
 
 use http_api::fields::{integer, long_text, text, visible_text};
-use http_api::{Caller, Code, Precondition, Problem, Request, Response, Services, change_version, read_fields};
+use http_api::{Code, Precondition, Problem, Request, Response, Services, change_version, read_fields};
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::quota::Quota;
-use key_schema::review::StatsItem;
-use key_schema::review::{self, Review, ReviewAction};
+use key_schema::request::Query;
+use key_schema::review::{self, Review, ReviewAction, ReviewSummary, StatsItem};
 use table::Refusals;
 
-use crate::App;
 use crate::products::no_such_product;
 use crate::recent;
 use crate::view::{ReviewView, Statistics, StatisticsView, review_location};
@@ -25,13 +24,22 @@ const MAX_DISPLAY_NAME: usize = 64;
 const MAX_TITLE: usize = 200;
 const MAX_TEXT: usize = 8000;
 
-/// GET products/{id}/reviews/{customer}: returns the review. The route needs no token, so the
-/// function itself verifies the token of the author or of staff, who also see the author's id.
-pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
-    let caller = app.services.unless_ended(app.issuer.caller(request).await?).await?;
-    let (product, customer) = (request.path("id")?, request.path_for(&caller, "customer")?);
-    let review = app.services.table.get(&review::get(&product, &customer)?).await?.ok_or_else(no_such_review)?;
-    Ok(Response::ok(&ReviewView::from(&review).seen_by(&caller)).etag(review.meta.version))
+/// GET products/{id}/reviews/{customer}: returns the review, without its author's id.
+pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    let (product, customer) = names(request)?;
+    let review = find(services, &product, &customer).await?;
+    Ok(Response::ok(&ReviewView::from(&review).of_anybody()).etag(review.meta.version))
+}
+
+/// GET products/{id}/reviews/me: returns the caller's own review.
+pub async fn own(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    let caller = request.signed_in()?;
+    let review = find(services, &request.path("id")?, caller.id()).await?;
+    Ok(Response::ok(&ReviewView::from(&review)).etag(review.meta.version))
+}
+
+async fn find(services: &Services, product: &ProductId, author: &CustomerId) -> Result<Stored<Review>, Problem> {
+    services.table.get(&review::get(product, author)?).await?.ok_or_else(no_such_review)
 }
 
 /// PUT products/{id}/reviews/{customer}: creates the review (`If-None-Match: *`) or changes it
@@ -65,29 +73,37 @@ pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(Response::no_content())
 }
 
-/// GET products/{id}/reviews: lists a product's reviews, newest or best first, and the statistics.
-/// Only staff see the authors' ids.
-pub async fn of_product(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
-    let services = &app.services;
+/// GET products/{id}/reviews: lists a product's reviews without their authors' ids, newest or best
+/// first, and the statistics.
+pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let product: ProductId = request.path("id")?;
-    let caller = staff(app, request).await?;
-    let query = match request.query_as("sort")?.unwrap_or(Sort::Newest) {
-        Sort::Newest => review::newest(&product)?,
-        Sort::Best => review::best(&product)?,
-    };
+    let query = sorted(request, &product)?;
     let parameters = [("product", product.as_str())];
     let mut page = request.page(&services.cursors, query.pattern().id, &parameters).await?;
     let (statistics, left_out) = statistics(services, &product).await?;
     page.leave_out(left_out);
     let list = page.read(services, query).await?;
     let statistics = StatisticsView::from(statistics);
-    list.answer_with(|review| ReviewView::from(review).seen_by(&caller), &statistics).await
+    list.answer_with(|review| ReviewView::from(review).of_anybody(), &statistics).await
 }
 
-/// Returns the caller if the caller is staff. The lists of reviews need no token, so the function
-/// itself verifies staff's tokens.
-pub async fn staff(app: &App, request: &Request<'_>) -> Result<Caller, Problem> {
-    app.services.unless_ended(app.issuer.staff(request).await?).await
+/// GET reviews: lists all reviews, newest first, or those of a product. Staff see their authors' ids.
+pub async fn all(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let Some(product) = request.query_as::<ProductId>("product")? else {
+        let list = recent::page(services, request).await?;
+        return list.answer(ReviewView::from).await;
+    };
+    let query = sorted(request, &product)?;
+    let parameters = [("product", product.as_str())];
+    request.list(services, query, &parameters).await?.answer(ReviewView::from).await
+}
+
+fn sorted(request: &Request<'_>, product: &ProductId) -> Result<Query<ReviewSummary>, Problem> {
+    Ok(match request.query_as("sort")?.unwrap_or(Sort::Newest) {
+        Sort::Newest => review::newest(product)?,
+        Sort::Best => review::best(product)?,
+    })
 }
 
 /// GET customers/{id}/reviews: lists a customer's reviews, newest first.

@@ -107,6 +107,10 @@ pub fn noted(app: &App, note: UnsettledObject, at: Instant) -> Result<Stored<Uns
     Ok(Stored::new(note, app.services.born(at)?, at))
 }
 
+/// The time for which caches may keep the signed URL of an object. The URL is valid for more than
+/// twice this time.
+pub const READING: Duration = Duration::from_secs(15 * 60);
+
 /// Returns the URL by which a client reads an object in use, and the URL's expiry.
 pub async fn reading(
     app: &App,

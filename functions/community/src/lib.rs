@@ -7,48 +7,34 @@ mod likes;
 mod nodes;
 mod view;
 
-use http_api::{Error, Issuer, Measured, PatternCost, Problem, Routes, Services};
-
-#[derive(Debug)]
-pub struct App {
-    pub services: Services,
-    /// The issuer of the tokens that callers send to the route without an authorizer.
-    pub issuer: Issuer,
-}
-
-impl Measured for App {
-    fn take(&self) -> Vec<PatternCost> {
-        self.services.take()
-    }
-}
+use http_api::{Error, Problem, Routes, Services};
 
 #[must_use]
-pub fn routes() -> Routes<App> {
-    Routes::<App>::new()
-        .checking(|app| app.services.checks())
-        .on("PUT /v1/customers/{id}/following/{other}", |app, request| Box::pin(following::put(&app.services, request)))
-        .on("GET /v1/customers/{id}/following/{other}", |app, request| {
-            Box::pin(following::read(&app.services, request))
+pub fn routes() -> Routes<Services> {
+    Routes::new()
+        .checking(Services::checks)
+        .on("PUT /v1/customers/{id}/following/{other}", |services, request| Box::pin(following::put(services, request)))
+        .on("GET /v1/customers/{id}/following/{other}", |services, request| {
+            Box::pin(following::read(services, request))
         })
-        .on("DELETE /v1/customers/{id}/following/{other}", |app, request| {
-            Box::pin(following::remove(&app.services, request))
+        .on("DELETE /v1/customers/{id}/following/{other}", |services, request| {
+            Box::pin(following::remove(services, request))
         })
-        .on("GET /v1/customers/{id}/following", |app, request| Box::pin(following::following(&app.services, request)))
-        .on("GET /v1/customers/{id}/followers", |app, request| Box::pin(following::followers(&app.services, request)))
-        .on("PUT /v1/customers/{id}/likes/{product}", |app, request| Box::pin(likes::put(&app.services, request)))
-        .on("GET /v1/customers/{id}/likes/{product}", |app, request| Box::pin(likes::read(&app.services, request)))
-        .on("DELETE /v1/customers/{id}/likes/{product}", |app, request| Box::pin(likes::remove(&app.services, request)))
-        .on("GET /v1/customers/{id}/likes", |app, request| Box::pin(likes::of_customer(&app.services, request)))
-        .on("GET /v1/products/{id}/likes", |app, request| Box::pin(likes::of_product(app, request)))
-        .on("GET /v1/products/{id}/likers", |app, request| Box::pin(likes::likers(&app.services, request)))
-        .on("GET /v1/graph/{node}/edges", |app, request| Box::pin(nodes::of_node(&app.services, request)))
-        .on("GET /v1/places/{path}/customers", |app, request| Box::pin(nodes::of_place(&app.services, request)))
+        .on("GET /v1/customers/{id}/following", |services, request| Box::pin(following::following(services, request)))
+        .on("GET /v1/customers/{id}/followers", |services, request| Box::pin(following::followers(services, request)))
+        .on("PUT /v1/customers/{id}/likes/{product}", |services, request| Box::pin(likes::put(services, request)))
+        .on("GET /v1/customers/{id}/likes/{product}", |services, request| Box::pin(likes::read(services, request)))
+        .on("DELETE /v1/customers/{id}/likes/{product}", |services, request| Box::pin(likes::remove(services, request)))
+        .on("GET /v1/customers/{id}/likes", |services, request| Box::pin(likes::of_customer(services, request)))
+        .public("GET /v1/products/{id}/likes", |services, request| Box::pin(likes::of_product(services, request)))
+        .on("GET /v1/products/{id}/likers", |services, request| Box::pin(likes::likers(services, request)))
+        .on("GET /v1/graph/{node}/edges", |services, request| Box::pin(nodes::of_node(services, request)))
+        .on("GET /v1/places/{path}/customers", |services, request| Box::pin(nodes::of_place(services, request)))
 }
 
 pub async fn run() -> Result<(), Error> {
     telemetry::init("community");
-    let app = App { services: Services::from_env().await?, issuer: Issuer::from_env()? };
-    http_api::run(routes(), app).await
+    http_api::run(routes(), Services::from_env().await?).await
 }
 
 fn no_customer() -> Problem {

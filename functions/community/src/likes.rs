@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use futures::future::try_join;
 use http_api::url::location;
-use http_api::{Caller, Problem, Request, Response, Services};
+use http_api::{Problem, Request, Response, Services};
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -13,8 +13,8 @@ use key_schema::like::{self, Like, LikeAction};
 use key_schema::product::Product;
 use table::Refusals;
 
+use crate::no_customer;
 use crate::view::{LikeView, LikedProductView, LikesView};
-use crate::{App, no_customer};
 
 /// PUT customers/{id}/likes/{product}: adds a like. The response is 201 for a new like, and 200
 /// with the same body for an existing like.
@@ -72,30 +72,13 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
     list.answer(|like| LikedProductView::new(like, products.get(&like.product_id).copied())).await
 }
 
-/// GET products/{id}/likes: returns the number of likes, and whether the caller likes the product.
-///
-/// The route needs no token, so the function itself verifies the caller's token. It reads the
-/// counters, the product and the caller's like concurrently. One batch of the like and all counters
-/// would cost more than separate requests.
-pub async fn of_product(App { services, issuer }: &App, request: &Request<'_>) -> Result<Response, Problem> {
+/// GET products/{id}/likes: returns the number of likes. Everybody gets the same response.
+pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let product: ProductId = request.path("id")?;
-    let caller = services.unless_ended(issuer.caller(request).await?).await?;
     let (query, get) = (like::of_product(&product)?, like::liked(&product)?);
-    let counted = async {
-        let (parts, product) = try_join(services.table.query(&query), services.table.get(&get)).await?;
-        product.filter(|product| !product.retired).ok_or_else(no_product)?;
-        Ok(like::total(&parts.items))
-    };
-    let liked = async {
-        match &caller {
-            Caller::SignedIn(caller) => {
-                Ok::<_, Problem>(services.table.get(&like::get(caller.id(), &product)?).await?.is_some())
-            }
-            Caller::Anonymous | Caller::Unnamed(_) => Ok(false),
-        }
-    };
-    let (count, liked_by_me) = try_join(counted, liked).await?;
-    Ok(Response::ok(&LikesView { count, liked_by_me }))
+    let (parts, product) = try_join(services.table.query(&query), services.table.get(&get)).await?;
+    product.filter(|product| !product.retired).ok_or_else(no_product)?;
+    Ok(Response::ok(&LikesView { count: like::total(&parts.items) }))
 }
 
 /// GET products/{id}/likers: lists the likes of a product, newest first.

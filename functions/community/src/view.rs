@@ -81,7 +81,6 @@ impl<'a> LikedProductView<'a> {
 #[derive(Serialize)]
 pub struct LikesView {
     pub count: u64,
-    pub liked_by_me: bool,
 }
 
 /// An edge from a customer. A field that an edge's kind does not have is left out.

@@ -52,7 +52,7 @@ impl Measured for App {
 pub fn routes() -> Routes<App> {
     Routes::<App>::new()
         .checking(|app| Checks { table: &app.table, sign_ins: &app.sign_ins, settings: &app.settings })
-        .on("GET /v1/search/products", |app, request| Box::pin(products::search(app, request)))
+        .public("GET /v1/search/products", |app, request| Box::pin(products::search(app, request)))
         .on("GET /v1/search/orders", |app, request| Box::pin(orders::search(app, request)))
 }
 

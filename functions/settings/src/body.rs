@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use http_api::body::Invalid;
 use http_api::fields::{boolean, integer, one_of};
 use http_api::json::{Members, Value};
-use http_api::{Code, Problem, Request, maintenance};
+use http_api::{Code, Problem, Request, caching, maintenance};
 use key_schema::id;
 use key_schema::order::open::{
     MAX_ORDERS_PER_DAY, MAX_PENDING_LINES, MAX_PENDING_ORDERS, MAX_PENDING_QUANTITY, PENDING_MINUTES,
@@ -56,25 +56,34 @@ struct Texts<'a> {
 
 type Named<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
-/// The name of the setting with the limits of orders. Bodega itself reads this setting and the
-/// maintenance mode. Only clients read the other settings.
+/// The name of the setting with the limits of orders.
 const ORDERS: &str = "orders";
+/// The settings that Bodega itself reads. Only clients read the other settings.
+const OWN: [&str; 3] = [ORDERS, maintenance::NAME, caching::NAME];
 
 fn public(value: Value<'_>) -> Result<(), Invalid> {
     let mut members = checked(value)?;
-    let own = [ORDERS, maintenance::NAME].into_iter().filter_map(|name| members.remove_entry(name)).collect();
+    let own = OWN.into_iter().filter_map(|name| members.remove_entry(name)).collect();
     let mut own = Value::Object(own).object()?;
     let orders = own.optional(ORDERS, limits);
     let maintenance = own.optional(maintenance::NAME, mode);
-    own.finish((orders, maintenance)).map(|_| ())
+    let caching = own.optional(caching::NAME, times);
+    own.finish((orders, maintenance, caching)).map(|_| ())
 }
 
 fn private(value: Value<'_>) -> Result<(), Invalid> {
     let members = checked(value)?;
-    match [ORDERS, maintenance::NAME].into_iter().find(|name| members.contains_key(*name)) {
+    match OWN.into_iter().find(|name| members.contains_key(*name)) {
         Some(name) => Err(Invalid::new(format!("has `{name}`, which belongs to the public values"))),
         None => Ok(()),
     }
+}
+
+fn times(value: Value<'_>) -> Result<(), Invalid> {
+    let mut times = value.object()?;
+    let max_age = times.optional("max_age_seconds", integer(caching::SECONDS));
+    let stale = times.optional("stale_while_revalidate_seconds", integer(caching::SECONDS));
+    times.finish((max_age, stale)).map(|_| ())
 }
 
 fn mode(value: Value<'_>) -> Result<(), Invalid> {

@@ -11,7 +11,7 @@ use crate::body::{self, Wanted};
 pub async fn public(services: &Services) -> Result<Response, Problem> {
     let (known, rest) = services.settings.current(&services.table).await?;
     let values = stored(&known.values)?;
-    Ok(Response::ok(&PublicView { values, version: known.version }).etag(known.version).public(rest))
+    Ok(Response::ok(&PublicView { values, version: known.version }).etag(known.version).fresh_for(rest))
 }
 
 /// GET /v1/settings/private: returns all current values. For a change, staff need the version of

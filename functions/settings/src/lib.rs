@@ -21,7 +21,7 @@ use key_schema::pricing::{ShippingZone, TaxRule};
 pub fn routes() -> Routes<Services> {
     Routes::new()
         .checking(Services::checks)
-        .on("GET /v1/settings", |services, _| Box::pin(current::public(services)))
+        .public("GET /v1/settings", |services, _| Box::pin(current::public(services)))
         .on("GET /v1/settings/private", |services, request| Box::pin(current::whole(services, request)))
         // Staff end the maintenance with this route, so it works during maintenance, too.
         .on_always("PUT /v1/settings", |services, request| Box::pin(current::put(services, request)))

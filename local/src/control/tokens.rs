@@ -4,8 +4,8 @@
 //! The page `/docs` uses the first route. Pages of the origins that the template permits may use it,
 //! too, if they are on this machine ([`loopback_only`]).
 //!
-//! The issuer's name is not an address. So a function that verifies tokens itself reads the
-//! issuer's address from `JWT_ISSUER_ENDPOINT`.
+//! The issuer's name is not an address. `GET /_local/environment` has the address, for a program
+//! that verifies tokens itself.
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use runtime_api::FunctionSpec;
 use template::{Deployment, Template, TemplateError};
 
-use super::{JWT_ISSUER, JWT_ISSUER_ENDPOINT, StartError};
+use super::StartError;
 use crate::Options;
 use crate::backends::{ACCOUNT, Backends};
 use crate::control::issuer_endpoint;
@@ -32,16 +32,12 @@ pub(super) fn specs(
     backends: &Backends,
     grants: &Grants,
     crash_points: &CrashPoints,
-    url: &str,
 ) -> Vec<FunctionSpec> {
     let spec = |function: &template::Function| {
         let mut environment = function.environment.clone();
         environment.extend(backends.sdk_variables());
         environment.extend(grants.variables(&function.logical_id));
         environment.extend([crash_points.variable(&function.logical_id)]);
-        if environment.contains_key(JWT_ISSUER) {
-            environment.insert(JWT_ISSUER_ENDPOINT.to_owned(), issuer_endpoint(url));
-        }
         let (program, args) = match &options.bootstraps {
             Some(folder) => (folder.join(function.crate_name()), Vec::new()),
             None => {
@@ -68,7 +64,7 @@ pub(super) fn specs(
 /// Returns the environment variables with which other programs can call the backends: the variables
 /// of the AWS SDK, and some of the functions' own variables.
 pub(super) fn environment(template: &Template, backends: &Backends, url: &str) -> BTreeMap<String, String> {
-    const WANTED: [&str; 13] = [
+    const WANTED: [&str; 11] = [
         "TABLE_NAME",
         "METRICS_TABLES",
         "SEARCH_ENDPOINT",
@@ -80,11 +76,13 @@ pub(super) fn environment(template: &Template, backends: &Backends, url: &str) -
         "MEDIA_BUCKET",
         "CURSOR_KEYS_SECRET",
         "EMAIL_CODE_KEYS_SECRET",
-        JWT_ISSUER,
-        "JWT_AUDIENCE",
     ];
     let mut environment = backends.sdk_variables();
-    environment.insert(JWT_ISSUER_ENDPOINT.to_owned(), issuer_endpoint(url));
+    environment.insert("JWT_ISSUER_ENDPOINT".to_owned(), issuer_endpoint(url));
+    for authorizer in &template.authorizers {
+        environment.insert("JWT_ISSUER".to_owned(), authorizer.issuer.clone());
+        environment.insert("JWT_AUDIENCE".to_owned(), authorizer.audience.join(","));
+    }
     for (name, value) in template.functions.iter().flat_map(|function| &function.environment) {
         if WANTED.contains(&name.as_str()) {
             environment.insert(name.clone(), value.clone());

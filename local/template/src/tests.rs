@@ -204,6 +204,7 @@ fn only_the_catalogue_the_counters_and_guest_carts_are_public() {
         "GET /v1/settings",
         "POST /v1/carts",
         "POST /v1/counters/{name}",
+        "POST /v1/products/{id}/views",
         "PUT /v1/carts/{id}/items/{product}",
     ];
     assert_eq!(public, expected.iter().map(|&key| key.to_owned()).collect());

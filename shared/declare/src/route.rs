@@ -37,6 +37,14 @@ pub fn expand(declaration: TokenStream, handler: TokenStream) -> Result<TokenStr
         syn::Visibility::Inherited => quote!(pub(crate)),
         visibility => quote!(#visibility),
     };
+    // A guest's cart is private, although it needs no token.
+    let is_public = who == "any"
+        && key.starts_with("GET ")
+        && !parameters.iter().any(|known| known.to_string().contains("CartToken"));
+    let mut modes = if always { quote!(.always()) } else { quote!() };
+    if is_public {
+        modes.extend(quote!(.public()));
+    }
     let who = Ident::new(&camel(&who), Span::call_site());
     let body = body.map_or_else(
         || quote!(::core::option::Option::None),
@@ -51,9 +59,9 @@ pub fn expand(declaration: TokenStream, handler: TokenStream) -> Result<TokenStr
 
             #[must_use]
             pub fn route<S: ::http_api::Has<#state> + ::core::marker::Sync>() -> ::http_api::Route<S> {
-                ::http_api::Route::new(#key, #always, |state, request| {
+                ::http_api::Route::new(#key, |state, request| {
                     ::std::boxed::Box::pin(super::#name(state.part(), request))
-                })
+                })#modes
             }
 
             #[must_use]

@@ -7,6 +7,7 @@ use ring::digest::{Context, SHA256};
 use crate::content::BODY_LIMIT;
 use crate::problem::{Code, Problem};
 use crate::request::Request;
+use crate::response::DIGEST_BYTES;
 
 /// The maximum length of an Idempotency-Key in characters.
 pub const MAX_IDEMPOTENCY_KEY: usize = 255;
@@ -60,6 +61,13 @@ impl Request<'_> {
     /// Returns the version in If-Match, or `None` without the header.
     pub fn if_match_optional(&self) -> Result<Option<u64>, Problem> {
         self.header("if-match").map(|_| self.if_match()).transpose()
+    }
+
+    /// Returns whether If-None-Match names the current ETag of the resource. The comparison ignores
+    /// the mark of a weak tag (RFC 9110, section 13.1.2).
+    pub(crate) fn has_seen(&self, tag: &str) -> bool {
+        let tags = self.header("if-none-match").unwrap_or_default();
+        tags.trim() == "*" || tags.split(',').any(|seen| seen.trim().trim_start_matches("W/") == tag)
     }
 
     /// Returns whether the request has `If-None-Match: *`. Such a request may create a record, but
@@ -149,9 +157,17 @@ fn is_entity_tag(text: &str) -> bool {
     inside.is_some_and(|inside| inside.bytes().all(|byte| byte == b'!' || byte >= b'#'))
 }
 
-/// Returns the version in a strong entity tag. Returns `None` for a tag that this API never issues.
+/// Returns the version in a strong entity tag: `"<version>"` or `"<version>.<digest>"`. Returns
+/// `None` for a tag that this API never issues.
 fn version(tag: &str) -> Option<u64> {
-    let digits = tag.strip_prefix('"')?.strip_suffix('"')?;
+    let inside = tag.strip_prefix('"')?.strip_suffix('"')?;
+    let (digits, digest) = inside.split_once('.').map_or((inside, None), |(digits, digest)| (digits, Some(digest)));
+    let is_digest = |text: &str| {
+        text.len() == 2 * DIGEST_BYTES && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    if !digest.is_none_or(is_digest) {
+        return None;
+    }
     let version: u64 = digits.parse().ok()?;
     // The API never issues `"03"` or `"+3"`.
     (version.to_string() == digits).then_some(version)
@@ -187,6 +203,7 @@ mod tests {
     #[test]
     fn only_a_tag_that_the_api_issues_is_a_version() {
         assert_eq!(version("\"3\""), Some(3));
+        assert_eq!(version("\"3.0123456789abcdef\""), Some(3));
         assert_eq!(version("\"18446744073709551615\""), Some(u64::MAX));
         for bad in [
             "3",
@@ -198,6 +215,9 @@ mod tests {
             "\"",
             "\"3\", \"4\"",
             "\"-1\"",
+            "\"3.\"",
+            "\"3.0123456789ABCDEF\"",
+            "\"d0123456789abcdef\"",
             "\"18446744073709551616\"",
         ] {
             assert_eq!(version(bad), None, "{bad}");

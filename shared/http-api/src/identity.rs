@@ -72,19 +72,6 @@ impl Caller {
         Self::SignedIn(SignedIn { id, staff, sign_in, email: verified_email(claims) })
     }
 
-    /// Reads the claims from the token itself. There the groups are an array of names, or one name.
-    #[cfg(feature = "issuer")]
-    pub(crate) fn from_token(claims: &Members<'_>) -> Self {
-        let caller = Self::from_claims(claims);
-        let groups = claims.get("cognito:groups").or_else(|| claims.get("groups"));
-        match (caller, groups) {
-            (Self::SignedIn(caller), Some(Value::Text(name))) => {
-                Self::SignedIn(SignedIn { staff: name == STAFF_GROUP, ..caller })
-            }
-            (caller, _) => caller,
-        }
-    }
-
     /// Returns the caller's id, or an empty text for a caller without an id. Cursors and
     /// idempotency keys are bound to this text.
     #[must_use]

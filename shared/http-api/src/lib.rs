@@ -26,6 +26,7 @@
 
 mod address;
 pub mod body;
+pub mod caching;
 mod code;
 mod conditions;
 mod content;
@@ -36,8 +37,6 @@ pub mod fields;
 #[cfg(test)]
 mod hostile;
 pub mod identity;
-#[cfg(feature = "issuer")]
-pub mod issuer;
 pub mod json;
 #[cfg(feature = "table")]
 mod list;
@@ -80,8 +79,6 @@ pub use crate::conditions::change_version;
 pub use crate::conditions::{MAX_IDEMPOTENCY_KEY, Precondition};
 pub use crate::content::{BODY_LIMIT, MAX_BODY_BYTES};
 pub use crate::identity::{Caller, Owner, SignedIn, Staff};
-#[cfg(feature = "issuer")]
-pub use crate::issuer::{Issuer, IssuerError};
 #[cfg(feature = "table")]
 pub use crate::list::List;
 pub use crate::observe::{Measured, PatternCost};

@@ -104,17 +104,8 @@ impl<'a> Request<'a> {
     /// # Errors
     /// As [`Request::path_by`], and as [`Request::signed_in`] for [`ME`].
     pub fn path<T: FromStr<Err: Display> + 'static>(&self, name: &str) -> Result<T, Problem> {
-        self.path_for(&self.caller, name)
-    }
-
-    /// Reads a path parameter as [`Request::path`] does, for a caller whose token the function has
-    /// verified itself.
-    ///
-    /// # Errors
-    /// As [`Request::path`].
-    pub fn path_for<T: FromStr<Err: Display> + 'static>(&self, caller: &Caller, name: &str) -> Result<T, Problem> {
         if TypeId::of::<T>() == TypeId::of::<CustomerId>() && find(&self.path, name) == Some(ME) {
-            let caller = caller.signed_in()?;
+            let caller = self.caller.signed_in()?;
             return self.path_by(name, |_| T::from_str(caller.id().as_str()));
         }
         self.path_by(name, T::from_str)

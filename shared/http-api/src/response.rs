@@ -7,6 +7,7 @@ use lambda_http::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::caching::Caching;
 use crate::page::LEFT_OUT;
 use crate::problem::{Cause, Problem};
 use crate::request::Request;
@@ -14,19 +15,27 @@ use crate::request::Request;
 const NO_STORE: &str = "no-store";
 /// The end of a page without a cursor.
 const NO_CURSOR: &str = "null}";
+/// The length of the digest in an ETag. Two bodies of one version have different digests.
+pub(crate) const DIGEST_BYTES: usize = 8;
 /// Maximum length of a Link header in bytes.
 const MAX_LINK_BYTES: usize = 4096;
 
 /// A handler's response.
 ///
-/// By default no cache may store it. [`Response::public`] lets caches store it.
+/// Caches may store the response of a public route ([`crate::caching`]), and no other response.
 #[derive(Debug)]
 pub struct Response {
     status: StatusCode,
     headers: Vec<(Cow<'static, str>, String)>,
     body: Option<String>,
     next_cursor: Option<String>,
-    cache_control: String,
+    /// The longest time for which a cache may use the response.
+    cache_limit: Option<Duration>,
+    /// The time for which a cache may use the response, whatever the settings say.
+    cache_time: Option<Duration>,
+    version: Option<u64>,
+    /// Whether parts of the body change without the version.
+    has_other_parts: bool,
     /// The error that makes this response a 500. The response stores it, so that building a
     /// response needs no `?` at each step.
     fault: Option<Cause>,
@@ -126,10 +135,18 @@ impl Response {
         self.body.as_deref().is_none_or(|body| crate::page::fits(body, room))
     }
 
-    /// Adds the strong ETag of a version.
+    /// Adds the strong ETag `"<version>"`. The version changes with every byte of the body.
     #[must_use]
-    pub fn etag(self, version: u64) -> Self {
-        self.header("etag", format!("\"{version}\""))
+    pub fn etag(mut self, version: u64) -> Self {
+        self.version = Some(version);
+        self
+    }
+
+    /// Adds the strong ETag `"<version>.<digest>"` to the response of a GET. Parts of the body, such
+    /// as the availability, change without the version.
+    #[must_use]
+    pub fn etag_of_parts(self, version: u64) -> Self {
+        Self { has_other_parts: true, ..self.etag(version) }
     }
 
     /// Adds a header. An invalid header value makes the response a 500.
@@ -143,10 +160,17 @@ impl Response {
         self
     }
 
-    /// Lets shared caches store the response for `max_age`. Use it only for public data.
+    /// Limits the time for which caches may use the response of a public route.
     #[must_use]
-    pub fn public(mut self, max_age: Duration) -> Self {
-        self.cache_control = format!("public, max-age={}", max_age.as_secs());
+    pub const fn fresh_for(mut self, limit: Duration) -> Self {
+        self.cache_limit = Some(limit);
+        self
+    }
+
+    /// Sets the time for which caches may use the response of a public route.
+    #[must_use]
+    pub const fn kept_for(mut self, time: Duration) -> Self {
+        self.cache_time = Some(time);
         self
     }
 
@@ -160,7 +184,9 @@ impl Response {
         if let Some(fault) = &self.fault {
             return Err(Problem::internal(fault.to_string()));
         }
-        let headers = self.headers.iter().map(|(name, value)| (Cow::from(name.as_ref()), Cow::from(value))).collect();
+        let tag = self.version.map(|version| ("etag".into(), Cow::from(format!("\"{version}\""))));
+        let headers = self.headers.iter().map(|(name, value)| (Cow::from(name.as_ref()), Cow::from(value)));
+        let headers = headers.chain(tag).collect();
         let record = Record { status: self.status.as_u16(), headers, body: self.body.as_deref().map(Cow::from) };
         serde_json::to_string(&record).map_err(Problem::internal)
     }
@@ -180,8 +206,17 @@ impl Response {
     }
 
     fn new(status: StatusCode) -> Self {
-        let cache_control = NO_STORE.to_owned();
-        Self { status, headers: Vec::new(), body: None, next_cursor: None, cache_control, fault: None }
+        Self {
+            status,
+            headers: Vec::new(),
+            body: None,
+            next_cursor: None,
+            cache_limit: None,
+            cache_time: None,
+            version: None,
+            has_other_parts: false,
+            fault: None,
+        }
     }
 
     fn json(mut self, body: &impl Serialize) -> Self {
@@ -192,11 +227,41 @@ impl Response {
         self
     }
 
-    pub(crate) fn into_reply(self, request: &Request<'_>) -> Result<Reply, Problem> {
+    /// Returns the ETag of the response. Every 200 of a public route has one.
+    fn tag(&self, request: &Request<'_>, is_public: bool) -> Option<String> {
+        let is_read = request.route().starts_with("GET ") && self.status == StatusCode::OK;
+        match self.version {
+            Some(version) if is_read && self.has_other_parts => Some(format!("\"{version}.{}\"", self.digest())),
+            Some(version) => Some(format!("\"{version}\"")),
+            None => (is_public && is_read).then(|| format!("\"d{}\"", self.digest())),
+        }
+    }
+
+    fn digest(&self) -> String {
+        let digest = ring::digest::digest(&ring::digest::SHA256, self.body.as_deref().unwrap_or_default().as_bytes());
+        digest.as_ref().iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Returns the response for the gateway. `caching` is present for a public route. If the client
+    /// has this response already, the status is 304 (RFC 9110, section 13.1.2).
+    pub(crate) fn into_reply(self, request: &Request<'_>, caching: Option<Caching>) -> Result<Reply, Problem> {
+        let tag = self.tag(request, caching.is_some());
         if let Some(fault) = self.fault {
             return Err(Problem::internal(fault));
         }
-        let mut reply = Reply::new(self.status, request.id(), self.cache_control);
+        let kept = |max_age| Caching { max_age, stale_while_revalidate: Duration::ZERO };
+        let caching = caching.map(|caching| self.cache_time.map_or(caching, kept));
+        let cache_control = caching.map_or_else(|| NO_STORE.to_owned(), |caching| caching.header(self.cache_limit));
+        let is_read = request.route().starts_with("GET ") && self.status == StatusCode::OK;
+        if let Some(tag) = tag.as_deref().filter(|tag| is_read && request.has_seen(tag)) {
+            let mut reply = Reply::new(StatusCode::NOT_MODIFIED, request.id(), cache_control);
+            reply.header("etag", tag.to_owned());
+            return Ok(reply);
+        }
+        let mut reply = Reply::new(self.status, request.id(), cache_control);
+        if let Some(tag) = tag {
+            reply.header("etag", tag);
+        }
         if self.body.is_some() {
             reply.header("content-type", "application/json".to_owned());
         }

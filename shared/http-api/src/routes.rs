@@ -15,6 +15,7 @@ use lambda_http::aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV
 use telemetry::correlation;
 use tracing::{Instrument as _, error, info_span, warn};
 
+use crate::caching::Caching;
 use crate::event::{Event, Pairs};
 use crate::problem::{Code, Problem};
 use crate::request::{Request, request_id};
@@ -63,6 +64,8 @@ pub struct Route<S> {
     /// Whether a write is served in maintenance, too.
     #[cfg_attr(not(feature = "table"), allow(dead_code, reason = "only the check of the settings reads it"))]
     always: bool,
+    /// Whether the response is the same for every caller, so that caches may store it.
+    public: bool,
 }
 
 /// A state that has a part of the type `T`. A handler takes only the part that it needs.
@@ -77,10 +80,21 @@ impl<T> Has<T> for T {
 }
 
 impl<S> Route<S> {
-    /// Creates a route. `always` means that its writes are served in maintenance, too.
     #[must_use]
-    pub const fn new(key: &'static str, always: bool, handler: Handler<S>) -> Self {
-        Self { key, handler, always }
+    pub const fn new(key: &'static str, handler: Handler<S>) -> Self {
+        Self { key, handler, always: false, public: false }
+    }
+
+    /// Serves the route's writes in maintenance, too.
+    #[must_use]
+    pub const fn always(self) -> Self {
+        Self { always: true, ..self }
+    }
+
+    /// Lets caches store the response. It must not depend on the caller.
+    #[must_use]
+    pub const fn public(self) -> Self {
+        Self { public: true, ..self }
     }
 }
 
@@ -139,21 +153,45 @@ impl<S> Routes<S> {
     /// Adds a route. The key is method and path as
     /// in the template: `GET /v1/orders/{id}`.
     #[must_use]
-    pub fn on(mut self, key: &'static str, handler: Handler<S>) -> Self {
-        self.routes.push(Route { key, handler, always: false });
-        self
+    pub fn on(self, key: &'static str, handler: Handler<S>) -> Self {
+        self.add(Route::new(key, handler))
+    }
+
+    /// Adds a GET route whose response is the same for every caller ([`crate::caching`]).
+    #[must_use]
+    pub fn public(self, key: &'static str, handler: Handler<S>) -> Self {
+        self.add(Route::new(key, handler).public())
     }
 
     /// Adds a route as [`Routes::on`] does. Its writes are served in maintenance, too.
     #[must_use]
-    pub fn on_always(mut self, key: &'static str, handler: Handler<S>) -> Self {
-        self.routes.push(Route { key, handler, always: true });
-        self
+    pub fn on_always(self, key: &'static str, handler: Handler<S>) -> Self {
+        self.add(Route::new(key, handler).always())
     }
 
     /// Returns the keys of all routes, so that a test can compare them with the template.
     pub fn keys(&self) -> impl Iterator<Item = &'static str> {
         self.routes.iter().map(|route| route.key)
+    }
+
+    /// Returns the keys of the public GET routes.
+    pub fn public_keys(&self) -> impl Iterator<Item = &'static str> {
+        self.routes.iter().filter(|route| route.public).map(|route| route.key)
+    }
+
+    /// Returns how long caches may keep the response of a public route.
+    async fn caching(&self, app: &S, route: &Route<S>) -> Option<Caching> {
+        if !route.public {
+            return None;
+        }
+        #[cfg(feature = "table")]
+        if let Some(checks) = self.checks {
+            let Checks { table, settings, .. } = checks(app);
+            let known = settings.current(table).await;
+            return Some(known.map_or_else(|_| Caching::default(), |(known, _)| Caching::of(&known.values)));
+        }
+        let _ = app;
+        Some(Caching::default())
     }
 
     /// Serves one event like the deployed function, but without the log line. Tests call it.
@@ -201,11 +239,12 @@ impl<S> Routes<S> {
                 if reads {
                     request.refuse_unread_parameters()?;
                 }
-                Ok(response)
+                Ok((response, self.caching(app, route).await))
             };
             let work = correlation::caused_by(request.cause(), work);
             let answer = match tokio::time::timeout(time, work).await {
-                Ok(answer) => answer.and_then(|response| response.into_reply(&request)),
+                Ok(Ok((response, caching))) => response.into_reply(&request, caching),
+                Ok(Err(problem)) => Err(problem),
                 Err(late) => Err(Problem::unavailable(late)),
             };
             match answer {

@@ -196,6 +196,6 @@ impl Answered {
 
     #[must_use]
     pub fn version(&self) -> Option<u64> {
-        self.header("etag")?.trim_matches('"').parse().ok()
+        self.header("etag")?.trim_matches('"').split('.').next()?.parse().ok()
     }
 }

@@ -10,7 +10,6 @@ use key_schema::shard::Layout;
 use key_schema::{reach, revocation, settings};
 use table::{Periods, SetupError, Table};
 
-use crate::identity::Caller;
 use crate::observe::{Measured, PatternCost};
 use crate::page::Keys;
 use crate::problem::Problem;
@@ -100,12 +99,6 @@ impl Services {
     #[must_use]
     pub const fn checks(&self) -> Checks<'_> {
         Checks { table: &self.table, sign_ins: &self.sign_ins, settings: &self.settings }
-    }
-
-    /// Returns the caller of a public route, or an anonymous caller if the caller's session has
-    /// ended.
-    pub async fn unless_ended(&self, caller: Caller) -> Result<Caller, Problem> {
-        self.sign_ins.unless_ended(&self.table, caller).await
     }
 
     /// Refuses a write by a GET route while the shop is in maintenance. For other routes,

@@ -27,7 +27,7 @@ use key_schema::revocation::{self, SignIn};
 use table::Table;
 
 use crate::identity::Caller;
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 
 /// How long after the end of a session its tokens may still be accepted.
 pub const MAX_AGE: Duration = Duration::from_secs(30);
@@ -78,16 +78,6 @@ impl SignIns {
             }
         };
         if ended { Err(Problem::signed_out()) } else { Ok(()) }
-    }
-
-    /// Returns the caller, or an anonymous caller if the caller's session has ended. A public route
-    /// treats such a token like an expired token.
-    pub async fn unless_ended(&self, table: &Table, caller: Caller) -> Result<Caller, Problem> {
-        match self.check(table, &caller).await {
-            Ok(()) => Ok(caller),
-            Err(problem) if problem.code() == Code::Unauthenticated => Ok(Caller::Anonymous),
-            Err(problem) => Err(problem),
-        }
     }
 
     /// Remembers that sign-ins have ended, after this environment has ended them.

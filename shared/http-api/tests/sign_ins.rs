@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use emulators::table::{Fault, FaultKind};
 use fixture::TestTable;
 use http_api::sample::{Answered, Call};
-use http_api::{Measured as _, Problem, Request, Response, Routes, SIGN_IN_MAX_AGE, Services, SignIns};
+use http_api::{Measured as _, Response, Routes, SIGN_IN_MAX_AGE, Services, SignIns};
 use key_schema::id::{Born, CustomerId, SessionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -64,13 +64,6 @@ impl TestFunction {
     }
 }
 
-/// A handler of a public route. Deployed handlers of such routes verify the token themselves. This
-/// handler skips the verification, because the test's event already contains the claims.
-async fn window(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    let caller = services.unless_ended(request.caller().clone()).await?;
-    Ok(Response::ok(&caller.key()))
-}
-
 fn max_age() -> i64 {
     SIGN_IN_MAX_AGE.as_secs().try_into().unwrap()
 }
@@ -98,24 +91,6 @@ async fn the_tokens_of_an_ended_session_are_refused_within_30_seconds() {
     ] {
         assert_eq!(desk.send(&claims).await.status, 401, "{claims}");
     }
-}
-
-#[tokio::test]
-async fn a_public_route_treats_a_caller_whose_session_has_ended_as_anonymous() {
-    let desk = TestFunction::open().await;
-    desk.end("ann", "s").await;
-    // On this route the gateway does not verify tokens, so the function checks the sign-in in the
-    // handler.
-    let routes = Routes::new().on("GET /v1/window", |services, request| Box::pin(window(services, request)));
-    let call = Call::new("GET /v1/window");
-    let send = async |claims: Value| call.clone().claims(claims).send(&routes, &desk.services).await;
-    let anonymous = call.clone().send(&routes, &desk.services).await;
-    assert_eq!(send(json!({"sub": "ann", "sid": "s"})).await.body, anonymous.body);
-    assert_eq!(send(json!({"sub": "ann", "sid": "t"})).await.body, json!("ann"));
-    // While the table fails, the function cannot tell whether the session has ended.
-    desk.test.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: None, seed: 1 }).unwrap();
-    let refused = send(json!({"sub": "ann", "sid": "u"})).await;
-    assert_eq!((refused.status, refused.code()), (503, Some("unavailable")));
 }
 
 #[tokio::test]

@@ -104,13 +104,7 @@ impl<'a> Operation<'a> {
 
     /// The operation's own `security` overrides the API's `security`.
     pub fn is_secured(self) -> bool {
-        !self.security().is_empty() && !self.takes_a_token()
-    }
-
-    /// Returns whether the operation uses a token but does not require one. In that case, one
-    /// element of its `security` is empty.
-    pub fn takes_a_token(self) -> bool {
-        self.security().iter().any(|way| way.as_object().unwrap().is_empty())
+        !self.security().is_empty()
     }
 
     fn security(self) -> &'a [Json] {

@@ -10,7 +10,7 @@ use aws::s3::Bucket;
 use aws::{Credentials, SharedCredentialsProvider};
 use futures::future::BoxFuture;
 use http_api::sample::{Answered, Call};
-use http_api::{Issuer, Routes, Services};
+use http_api::{Routes, Services};
 use key_schema::item::Item;
 use key_schema::product::STOCK_LOW;
 use storage::media::Media;
@@ -75,24 +75,17 @@ pub(crate) fn orders(services: Services) -> Result<Box<dyn Function>, BenchError
     Ok(Box::new(Served { routes: orders::routes(), app: orders::App::new(services), services: |app| &app.services }))
 }
 
-/// Returns an issuer that no request uses, because no request has a token to verify.
-fn unused_issuer() -> Result<Issuer, BenchError> {
-    Issuer::new("urn:bench", "bench", Some("http://127.0.0.1:1")).map_err(BenchError::from)
-}
-
 /// Returns the function of the catalog. No request uses its bucket.
 pub(crate) fn catalog(services: Services) -> Result<Box<dyn Function>, BenchError> {
     let credentials = Credentials::new("bench", "bench", None, None, "bench");
     let credentials = SharedCredentialsProvider::new(credentials);
     let media = Media::new(Bucket::new("bench", "us-east-1", None, credentials)?);
-    let (issuer, view_time) = (unused_issuer()?, catalog::VIEW_TIME);
-    let app = catalog::App { services, media, issuer, stock_low: STOCK_LOW, view_time };
+    let app = catalog::App { services, media, stock_low: STOCK_LOW, view_time: catalog::VIEW_TIME };
     Ok(Box::new(Served { routes: catalog::routes(), app, services: |app| &app.services }))
 }
 
 pub(crate) fn community(services: Services) -> Result<Box<dyn Function>, BenchError> {
-    let app = community::App { services, issuer: unused_issuer()? };
-    Ok(Box::new(Served { routes: community::routes(), app, services: |app| &app.services }))
+    Ok(Box::new(Served { routes: community::routes(), app: services, services: |services| services }))
 }
 
 pub(crate) fn all() -> Result<Vec<List>, BenchError> {

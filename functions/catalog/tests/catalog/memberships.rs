@@ -139,13 +139,13 @@ async fn a_list_with_products_of_other_categories_costs_one_more_request() {
     };
     let _ = requests().await;
     list(&shop, "GROCERY").await;
-    assert_eq!(requests().await, [("categories.products", 4)]);
+    assert_eq!(requests().await, [("categories.products", 4), ("products.by-ids", 1)]);
     for id in ["p1", "p2", "p3"] {
         shop.staff(put(id, "SUMMER")).await;
     }
     let _ = requests().await;
     assert_eq!(listed(&shop, "SUMMER").await, ["p1", "p2", "p3"]);
-    assert_eq!(requests().await, [("categories.products", 4), ("memberships.lists", 1)]);
+    assert_eq!(requests().await, [("categories.products", 4), ("memberships.lists", 1), ("products.by-ids", 1)]);
 }
 
 #[tokio::test]

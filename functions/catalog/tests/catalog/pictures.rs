@@ -35,7 +35,10 @@ async fn a_picture_is_uploaded_added_listed_and_read() {
     assert_eq!((added.status, &added.body["alt"]), (201, &json!("A bag of ice")));
     assert_eq!(added.header("location"), permit.header("location"));
     let listed = shop.send(pictures("p+1 #é")).await;
-    assert_eq!((listed.status, listed.header("cache-control")), (200, Some("public, max-age=5")));
+    assert_eq!(
+        (listed.status, listed.header("cache-control")),
+        (200, Some("public, max-age=5, stale-while-revalidate=30"))
+    );
     assert_eq!(listed.body["items"], json!([added.body]));
     let read = reqwest::get(added.body["url"].as_str().unwrap()).await.unwrap();
     assert_eq!(read.headers()["content-type"], "image/webp");
@@ -91,7 +94,10 @@ async fn the_first_picture_is_the_thumbnail_and_its_path_redirects_to_the_pictur
 
     let read = |id: &str| Call::new("GET /v1/products/{id}/pictures/{picture}").path("id", "p#1").path("picture", id);
     let redirected = shop.send(read(&first)).await;
-    assert_eq!((redirected.status, redirected.header("cache-control")), (307, Some("public, max-age=900")));
+    assert_eq!(
+        (redirected.status, redirected.header("cache-control")),
+        (307, Some("public, max-age=900, stale-while-revalidate=0"))
+    );
     assert_eq!(redirected.header("vary"), Some("origin"));
     let picture = reqwest::get(redirected.header("location").unwrap()).await.unwrap();
     assert_eq!(

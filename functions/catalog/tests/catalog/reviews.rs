@@ -1,5 +1,7 @@
 //! Tests of reviews and their statistics.
 
+use std::collections::BTreeSet;
+
 use futures::future::{join, join_all};
 use http_api::sample::{Answered, Call};
 use key_schema::id::CustomerId;
@@ -29,7 +31,7 @@ fn list(sort: &str) -> Call {
 /// Returns a review as everybody sees it.
 pub fn public(answer: &Answered) -> Value {
     let mut review = answer.body.clone();
-    review.as_object_mut().unwrap().remove("customer_id").unwrap();
+    review.as_object_mut().unwrap().remove("customer_id");
     review
 }
 
@@ -182,7 +184,6 @@ async fn reviews_are_listed_newest_or_best_first_and_by_customer() {
         write(&shop, customer, rating).await;
     }
     let newest = shop.send(list("newest")).await;
-    assert_eq!(newest.header("cache-control"), Some("no-store"));
     let times = each(&newest, "created_at");
     assert!(times.is_sorted_by(|a, b| a >= b));
     assert_eq!(shop.send(Call::new("GET /v1/products/{id}/reviews").path("id", "p1")).await.body, newest.body);
@@ -218,32 +219,23 @@ async fn everybody_sees_the_display_name_and_only_staff_and_the_author_see_the_a
     let change = put(author, 4).json(&json!({ "rating": 4, "display_name": "Ann  A.", "title": "T", "text": "T" }));
     assert_eq!(shop.send(change.header("if-match", "\"2\"")).await.body["display_name"], "Ann A.");
 
-    let token = |claims: Value| format!("Bearer {}", shop.issuer.token(&claims));
-    let (staff, own) = (token(json!({ "sub": "s1", "cognito:groups": ["staff"] })), token(json!({ "sub": author })));
-    let strange = token(json!({ "sub": other }));
-    let altered = format!("{}x", token(json!({ "sub": "s1", "cognito:groups": ["staff"] })));
     let lists = [list("newest"), list("best"), Call::new("GET /v1/reviews/recent")];
     let single = one("GET /v1/products/{id}/reviews/{customer}", author);
-    for call in lists.clone().into_iter().map(|call| call.query("limit", "1")).chain([single.clone()]) {
-        let calls = [call.clone(), call.clone().header("authorization", &strange)];
-        for call in calls.into_iter().chain([call.clone().header("authorization", &altered)]) {
-            let answer = shop.send(call).await;
-            assert_eq!(answer.status, 200, "{}", answer.body);
-            let link = answer.header("link").unwrap_or_default();
-            assert!(!answer.body.to_string().contains(author) && !link.contains(author), "{} {link}", answer.body);
-        }
-        let seen = shop.send(call.header("authorization", &staff)).await;
-        assert_eq!(seen.header("cache-control"), Some("no-store"));
-        let first = if seen.body["items"].is_array() { &seen.body["items"][0] } else { &seen.body };
-        assert!(first["customer_id"].is_string(), "{}", seen.body);
+    for call in lists.into_iter().map(|call| call.query("limit", "1")).chain([single]) {
+        let answer = shop.send(call).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let link = answer.header("link").unwrap_or_default();
+        assert!(!answer.body.to_string().contains(author) && !link.contains(author), "{} {link}", answer.body);
     }
-    // The lists show the id to staff only, because the author has a list of their own.
-    for call in lists {
-        let seen = shop.send(call.header("authorization", &own)).await.body;
-        assert!(seen["items"].as_array().unwrap().iter().all(|review| review.get("customer_id").is_none()), "{seen}");
+    let all = Call::new("GET /v1/reviews");
+    for call in
+        [all.clone(), all.clone().query("product", "p1"), all.clone().query("product", "p1").query("sort", "best")]
+    {
+        let authors: BTreeSet<_> =
+            each(&shop.ok(call.clone().staff("s1")).await, "customer_id").into_iter().map(str::to_owned).collect();
+        assert_eq!(authors, [author, other].map(str::to_owned).into());
+        assert_eq!(shop.refusal(call.customer(author)).await, (403, "forbidden".to_owned()));
     }
-    let seen = shop.send(single.header("authorization", &own)).await;
-    assert_eq!((&seen.body["customer_id"], seen.header("cache-control")), (&json!(author), Some("no-store")));
     let mine = Call::new("GET /v1/customers/{id}/reviews").path("id", "me").customer(author);
     assert_eq!(each(&shop.send(mine).await, "customer_id"), [author]);
 }
@@ -257,13 +249,9 @@ async fn me_names_the_author_of_a_review() {
     let write = one("PUT /v1/products/{id}/reviews/{customer}", "me").customer("c1").json(&body);
     let written = shop.send(write.header("if-none-match", "*")).await;
     assert_eq!((written.status, written.header("location")), (201, Some("/v1/products/p1/reviews/c1")));
-    let read = one("GET /v1/products/{id}/reviews/{customer}", "me");
-    let token = format!("Bearer {}", shop.issuer.token(&json!({ "sub": "c1" })));
-    assert_eq!(shop.send(read.clone().header("authorization", &token)).await.body, written.body);
-    let nobody = shop.send(read.clone()).await;
-    assert_eq!((nobody.status, nobody.code()), (401, Some("unauthenticated")));
-    let no_id = format!("Bearer {}", shop.issuer.token(&json!({ "sub": "idp/c1" })));
-    assert_eq!(shop.send(read.header("authorization", &no_id)).await.code(), Some("forbidden"));
+    let read = Call::new("GET /v1/products/{id}/reviews/me").path("id", "p1");
+    assert_eq!(shop.send(read.clone().customer("c1")).await.body, written.body);
+    assert_eq!(shop.refusal(read.customer("c2")).await, (404, "not_found".to_owned()));
     let remove = one("DELETE /v1/products/{id}/reviews/{customer}", "me").customer("c1");
     assert_eq!(shop.send(remove.header("if-match", "\"1\"")).await.status, 204);
 }

@@ -7,7 +7,7 @@ use aws::s3::Bucket;
 use aws::{Credentials, SharedCredentialsProvider};
 use catalog::App;
 use emulators::objects::ObjectServer;
-use fixture::{Harness, TestIssuer, TestTable, seed};
+use fixture::{Harness, TestTable, seed};
 use http_api::sample::{Answered, Call};
 use key_schema::instant::Instant;
 use key_schema::media;
@@ -18,8 +18,6 @@ use storage::media::Media;
 pub struct Shop {
     pub harness: Harness<App>,
     pub objects: ObjectServer,
-    /// The issuer of the tokens.
-    pub issuer: TestIssuer,
 }
 
 impl Deref for Shop {
@@ -39,14 +37,10 @@ impl Shop {
         let objects = ObjectServer::start(None, &[BUCKET.to_owned()]).await.unwrap();
         let credentials = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
         let media = Media::new(Bucket::new(BUCKET, "us-east-1", Some(objects.url()), credentials).unwrap());
-        let issuer = TestIssuer::start().await;
         // The time is longer than in production, so that a slow machine loses no view.
         let view_time = Duration::from_secs(10);
-        let app = |test: &TestTable| {
-            let (services, issuer) = (test.services(), issuer.known());
-            App { services, media, issuer, stock_low: STOCK_LOW, view_time }
-        };
-        Self { harness: Harness::start(catalog::routes(), app).await, objects, issuer }
+        let app = |test: &TestTable| App { services: test.services(), media, stock_low: STOCK_LOW, view_time };
+        Self { harness: Harness::start(catalog::routes(), app).await, objects }
     }
 
     /// Sends a request as staff.
@@ -66,9 +60,17 @@ impl Shop {
         self.put(&seed::stored(seed::customer(id))).await;
     }
 
-    /// Reads a product as staff.
+    /// Reads a product, and adds the numbers that only staff see.
     pub async fn product(&self, id: &str) -> Answered {
-        self.staff(Call::new("GET /v1/products/{id}").path("id", id)).await
+        let mut page = self.send(Call::new("GET /v1/products/{id}").path("id", id)).await;
+        let numbers = self.staff(Call::new("GET /v1/products/{id}/numbers").path("id", id)).await;
+        assert_eq!((numbers.status, numbers.version()), (page.status, page.version()));
+        for name in ["stock", "sold"] {
+            if let Some(number) = numbers.body.get(name) {
+                page.body[name] = number.clone();
+            }
+        }
+        page
     }
 }
 

@@ -56,9 +56,9 @@ async fn each_kind_of_edge_leads_to_its_targets_and_costs_one_request() {
             }),
         ),
     ] {
-        let _ = town.app.services.table.meter().take();
+        let _ = town.app.table.meter().take();
         let answer = town.ok(edges("a", kind)).await.body;
-        let cost = town.app.services.table.meter().take();
+        let cost = town.app.table.meter().take();
         assert_eq!(cost.iter().map(|cost| cost.requests).sum::<u32>(), 1, "{kind}");
         let items = answer["items"].as_array().unwrap();
         assert_eq!(items.len(), 1, "{kind}: {answer}");

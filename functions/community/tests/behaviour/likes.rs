@@ -1,7 +1,6 @@
 //! Tests of likes and their count.
 
 use fixture::seed;
-use http_api::sample::Call;
 use key_schema::id::ProductId;
 use key_schema::leaderboard::{self, Board};
 use key_schema::product::{self, Product};
@@ -88,18 +87,6 @@ async fn a_like_counts_once_for_its_day_until_it_is_removed() {
         town.ok(like_call(UNLIKE, "b", "p").customer("b")).await;
         assert_eq!(of_week().await, count);
     }
-}
-
-#[tokio::test]
-async fn a_count_of_likes_says_whether_the_caller_likes_the_product() {
-    let town = Town::open(&["a", "b"], &["p"]).await;
-    town.like("a", "p").await;
-    let seen = async |call: Call| town.ok(call).await.body;
-    let of = |count: u64, liked_by_me: bool| json!({ "count": count, "liked_by_me": liked_by_me });
-    assert_eq!(seen(count_of("p")).await, of(1, false));
-    assert_eq!(seen(count_of("p").customer("a")).await, of(1, true));
-    assert_eq!(seen(count_of("p").customer("b")).await, of(1, false));
-    assert_eq!(seen(count_of("p").staff("a")).await, of(1, true), "staff see their own likes");
 }
 
 #[tokio::test]

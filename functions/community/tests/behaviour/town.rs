@@ -2,8 +2,8 @@
 
 use std::ops::Deref;
 
-use community::App;
-use fixture::{Harness, TestIssuer, TestTable, seed};
+use fixture::{Harness, TestTable, seed};
+use http_api::Services;
 use http_api::sample::{Answered, Call};
 use key_schema::customer::{self, Customer, Place};
 use key_schema::id::Born;
@@ -12,13 +12,11 @@ use key_schema::item::Stored;
 use serde_json::Value;
 
 pub struct Town {
-    harness: Harness<App>,
-    /// The issuer of the tokens.
-    pub issuer: TestIssuer,
+    harness: Harness<Services>,
 }
 
 impl Deref for Town {
-    type Target = Harness<App>;
+    type Target = Harness<Services>;
 
     fn deref(&self) -> &Self::Target {
         &self.harness
@@ -91,9 +89,7 @@ pub fn born() -> Born {
 impl Town {
     /// Creates a table with these customers and products.
     pub async fn open(customers: &[&str], products: &[&str]) -> Self {
-        let issuer = TestIssuer::start().await;
-        let app = |test: &TestTable| App { services: test.services(), issuer: issuer.known() };
-        let town = Self { harness: Harness::start(community::routes(), app).await, issuer };
+        let town = Self { harness: Harness::start(community::routes(), TestTable::services).await };
         for id in customers {
             town.transact(&customer::create(&profile(id, None)).unwrap()).await;
         }

@@ -25,7 +25,9 @@ async fn the_routes_read_only_the_revocation_of_the_callers_sign_in() {
     let mut routes = BTreeSet::new();
     for (route, found) in [("GET /v1/search/products", "p1"), ("GET /v1/search/orders", "o1")] {
         assert_eq!(ids(&shop.send(Call::new(route).staff("s1")).await), [found]);
-        assert_eq!(shop.app.table.meter().take(), [], "{route}");
+        // A public page needs the settings, and each environment reads them once.
+        let settings = shop.app.table.meter().take();
+        assert!(settings.iter().all(|cost| cost.pattern == &key_schema::settings::READ), "{route}: {settings:?}");
         // The function caches sign-ins, so the token for each route has a different sign-in.
         let claims = json!({ "sub": "s1", "cognito:groups": "[staff]", "sid": route });
         assert_eq!(ids(&shop.send(Call::new(route).claims(claims)).await), [found]);

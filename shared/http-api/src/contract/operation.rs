@@ -148,6 +148,10 @@ impl Operation {
         }
         let mut responses: Vec<(String, Node)> =
             self.answers.iter().map(|answer| (answer.status.to_string(), answer.describe(schemas))).collect();
+        let has_tag = self.answers.iter().any(|answer| answer.headers.contains(&"ETag"));
+        if self.method() == "GET" && has_tag {
+            responses.push(("304".to_owned(), Node::reference("responses", "NotModified")));
+        }
         for (status, codes) in self.problems() {
             responses.push((status.to_string(), problem(&codes, schemas)));
         }

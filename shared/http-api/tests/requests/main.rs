@@ -31,7 +31,7 @@ fn routes() -> Routes<App> {
     Routes::new()
         .on("POST /v1/things", |app, request| Box::pin(create(app, request)))
         .on("GET /v1/customers/{id}/things", |app, request| Box::pin(list(app, request)))
-        .on("GET /v1/things/{id}", |app, request| Box::pin(get(app, request)))
+        .public("GET /v1/things/{id}", |app, request| Box::pin(get(app, request)))
         .on("PUT /v1/things/{id}", |app, request| Box::pin(put(app, request)))
         .on("PATCH /v1/things/{id}", |app, request| Box::pin(patch(app, request)))
         .on("POST /v1/things/import", |app, request| Box::pin(import(app, request)))
@@ -104,7 +104,7 @@ async fn get(_: &App, request: &Request<'_>) -> Result<Response, Problem> {
     if id.as_str() == "none" {
         return Err(Problem::not_found("thing").because("a secret of the table"));
     }
-    Ok(Response::ok(&json!({"id": id})).etag(3).public(Duration::from_secs(60)))
+    Ok(Response::ok(&json!({"id": id})).etag(3).fresh_for(Duration::from_secs(3)))
 }
 
 async fn put(_: &App, request: &Request<'_>) -> Result<Response, Problem> {
@@ -210,7 +210,10 @@ async fn an_event_as_text_gets_its_response_as_text() {
 #[tokio::test]
 async fn a_public_response_may_be_cached() {
     let answer = send(Call::new("GET /v1/things/{id}").path("id", "x")).await;
-    assert_eq!((answer.header("cache-control"), answer.header("vary")), (Some("public, max-age=60"), Some("origin")));
+    assert_eq!(
+        (answer.header("cache-control"), answer.header("vary")),
+        (Some("public, max-age=3, stale-while-revalidate=0"), Some("origin"))
+    );
 }
 
 #[tokio::test]
