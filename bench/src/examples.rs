@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use key_schema::customer::{Customer, Place, Tier};
+use key_schema::customer::{Customer, Location, Tier};
 use key_schema::document::{Document, Manifest};
 use key_schema::id::{Born, CustomerId, DocumentId, OrderId, OrderReference, ProductId, QuestionId};
 use key_schema::instant::Instant;
@@ -75,7 +75,7 @@ pub(crate) fn category(names: &[&str]) -> Result<CategoryPath, BenchError> {
 pub(crate) fn customer(id: CustomerId, n: u64) -> Result<Customer, BenchError> {
     let email = format!("customer-{n:07}@example.com").parse()?;
     let username = numbered("user", n).parse()?;
-    let place = Some(Place { country: "DE".to_owned(), city: format!("City {:02}", n % 50) });
+    let place = Some(Location { country: "DE".to_owned(), city: format!("City {:02}", n % 50) });
     let (tier, name) = (Tier::Silver, "Somebody".to_owned());
     Ok(Customer { tier, place, ..Customer::new(id, email, username, name) })
 }

@@ -2,7 +2,7 @@
 //! accepted body is within its bounds. It is the same after it is written and read again.
 
 use http_api::fields::{MAX_AMOUNT, array, boolean, instant, integer, long_text, map, money, one_of, parsed, text};
-use http_api::{Change, Invalid, Object, json};
+use http_api::{FieldPatch, Invalid, Object, json};
 use key_schema::id::{AddressName, MAX_ID_BYTES, ProductId};
 use key_schema::instant::Instant;
 use key_schema::money::Money;
@@ -41,7 +41,7 @@ struct Body {
     id: Option<ProductId>,
     email: Option<Email>,
     name: String,
-    summary: Change<String>,
+    summary: FieldPatch<String>,
     price: Option<Money>,
     at: Option<Instant>,
     tier: Option<u8>,
@@ -81,7 +81,7 @@ impl Body {
 
     fn within_bounds(&self) {
         assert!((1..=MAX_BYTES).contains(&self.name.len()) && !self.name.contains(char::is_control));
-        if let Change::Set(summary) = &self.summary {
+        if let FieldPatch::Set(summary) = &self.summary {
             let odd = |c: char| c.is_control() && c != '\n' && c != '\t';
             assert!((1..=MAX_BYTES).contains(&summary.len()) && !summary.contains(odd));
         }
@@ -99,9 +99,9 @@ impl Body {
         let mut body = Map::new();
         body.insert("name".to_owned(), self.name.as_str().into());
         match &self.summary {
-            Change::Keep => None,
-            Change::Clear => body.insert("summary".to_owned(), Value::Null),
-            Change::Set(summary) => body.insert("summary".to_owned(), summary.as_str().into()),
+            FieldPatch::Keep => None,
+            FieldPatch::Clear => body.insert("summary".to_owned(), Value::Null),
+            FieldPatch::Set(summary) => body.insert("summary".to_owned(), summary.as_str().into()),
         };
         let fields = [
             ("id", self.id.as_ref().map(|id| json!(id))),

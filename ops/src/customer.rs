@@ -116,6 +116,8 @@ fn failed(error: RemovalError) -> OpsError {
     match error {
         RemovalError::Table(error) => error.into(),
         RemovalError::Encode(error) => error.into(),
+        // A copy refuses nothing and changes nothing.
+        RemovalError::Refused(_) | RemovalError::Contended => TableError::Contended.into(),
     }
 }
 

@@ -25,7 +25,7 @@ use serde_dynamo::AttributeValue;
 
 use crate::error::OpsError;
 use crate::import::{self, INDEX_NOT_READ, SEARCHED};
-use crate::items::{Change, Items, Repair, Repaired, set};
+use crate::items::{Items, Repair, RepairWrite, Repaired, set};
 use crate::outcome::Outcome;
 use crate::pace::Pace;
 use crate::verify;
@@ -291,8 +291,8 @@ pub async fn put(
     let may_be_hidden = old.is_none() && search.is_none() && is_searched;
     let changes = differences(old.as_ref(), Some(&new));
     let change = match old {
-        Some(old) => Change::Rewrite { old, new },
-        None => Change::Put(new),
+        Some(old) => RepairWrite::Rewrite { old, new },
+        None => RepairWrite::Put(new),
     };
     Ok(WrittenItem { may_be_hidden, ..write(items, change, changes, dry_run).await? })
 }
@@ -300,12 +300,12 @@ pub async fn put(
 pub async fn delete(items: &Items, key: &Key, dry_run: bool) -> Result<WrittenItem, OpsError> {
     let old = read(items, key).await?.ok_or_else(|| missing(key))?;
     let changes = differences(Some(&old), None);
-    write(items, Change::Delete(old), changes, dry_run).await
+    write(items, RepairWrite::Delete(old), changes, dry_run).await
 }
 
 async fn write(
     items: &Items,
-    change: Change,
+    change: RepairWrite,
     changes: Vec<AttributeChange>,
     dry_run: bool,
 ) -> Result<WrittenItem, OpsError> {

@@ -43,7 +43,7 @@ pub mod shards;
 pub mod verify;
 
 use key_schema::pattern::Pattern;
-use key_schema::{archive as archived, document, expiration, order, place, sales, settings};
+use key_schema::{archive as archived, document, expiration, order, region, sales, settings};
 
 pub use error::OpsError;
 pub use items::Items;
@@ -62,7 +62,7 @@ const OWN: [&Pattern; 18] = [
     &order::LOG,
     &sales::DERIVED,
     &sales::APPLY,
-    &place::EDIT,
+    &region::EDIT,
     &expiration::OF_DAY,
     &archived::RESTORE,
     &settings::READ,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use key_schema::{counter, like, place};
+use key_schema::{counter, like, region};
 use local::System;
 use serde_json::{Value as Json, json};
 
@@ -51,7 +51,7 @@ fn known() -> Vec<Shared> {
         row(
             "PlaceSales",
             2,
-            place::SHARDS.0,
+            region::SHARDS.0,
             "the stream's records wait for a retry; transactions on one item also conflict",
         ),
         row("Tally", 2, 1, "the stream's records wait for a retry; no order is lost or refused"),

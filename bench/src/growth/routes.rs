@@ -16,8 +16,8 @@ use key_schema::item::Item;
 use key_schema::metric::MetricPoint;
 use key_schema::order::{CustomerOrder, Order, OrderStatusEvent};
 use key_schema::organization::{Organization, Team};
-use key_schema::place;
 use key_schema::product::Stock;
+use key_schema::region;
 use serde_json::{Value, json};
 
 use super::lists::{Open, catalog, community, customers, documents, insights, orders, organizations, support, wallet};
@@ -48,7 +48,7 @@ fn thing(n: u64) -> Result<(CustomerId, ProductId), BenchError> {
 pub(super) fn around(repeat: u64) -> Result<Vec<Item>, BenchError> {
     let club = OrganizationId::new("chess-club")?;
     let team = TeamId::new("bishops")?;
-    let shop = place::StoreLocation {
+    let shop = region::StoreLocation {
         id: StoreId::new("364")?,
         country: "DE".to_owned(),
         city: "Ulm".to_owned(),

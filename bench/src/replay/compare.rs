@@ -10,13 +10,13 @@ use key_schema::item::{Entity as _, Stored};
 use key_schema::key::Key;
 use key_schema::membership::Membership;
 use key_schema::order::{Order, OrderLine, OrderStatus};
-use key_schema::place::{PlaceSales, SalePlace};
 use key_schema::product::{Product, ProductSales, ReviewStats, Stock};
+use key_schema::region::{RegionSales, SaleRegion};
 use key_schema::sales::{self, Sale};
 use ops::search::{ReconcileOptions, reconcile};
 use search_index::Collection;
 use serde_json::Value;
-use stream::batch::{Batch, Change, Event, Remover};
+use stream::batch::{Batch, Event, Mutation, Remover};
 use stream::transitions::Rules;
 
 use super::copies::Copies;
@@ -103,12 +103,12 @@ impl History {
             for record in &Batch::decode(&event)?.records {
                 // Several functions may receive the same record, so its events may be counted
                 // already.
-                let ids = rules.events(record)?.into_iter().map(|event| event.id.to_string());
+                let ids = rules.event(record)?.into_iter().map(|event| event.id.to_string());
                 let fresh: Vec<String> = ids.filter(|id| history.events.insert(id.clone())).collect();
                 history.by_item.entry(record.key.clone()).or_default().push(fresh);
                 let audited = matches!(
                     &record.change,
-                    Change::Removed {
+                    Mutation::Removed {
                         old: AnyEntity::Session(_) | AnyEntity::Cart(_) | AnyEntity::Order(_),
                         by: Remover::Expiry | Remover::Unknown,
                     }
@@ -214,7 +214,7 @@ struct Books {
     lines: Vec<OrderLine>,
     /// Sales rows by order and line.
     rows: BTreeMap<(String, u64), Sale>,
-    places: BTreeMap<String, SalePlace>,
+    places: BTreeMap<String, SaleRegion>,
     products: BTreeMap<String, (u64, u64)>,
     totals: BTreeMap<Total, (i64, i64)>,
 }
@@ -228,11 +228,11 @@ impl Books {
             AnyEntity::Order(order) => drop(self.orders.insert(order.id.to_string(), order)),
             AnyEntity::OrderLine(line) => self.lines.push(line.data),
             AnyEntity::Sale(row) => drop(self.rows.insert((row.order_id.to_string(), row.line), row.data)),
-            AnyEntity::SalePlace(place) => drop(self.places.insert(place.order_id.to_string(), place.data)),
+            AnyEntity::SaleRegion(place) => drop(self.places.insert(place.order_id.to_string(), place.data)),
             AnyEntity::ProductSales(sales) => {
                 self.products.insert(sales.product_id.to_string(), (sales.quantity, sales.orders));
             }
-            AnyEntity::PlaceSales(sales) => {
+            AnyEntity::RegionSales(sales) => {
                 let shop = (sales.country.clone(), sales.city.clone(), sales.store_id.to_string());
                 let total = (shop.0, shop.1, shop.2, sales.date.clone(), sales.currency.to_string());
                 let (orders, amount) = self.totals.entry(total).or_default();
@@ -282,7 +282,7 @@ impl Books {
                 _ => unplaced.push(order.id.to_string()),
             }
         }
-        compared.differences.add("orders without a correct SalePlace item", unplaced);
+        compared.differences.add("orders without a correct SaleRegion item", unplaced);
         let counted = self.totals.iter().filter(|(_, counts)| **counts != (0, 0));
         let counted = counted.map(|(total, counts)| (total.clone(), *counts)).collect();
         compared.differences.add("totals of places that differ", unlike(&totals, &counted));
@@ -296,7 +296,7 @@ fn unlike<K: Ord + fmt::Debug, V: PartialEq>(one: &BTreeMap<K, V>, other: &BTree
 }
 
 async fn derived(shop: &Shop, compared: &mut Compared) -> Result<(), BenchError> {
-    let books_of = [Order::NAME, OrderLine::NAME, Sale::NAME, SalePlace::NAME, ProductSales::NAME, PlaceSales::NAME];
+    let books_of = [Order::NAME, OrderLine::NAME, Sale::NAME, SaleRegion::NAME, ProductSales::NAME, RegionSales::NAME];
     let copies_of = [Product::NAME, Stock::NAME, ReviewStats::NAME, Membership::NAME];
     let (mut books, mut copies) = (Books::default(), Copies::default());
     let enter = |entity: AnyEntity| {

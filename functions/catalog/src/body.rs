@@ -1,7 +1,7 @@
 //! Readers of the request bodies that describe a product or the move of a category.
 
 use http_api::fields::{MAX_AMOUNT, array, boolean, integer, map, money, parsed, text, visible_text};
-use http_api::{Change as Field, Invalid, Object};
+use http_api::{FieldPatch, Invalid, Object};
 use key_schema::change::Change;
 use key_schema::id::{MAX_ID_BYTES, ProductId, TaxCategory};
 use key_schema::instant::Instant;
@@ -142,11 +142,11 @@ fn draft<I>(
 pub struct Edit {
     name: Option<String>,
     brand: Option<String>,
-    package_size: Field<String>,
+    package_size: FieldPatch<String>,
     pub category_path: Option<CategoryPath>,
     price: Option<Money>,
-    summary: Field<String>,
-    delivery: Delivery<Field<u64>, Field<bool>, Field<TaxCategory>>,
+    summary: FieldPatch<String>,
+    delivery: Delivery<FieldPatch<u64>, FieldPatch<bool>, FieldPatch<TaxCategory>>,
 }
 
 /// Reads a partial change of a product (JSON Merge Patch, RFC 7396). `null` clears an optional

@@ -10,7 +10,7 @@ use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::membership::PlacedItem;
+use key_schema::membership::CategorizedItem;
 use key_schema::membership::{self, MAX_MEMBERSHIPS, ProductCategories};
 use key_schema::product::{CategoryPath, Product, ProductSummary};
 use table::{Backoff, Page, retry_on_conflict};
@@ -111,8 +111,8 @@ async fn read(services: &Services, id: &ProductId) -> Result<Read, Problem> {
     let mut read = Read { product: None, further: None };
     for item in services.table.batch_get(&membership::prepare(id)?).await?.into_iter().flatten() {
         match item {
-            PlacedItem::Product(product) => read.product = Some(product),
-            PlacedItem::ProductCategories(further) => read.further = Some(further),
+            CategorizedItem::Product(product) => read.product = Some(product),
+            CategorizedItem::ProductCategories(further) => read.further = Some(further),
         }
     }
     Ok(read)

@@ -156,5 +156,6 @@ fn failed(error: RelocationError) -> Problem {
     match error {
         RelocationError::Table(error) => error.into(),
         RelocationError::Encode(error) => error.into(),
+        error => Problem::internal(error),
     }
 }

@@ -29,7 +29,7 @@ pub fn routes() -> Routes<Services> {
         .public("GET /v1/products/{id}/likes", |services, request| Box::pin(likes::of_product(services, request)))
         .on("GET /v1/products/{id}/likers", |services, request| Box::pin(likes::likers(services, request)))
         .on("GET /v1/graph/{node}/edges", |services, request| Box::pin(nodes::of_node(services, request)))
-        .on("GET /v1/places/{path}/customers", |services, request| Box::pin(nodes::of_place(services, request)))
+        .on("GET /v1/places/{path}/customers", |services, request| Box::pin(nodes::of_location(services, request)))
 }
 
 pub async fn run() -> Result<(), Error> {

@@ -33,11 +33,11 @@ pub async fn of_node(services: &Services, request: &Request<'_>) -> Result<Respo
 }
 
 /// GET places/{path}/customers: lists the customers of a country or of a city, by city and id.
-pub async fn of_place(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn of_location(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let place: LivingIn = request.path("path")?;
     // Each place has exactly one valid segment, so the cursor is bound to the place.
     let segment = place.to_segment();
     let parameters = [("place", segment.as_str())];
-    request.list(services, residence::of_place(&place)?, &parameters).await?.answer(ResidentView::from).await
+    request.list(services, residence::of_location(&place)?, &parameters).await?.answer(ResidentView::from).await
 }

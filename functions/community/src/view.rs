@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use http_api::url;
-use key_schema::customer::Place;
+use key_schema::customer::Location;
 use key_schema::follow::{Follow, Follower};
 use key_schema::graph::EdgeKind;
 use key_schema::id::{CustomerId, OrderId, ProductId};
@@ -96,7 +96,7 @@ pub struct EdgeView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     rating: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    place: Option<&'a Place>,
+    place: Option<&'a Location>,
 }
 
 impl<'a> EdgeView<'a> {
@@ -123,7 +123,7 @@ impl<'a> EdgeView<'a> {
         Self { order_id: Some(&bought.order_id), ..edge }
     }
 
-    pub fn lives_in(place: &'a Place) -> Self {
+    pub fn lives_in(place: &'a Location) -> Self {
         Self { place: Some(place), ..Self::new(EdgeKind::LivesIn, place.to_segment(), None) }
     }
 }
@@ -131,7 +131,7 @@ impl<'a> EdgeView<'a> {
 #[derive(Serialize)]
 pub struct ResidentView<'a> {
     id: &'a CustomerId,
-    place: &'a Place,
+    place: &'a Location,
 }
 
 impl<'a> From<&'a Resident> for ResidentView<'a> {

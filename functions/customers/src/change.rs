@@ -15,9 +15,9 @@
 use http_api::body::Invalid;
 use http_api::fields::{one_of, parsed};
 use http_api::json::Value;
-use http_api::{Change, Code, Problem, Request, Response, Services, SignedIn, change_version, read_fields};
+use http_api::{Code, FieldPatch, Problem, Request, Response, Services, SignedIn, change_version, read_fields};
 use key_schema::change::Change as Update;
-use key_schema::customer::{self, Customer, CustomerChanges as _, Names, Place, Tier, TierIndexKey};
+use key_schema::customer::{self, Customer, CustomerChanges as _, Location, Names, Tier, TierIndexKey};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::recipient::{self, RecipientHash};
@@ -25,7 +25,7 @@ use key_schema::residence;
 use key_schema::text::{Email, Username};
 
 use crate::owner;
-use crate::profile::{changed_meanwhile, name, no_customer, place_name, refused, respond};
+use crate::profile::{changed_meanwhile, location_name, name, no_customer, refused, respond};
 use crate::verification::is_vouched_for;
 
 /// PATCH /v1/customers/{id}: changes a profile by a JSON Merge Patch (RFC 7396).
@@ -106,11 +106,11 @@ struct Patch {
     email: Option<Email>,
     username: Option<Username>,
     name: Option<String>,
-    place: Change<PlacePatch>,
+    place: FieldPatch<LocationPatch>,
     tier: Option<Tier>,
 }
 
-struct PlacePatch {
+struct LocationPatch {
     country: Option<String>,
     city: Option<String>,
 }
@@ -121,7 +121,7 @@ impl Patch {
             email: replaced(parsed),
             username: replaced(parsed),
             name: replaced(name),
-            place: changed(PlacePatch::read),
+            place: changed(LocationPatch::read),
             tier: replaced(one_of(&["bronze", "silver", "gold"])),
         });
         Ok(Self { email, username, name, place, tier })
@@ -138,9 +138,9 @@ impl Patch {
             None => before.email_verified || (caller.id() == &before.id && caller.proves(&before.email)),
         };
         let place = match &self.place {
-            Change::Keep => before.place.clone(),
-            Change::Clear => None,
-            Change::Set(patch) => Some(patch.apply(before.place.as_ref())?),
+            FieldPatch::Keep => before.place.clone(),
+            FieldPatch::Clear => None,
+            FieldPatch::Set(patch) => Some(patch.apply(before.place.as_ref())?),
         };
         Ok(Customer {
             id: before.id.clone(),
@@ -157,21 +157,21 @@ impl Patch {
     }
 }
 
-impl PlacePatch {
+impl LocationPatch {
     fn read(value: Value<'_>) -> Result<Self, Invalid> {
         read_fields!(value.object()? => {
-            country: replaced(place_name),
-            city: replaced(place_name),
+            country: replaced(location_name),
+            city: replaced(location_name),
         });
         Ok(Self { country, city })
     }
 
     /// Merges the patch member by member (RFC 7396). The resulting place must have both members.
-    fn apply(&self, before: Option<&Place>) -> Result<Place, Problem> {
+    fn apply(&self, before: Option<&Location>) -> Result<Location, Problem> {
         let country = self.country.as_ref().or(before.map(|place| &place.country));
         let city = self.city.as_ref().or(before.map(|place| &place.city));
         if let (Some(country), Some(city)) = (country, city) {
-            return Ok(Place { country: country.clone(), city: city.clone() });
+            return Ok(Location { country: country.clone(), city: city.clone() });
         }
         let missing = [("/place/country", country.is_none()), ("/place/city", city.is_none())];
         let problem = Problem::new(Code::InvalidBody, "Give a country and a city.");

@@ -4,7 +4,7 @@ use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::session::{self, Session};
-use table::Budget;
+use table::{Budget, TableError};
 use workflows::erasure;
 use workflows::removal::RemovalError;
 
@@ -44,11 +44,7 @@ pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Respons
         erase_remaining(services, owner.customer(), budget).await?;
         return Err(no_customer());
     };
-    erasure::erase_belongings(&services.table, owner.customer(), until, budget).await.map_err(removal_failed)?;
-    telemetry::crash_point("customers.belongings.erased");
-    let deleted = services.table.transact(&customer::delete(&customer, Instant::now())?).await?;
-    deleted.map_err(|refusals| refused(&refusals))?;
-    telemetry::crash_point("customers.profile.erased");
+    erasure::erase(&services.table, &customer, until, budget).await.map_err(removal_failed)?;
     erase_remaining(services, owner.customer(), budget).await?;
     Ok(Response::no_content())
 }
@@ -91,6 +87,8 @@ async fn erase_remaining(services: &Services, customer: &CustomerId, budget: &Bu
 
 pub fn removal_failed(error: RemovalError) -> Problem {
     match error {
+        RemovalError::Refused(refusals) => refused(&refusals),
+        RemovalError::Contended => TableError::Contended.into(),
         RemovalError::Table(error) => error.into(),
         RemovalError::Encode(error) => error.into(),
     }

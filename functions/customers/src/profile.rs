@@ -9,7 +9,7 @@ use http_api::url::location;
 use http_api::view::{CustomerView, QuestionView};
 use http_api::{Code, Problem, Request, Response, Services, read_fields};
 use key_schema::customer::OverviewItem;
-use key_schema::customer::{self, Customer, CustomerAction, OVERVIEW_QUESTIONS, Place};
+use key_schema::customer::{self, Customer, CustomerAction, Location, OVERVIEW_QUESTIONS};
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
@@ -31,7 +31,7 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         email: required(parsed::<Email>),
         username: required(parsed),
         name: required(name),
-        place: optional(place),
+        place: optional(read_location),
     });
     let id = id.unwrap_or_else(|| caller.id().clone());
     if id != *caller.id() && !caller.is_staff() {
@@ -142,14 +142,14 @@ pub fn name(value: Value<'_>) -> Result<String, Invalid> {
     visible_text(1..=200)(value)
 }
 
-pub fn place_name(value: Value<'_>) -> Result<String, Invalid> {
+pub fn location_name(value: Value<'_>) -> Result<String, Invalid> {
     visible_text(1..=128)(value)
 }
 
-fn place(value: Value<'_>) -> Result<Place, Invalid> {
+fn read_location(value: Value<'_>) -> Result<Location, Invalid> {
     read_fields!(value.object()? => {
-        country: required(place_name),
-        city: required(place_name),
+        country: required(location_name),
+        city: required(location_name),
     });
-    Ok(Place { country, city })
+    Ok(Location { country, city })
 }

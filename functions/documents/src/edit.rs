@@ -138,5 +138,6 @@ pub fn removal_failed(error: RemovalError) -> Problem {
     match error {
         RemovalError::Table(error) => error.into(),
         RemovalError::Encode(error) => error.into(),
+        error => Problem::internal(error),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use http_api::fields::{integer, text};
-use http_api::{Code, Page, Problem, Request, Response, Services, read_fields};
+use http_api::{Code, PageRequest, Problem, Request, Response, Services, read_fields};
 use key_schema::document::{self, Document, DocumentSection, DocumentVersion, Manifest};
 use key_schema::document::{TextItem, VersionItem};
 use key_schema::id::{CustomerId, DocumentId, OrganizationId, SectionName};
@@ -134,7 +134,7 @@ pub struct Texts {
 /// Returns the part of a manifest after the cursor, or an empty manifest for an invalid cursor. The
 /// access check comes before the error about the cursor, so that strangers cannot find out whether
 /// a document exists.
-pub fn part_after_cursor(manifest: &Manifest, page: &Result<Page<'_>, Problem>) -> Manifest {
+pub fn part_after_cursor(manifest: &Manifest, page: &Result<PageRequest<'_>, Problem>) -> Manifest {
     let Ok(page) = page else { return Manifest::new() };
     let after = page.after_part();
     let is_left = |name: &SectionName| after.as_deref().is_none_or(|after| name.as_str() > after);

@@ -18,7 +18,7 @@ pub fn routes() -> Routes<Services> {
         .on("POST /v1/metrics", |services, request| Box::pin(metrics::store(services, request)))
         .on("GET /v1/metrics/{name}", |services, request| Box::pin(metrics::list(services, request)))
         .on("GET /v1/metrics/{name}/points/{id}", |services, request| Box::pin(metrics::get(services, request)))
-        .on("GET /v1/sales/{country}", |services, request| Box::pin(stores::sales_of_place(services, request)))
+        .on("GET /v1/sales/{country}", |services, request| Box::pin(stores::sales_of_region(services, request)))
         .on("GET /v1/stores/{id}", |services, request| Box::pin(stores::read(services, request)))
         .on("PUT /v1/stores/{id}", |services, request| Box::pin(stores::put(services, request)))
 }

@@ -8,7 +8,7 @@ use key_schema::id::{MAX_ID_BYTES, StoreId, check, check_id};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::Money;
-use key_schema::place::{self, Month, PlacePath, PlaceSales, StoreLocation};
+use key_schema::region::{self, Month, RegionPath, RegionSales, StoreLocation};
 use serde::Serialize;
 
 /// The longest name of a store, in bytes of UTF-8.
@@ -17,7 +17,7 @@ const MAX_NAME: usize = 200;
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: StoreId = request.path("id")?;
-    let store = services.table.get(&place::get(&id)?).await?.ok_or_else(no_such_store)?;
+    let store = services.table.get(&region::get(&id)?).await?.ok_or_else(no_such_store)?;
     Ok(current(&store))
 }
 
@@ -47,14 +47,14 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
 async fn create(services: &Services, store: StoreLocation, at: Instant) -> Result<Response, Problem> {
     let store = Stored::new(store, services.born(at)?, at);
     let location = location(&["stores", store.id.as_str()]);
-    match services.table.write(&place::create(&store)?).await? {
+    match services.table.write(&region::create(&store)?).await? {
         Ok(()) => Ok(Response::created(location, &StoreView::from(&store)).etag(store.meta.version)),
         Err(_) => Err(Problem::new(Code::AlreadyExists, "A store with this id already exists.").location(location)),
     }
 }
 
 async fn change(services: &Services, store: &StoreLocation, version: u64, at: Instant) -> Result<Response, Problem> {
-    match services.table.update(&place::change(store, version, at)?).await? {
+    match services.table.update(&region::change(store, version, at)?).await? {
         Ok(store) => Ok(current(&store)),
         Err(refusal) => Err(if refusal.item.is_some() { Problem::version_mismatch() } else { no_such_store() }),
     }
@@ -90,16 +90,16 @@ impl<'a> From<&'a Stored<StoreLocation>> for StoreView<'a> {
 
 /// GET sales/{country}?month=&path=: lists the sales of a month by city, store, day and currency.
 /// `path` restricts the list to a city, a store or a day of one store.
-pub async fn sales_of_place(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn sales_of_region(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let country = request.path_by("country", |text| check(text).map(|()| text.to_owned()))?;
     let month: Month = request
         .query_as("month")?
         .ok_or_else(|| Problem::new(Code::InvalidParameter, "The query parameter `month` is missing."))?;
-    let within: Option<PlacePath> = request.query_as("path")?;
+    let within: Option<RegionPath> = request.query_as("path")?;
     let (month_text, path) = (month.to_string(), request.query("path")?.unwrap_or_default());
     let parameters = [("country", country.as_str()), ("month", month_text.as_str()), ("path", path)];
-    let query = place::sales(&country, &month, within.as_ref())?;
+    let query = region::sales(&country, &month, within.as_ref())?;
     let List { page, found } = request.list(services, query, &parameters).await?;
     let found = found.sum(|total, part| total.data.add(&part.data));
     List { page, found }.answer(|total| TotalView::from(&total.data)).await
@@ -116,9 +116,9 @@ struct TotalView<'a> {
     total: Money,
 }
 
-impl<'a> From<&'a PlaceSales> for TotalView<'a> {
-    fn from(sales: &'a PlaceSales) -> Self {
-        let PlaceSales { country, city, store_id, date, currency, orders, amount, shard: _ } = sales;
+impl<'a> From<&'a RegionSales> for TotalView<'a> {
+    fn from(sales: &'a RegionSales) -> Self {
+        let RegionSales { country, city, store_id, date, currency, orders, amount, shard: _ } = sales;
         Self {
             country,
             city,

@@ -79,7 +79,7 @@ const OTHERS: &[&Pattern] = &[
     &key_schema::category::relocation::LISTED,
     &key_schema::category::relocation::READ,
     &key_schema::category::relocation::ADD,
-    &key_schema::category::relocation::PLACE,
+    &key_schema::category::relocation::MOVE_PRODUCTS,
     &key_schema::category::relocation::TRANSFER,
     &key_schema::category::relocation::CLEAR,
     &key_schema::category::relocation::KEEP,

@@ -9,15 +9,14 @@ use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::item::FromItem;
 use key_schema::key::KeyError;
-use key_schema::order::staged::{self, Work};
-use key_schema::order::{self, Order, OrderStatus};
+use key_schema::order::{self, Order, staged};
 use key_schema::request::Query;
 use serde::Serialize;
 use storage::media::Media;
 use storage::objects::ObjectStore;
 use table::{Measured, Table, TableError};
 use tokio::time::{self, timeout_at};
-use workflows::staging::{self, StagingError, Undone};
+use workflows::staging::{self, Resumed, StagingError};
 
 use crate::{Grace, Moved, turns};
 
@@ -217,23 +216,13 @@ impl Janitor {
             let millis = now.as_millis().saturating_sub(unfinished.since.as_millis());
             *age = Duration::from_millis(u64::try_from(millis).unwrap_or(0));
         }
-        if head.status == OrderStatus::Placing {
-            return Ok(match staging::undo(&self.table, id).await? {
-                Undone::Gone => {
-                    let (reason, since) = ("placing_interrupted", since(&head));
-                    tracing::info!(order = %id, reason, since, "an unfinished order was undone");
-                    Outcome::Undone
-                }
-                Undone::Visible => Outcome::Nothing,
-            });
-        }
-        if let Some(Work::Returning(_)) = head.unfinished.as_ref().map(|unfinished| &unfinished.work) {
-            staging::give_back(&self.table, id).await?;
-            let (reason, since) = ("return_of_stock_interrupted", since(&head));
-            tracing::info!(order = %id, reason, since, "an unfinished order was finished");
-            return Ok(Outcome::Finished);
-        }
-        Ok(Outcome::Nothing)
+        let (reason, done, outcome) = match staging::resume(&self.table, &head).await? {
+            Resumed::Undone => ("placing_interrupted", "undone", Outcome::Undone),
+            Resumed::Finished => ("return_of_stock_interrupted", "finished", Outcome::Finished),
+            Resumed::Nothing => return Ok(Outcome::Nothing),
+        };
+        tracing::info!(order = %id, reason, since = since(&head), "an unfinished order was {done}");
+        Ok(outcome)
     }
 }
 

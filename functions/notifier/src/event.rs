@@ -69,7 +69,8 @@ impl Occasion {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News<'a> {
-    Order {
+    Placed(&'a OrderPlaced),
+    Changed {
         /// The occasion.
         occasion: Occasion,
         order: &'a OrderId,
@@ -88,9 +89,7 @@ impl<'a> News<'a> {
     #[must_use]
     pub const fn of(event: &'a Event) -> Option<Self> {
         match &event.data {
-            Data::OrderPlaced(OrderPlaced { order_id, customer_id, .. }) => {
-                Some(Self::Order { occasion: Occasion::Placed, order: order_id, customer: customer_id })
-            }
+            Data::OrderPlaced(placed) => Some(Self::Placed(placed)),
             Data::OrderStatusChanged(OrderStatusChanged { order_id, customer_id, to, reason, .. }) => {
                 let occasion = match to {
                     OrderStatus::Paid => Occasion::Paid,
@@ -103,13 +102,12 @@ impl<'a> News<'a> {
                     OrderStatus::Returned => Occasion::Returned,
                     OrderStatus::Placing | OrderStatus::Pending | OrderStatus::Picking => return None,
                 };
-                Some(Self::Order { occasion, order: order_id, customer: customer_id })
+                Some(Self::Changed { occasion, order: order_id, customer: customer_id })
             }
             Data::EmailVerificationRequested(EmailVerificationRequested { customer_id, expires_at }) => {
                 Some(Self::Code { customer: customer_id, expires_at: *expires_at })
             }
-            // Version 1 of `OrderPlaced` already causes the message about the same order.
-            Data::OrderPlacedV2(_) | Data::StockLow(_) | Data::ReviewPosted(_) | Data::CustomerTierChanged(_) => None,
+            Data::StockLow(_) | Data::ReviewPosted(_) | Data::CustomerTierChanged(_) => None,
         }
     }
 }

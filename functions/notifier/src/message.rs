@@ -10,10 +10,11 @@
 
 use std::fmt::Write as _;
 
-use bus::Kind;
+use bus::{Kind, PlacedLine};
 use key_schema::customer::Customer;
+use key_schema::id::OrderId;
+use key_schema::instant::Instant;
 use key_schema::money::Money;
-use key_schema::order::{CustomerOrder, OrderLine};
 use key_schema::recipient::RecipientHash;
 use key_schema::text::{Email, mailed_name};
 use key_schema::verification::CODE_SECONDS;
@@ -29,6 +30,20 @@ pub struct Message {
     subject: String,
     text: String,
     kind: Kind,
+}
+
+/// What a message says about an order.
+#[derive(Debug, Clone, Copy)]
+pub struct OrderNews<'a> {
+    pub id: &'a OrderId,
+    pub total: Money,
+    pub placed_at: Instant,
+    /// The lines, if the order is new.
+    pub lines: &'a [PlacedLine],
+    pub carrier: Option<&'a str>,
+    pub tracking: Option<&'a str>,
+    /// The words of staff for the customer.
+    pub said: Option<&'a str>,
 }
 
 impl Message {
@@ -53,16 +68,9 @@ impl Message {
         self.kind
     }
 
-    /// Creates a message to a customer about an order. The message shows the `lines`, if there are
-    /// any, and what staff have `said` to the customer.
+    /// Creates a message to a customer about an order.
     #[must_use]
-    pub fn about(
-        occasion: Occasion,
-        customer: &Customer,
-        order: &CustomerOrder,
-        lines: &[OrderLine],
-        said: Option<&str>,
-    ) -> Self {
+    pub fn about(occasion: Occasion, customer: &Customer, order: &OrderNews<'_>) -> Self {
         let (title, sentence) = words(occasion);
         let mut text = match mailed_name(&customer.name) {
             Some(name) => format!("Dear {name},\n\n"),
@@ -70,7 +78,7 @@ impl Message {
         };
         let _ = writeln!(text, "{}", sentence.replace("{number}", order.id.as_str()));
         if occasion == Occasion::Shipped {
-            for (label, value) in [("Carrier", &order.carrier), ("Tracking number", &order.tracking)] {
+            for (label, value) in [("Carrier", order.carrier), ("Tracking number", order.tracking)] {
                 if let Some(value) = value {
                     let _ = write!(text, "\n{label}: {}", quoted(value));
                 }
@@ -79,16 +87,16 @@ impl Message {
                 text.push('\n');
             }
         }
-        if let Some(said) = said {
+        if let Some(said) = order.said {
             let _ = writeln!(text, "\nMessage: {}", on_one_line(said));
         }
         text.push('\n');
-        for line in lines {
+        for line in order.lines {
             let _ = writeln!(text, "{} x {}: {}", line.quantity, quoted(&line.name), amount(line.total));
         }
-        let goods: i64 = lines.iter().map(|line| line.total.amount).sum();
+        let goods: i64 = order.lines.iter().map(|line| line.total.amount).sum();
         let shipping = order.total.amount.saturating_sub(goods);
-        if !lines.is_empty() && shipping > 0 {
+        if !order.lines.is_empty() && shipping > 0 {
             let _ = writeln!(text, "Shipping: {}", amount(Money::new(shipping, order.total.currency)));
         }
         let _ = writeln!(text, "Total: {}", amount(order.total));

@@ -1,9 +1,10 @@
 //! Handles one event: claims its message, sends it and records the outcome. The crate's page
 //! explains the guarantees.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use bus::Event;
+use bus::{Event, OrderPlaced, PlacedLine};
 use key_schema::code::{CodeKeys, Subject};
 use key_schema::customer::Customer;
 use key_schema::id::{Born, CustomerId, IdError, OrderId};
@@ -11,7 +12,7 @@ use key_schema::instant::Instant;
 use key_schema::item::{EncodeError, Stored};
 use key_schema::key::KeyError;
 use key_schema::mail::{self, LIFETIME_SECONDS, Mail, MailAction, MailState};
-use key_schema::order::{self, OrderItem, OrderLine, OrderStatus};
+use key_schema::order::{self, CustomerOrder, OrderItem, OrderStatus};
 use key_schema::recipient::{self, RecipientHash};
 use key_schema::verification::{self, VerificationItem};
 use table::{Backoff, Measured, Refusals, Table, TableError};
@@ -21,7 +22,7 @@ use tokio::time::{Instant as Clock, sleep, timeout_at};
 use crate::event::{Delivery, News, Occasion};
 use crate::feedback::{self, Feedback, NotFeedback};
 use crate::mailer::{MailError, Mailer};
-use crate::message::Message;
+use crate::message::{Message, OrderNews};
 
 /// How long an attempt's claim excludes other attempts.
 pub const LEASE: Duration = Duration::from_secs(10);
@@ -181,33 +182,64 @@ impl<M: Mailer> Notifier<M> {
 
     async fn compose(&self, news: &News<'_>, now: Instant) -> Result<Composed, NotifyError> {
         match *news {
-            News::Order { occasion, order, customer } => {
-                let found = self.table.batch_get(&mail::prepare(customer, order)?).await?;
-                let mut found = found.into_iter();
-                let (
-                    Some(Some(mail::PreparedItem::Customer(customer))),
-                    Some(Some(mail::PreparedItem::CustomerOrder(copy))),
-                ) = (found.next(), found.next())
-                else {
-                    return Ok(Composed::None(Outcome::NotFound));
-                };
-                if !customer.email_verified {
-                    return Ok(Composed::None(Outcome::Unverified));
-                }
-                let lines: Vec<OrderLine> = match occasion {
-                    Occasion::Placed => {
-                        self.table.query(&order::lines(order)?).await?.items.into_iter().map(|line| line.data).collect()
-                    }
-                    _ => Vec::new(),
-                };
-                let said = match occasion.status() {
-                    Some(status) => self.said(order, status).await?,
-                    None => None,
-                };
-                Ok(Composed::Message(Message::about(occasion, &customer, &copy, &lines, said.as_deref())))
-            }
+            News::Placed(placed) => self.about_placed(placed).await,
+            News::Changed { occasion, order, customer } => self.about_change(occasion, order, customer).await,
             News::Code { customer, expires_at } => self.with_code(customer, expires_at, now).await,
         }
+    }
+
+    /// Returns the message about a new order. The event has everything about the order, unless it
+    /// leaves the lines out.
+    async fn about_placed(&self, placed: &OrderPlaced) -> Result<Composed, NotifyError> {
+        let found = self.table.batch_get(&mail::prepare(&placed.customer_id, None)?).await?;
+        let Some(Some(mail::PreparedItem::Customer(customer))) = found.into_iter().next() else {
+            return Ok(Composed::None(Outcome::NotFound));
+        };
+        if !customer.email_verified {
+            return Ok(Composed::None(Outcome::Unverified));
+        }
+        let lines = match placed.lines_left_out {
+            0 => Cow::Borrowed(&placed.lines),
+            _ => {
+                let read = self.table.query(&order::lines(&placed.order_id)?).await?.items;
+                Cow::Owned(read.iter().map(|line| PlacedLine::from(&line.data)).collect())
+            }
+        };
+        let (id, total, placed_at) = (&placed.order_id, placed.totals.total, placed.placed_at);
+        let news = OrderNews { id, total, placed_at, lines: &lines, carrier: None, tracking: None, said: None };
+        Ok(Composed::Message(Message::about(Occasion::Placed, &customer, &news)))
+    }
+
+    async fn about_change(
+        &self,
+        occasion: Occasion,
+        order: &OrderId,
+        customer: &CustomerId,
+    ) -> Result<Composed, NotifyError> {
+        let mut found = self.table.batch_get(&mail::prepare(customer, Some(order))?).await?.into_iter();
+        let (Some(Some(mail::PreparedItem::Customer(customer))), Some(Some(mail::PreparedItem::CustomerOrder(copy)))) =
+            (found.next(), found.next())
+        else {
+            return Ok(Composed::None(Outcome::NotFound));
+        };
+        if !customer.email_verified {
+            return Ok(Composed::None(Outcome::Unverified));
+        }
+        let said = match occasion.status() {
+            Some(status) => self.said(order, status).await?,
+            None => None,
+        };
+        let CustomerOrder { total, placed_at, carrier, tracking, .. } = &copy.data;
+        let news = OrderNews {
+            id: order,
+            total: *total,
+            placed_at: *placed_at,
+            lines: &[],
+            carrier: carrier.as_deref(),
+            tracking: tracking.as_deref(),
+            said: said.as_deref(),
+        };
+        Ok(Composed::Message(Message::about(occasion, &customer, &news)))
     }
 
     /// Returns the words of staff for the customer about a change of an order's status.

@@ -33,7 +33,6 @@ use crate::App;
 use crate::addresses::{self, GivenAddresses};
 use crate::bounds;
 use crate::lines::{self, Sold, WantedLine};
-use crate::price::tax_rate;
 use crate::promotions;
 use crate::quote::Quoted;
 use crate::refusal::{price_changed, quote_required, reference_taken, refused};
@@ -333,7 +332,7 @@ fn assemble(
         let price = quoted.price(&sold, total.currency)?;
         for (line, priced) in lines.iter_mut().zip(&price.priced.lines) {
             (line.discount, line.tax, line.total.amount) = (priced.discount, priced.tax, priced.total);
-            line.tax_rate = priced.rate.map(tax_rate);
+            line.tax_rate = priced.rate;
         }
         total = price.total();
         (charges, uses) = (Some(price.charges()), price.uses());

@@ -1,16 +1,13 @@
 //! Computes the price of a basket from promotions, shipping zones and tax rules.
 
-use ::pricing::{
-    Discounted, Line, Priced, PricingError, Promotion, Rate, Rates, Reduction, Rounding, ShippingTax, TaxRate, Taxes,
-    Tier,
-};
-use http_api::{Code, Problem, Reason};
+use ::pricing::{Discounted, Line, Priced, PricingError, Rate, Rates, ShippingTax, Taxes, Tier};
+use http_api::{Code, Problem};
 use key_schema::address::PostalAddress;
 use key_schema::id::MethodId;
 use key_schema::money::{Currency, Money};
-use key_schema::order::{self, Charges, ChosenMethod, MAX_TOTAL, TaxLine, TaxRounding};
+use key_schema::order::{self, Charges, ChosenMethod, MAX_TOTAL, TaxRate, TaxRounding};
 use key_schema::pricing::{LocalRules, Rules, SHIPPING, STANDARD, ShippingMethod, ShippingRate, ShippingZone};
-use key_schema::promotion::{self, Use};
+use key_schema::promotion::{Promotion, Use};
 
 use crate::lines::Sold;
 use crate::promotions::{Candidate, Codes, reason_of};
@@ -66,16 +63,13 @@ impl<'a> Price<'a> {
             return Err(problem.error("/shipping_address", "is required"));
         }
         let lines: Vec<_> = sold.iter().map(line).collect();
-        let (candidates, reductions): (Vec<_>, Vec<_>) = promotions
-            .iter()
-            .filter(|candidate| candidate.refused.is_none())
-            .filter_map(|candidate| Some((candidate, reduction(&candidate.promotion, sold, currency)?)))
-            .unzip();
+        let candidates: Vec<&Candidate> = promotions.iter().filter(|candidate| candidate.refused.is_none()).collect();
+        let usable: Vec<&Promotion> = candidates.iter().map(|candidate| &candidate.promotion).collect();
         let local = address.map(|address| rules.at(&address.country, address.region.as_deref())).unwrap_or_default();
         let zone = local.zone.filter(|_| is_shipped);
         let offered = |grams, amount| zone.map_or_else(Vec::new, |zone| offers(zone, grams, amount, currency));
         let shipping = |grams, amount| choose(&offered(grams, amount), method).map_or(0, |offer| offer.price);
-        let basket = Discounted::new(&lines, &reductions, shipping).map_err(refused)?;
+        let basket = Discounted::new(&lines, currency, &usable, shipping).map_err(refused)?;
         let offers = offered(basket.grams(), basket.amount().map_err(refused)?);
         let chosen = choose(&offers, method);
         // If nothing is shipped, the wanted method has no effect.
@@ -92,9 +86,7 @@ impl<'a> Price<'a> {
         let applied: Vec<_> = discounts.filter_map(|(at, discount)| Some((*candidates.get(*at)?, *discount))).collect();
         let reason = |candidate: &Candidate| {
             let fits = |fitting: &&Candidate| fitting.promotion.id == candidate.promotion.id;
-            let Some(at) = candidates.iter().position(fits) else {
-                return Some(candidate.refused.unwrap_or(Reason::OtherCurrency));
-            };
+            let Some(at) = candidates.iter().position(fits) else { return candidate.refused };
             basket.unused().iter().find(|(unused, _)| *unused == at).map(|(_, unused)| reason_of(*unused))
         };
         let mut unused: Vec<_> =
@@ -118,10 +110,10 @@ impl<'a> Price<'a> {
             tax: totals.tax,
             shipping_total: shipping.total,
             shipping_tax: shipping.tax,
-            shipping_tax_lines: shipping.tax_lines.iter().map(tax_line).collect(),
+            shipping_tax_lines: shipping.tax_lines.clone(),
             method: self.chosen.as_ref().map(|offer| ChosenMethod::from(offer.method)),
             promotions: self.applied.iter().map(|(candidate, discount)| candidate.applied(*discount)).collect(),
-            tax_lines: tax_lines.iter().map(tax_line).collect(),
+            tax_lines: tax_lines.clone(),
             tax_rounding: self.rounding,
         }
     }
@@ -137,38 +129,6 @@ impl<'a> Price<'a> {
     }
 }
 
-pub const fn tax_rate(TaxRate { millionths, included }: TaxRate) -> order::TaxRate {
-    order::TaxRate { rate_millionths: millionths, included }
-}
-
-const fn tax_line(line: &::pricing::TaxLine) -> TaxLine {
-    let TaxRate { millionths, included } = line.rate;
-    TaxLine { rate_millionths: millionths, included, amount: line.amount, tax: line.tax }
-}
-
-/// Returns the reduction of a promotion, or [`None`] if its amounts are in another currency.
-fn reduction(promotion: &promotion::Promotion, sold: &[Sold], currency: Currency) -> Option<Promotion> {
-    let amount = |money: &Money| (money.currency == currency).then_some(money.amount);
-    let reduction = match &promotion.reduction {
-        promotion::Reduction::Percentage(basis_points) => Reduction::Percentage(*basis_points),
-        promotion::Reduction::Amount(money) => Reduction::Amount(amount(money)?),
-        promotion::Reduction::BuyXGetY { buy, get } => Reduction::BuyGet { buy: *buy, get: *get },
-        promotion::Reduction::FreeShipping => Reduction::FreeShipping,
-    };
-    let min_amount = match &promotion.conditions.min_amount {
-        Some(min) => Some(amount(min)?),
-        None => None,
-    };
-    let lines = sold.iter().enumerate().filter(|(_, sold)| promotion.applies_to.include(&sold.product));
-    Some(Promotion {
-        reduction,
-        lines: lines.map(|(at, _)| at).collect(),
-        min_amount,
-        exclusive: promotion.exclusive,
-        priority: promotion.priority,
-    })
-}
-
 fn taxes(
     sold: &[Sold],
     local: &LocalRules<'_>,
@@ -178,7 +138,7 @@ fn taxes(
 ) -> Taxes {
     let rate = |category: &str| {
         let rule = local.tax_rule(category)?;
-        Some(TaxRate { millionths: rule.rate_millionths, included: rule.included })
+        Some(TaxRate { rate_millionths: rule.rate_millionths, included: rule.included })
     };
     let own_rate = rate(SHIPPING).or_else(|| rate(STANDARD)).filter(|_| is_shipped);
     let shipping = match shipping_tax {
@@ -188,19 +148,12 @@ fn taxes(
             ShippingTax::Apportioned { lines: shipped.map(|(at, _)| at).collect(), otherwise: own_rate }
         }
     };
-    Taxes {
-        lines: sold.iter().map(|sold| rate(sold.product.tax_category())).collect(),
-        shipping,
-        rounding: match rounding {
-            TaxRounding::Line => Rounding::Line,
-            TaxRounding::Order => Rounding::Order,
-        },
-    }
+    Taxes { lines: sold.iter().map(|sold| rate(sold.product.tax_category())).collect(), shipping, rounding }
 }
 
-fn line(sold: &Sold) -> Line {
+fn line(sold: &Sold) -> Line<'_> {
     let grams = sold.product.weight_grams.filter(|_| sold.product.is_shippable());
-    Line { quantity: sold.quantity, amount: sold.total.amount, grams: grams.unwrap_or(0) }
+    Line { product: &sold.product, quantity: sold.quantity, amount: sold.total.amount, grams: grams.unwrap_or(0) }
 }
 
 /// Returns the zone's methods that can send a basket, cheapest first. Of two methods with the same

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use ::pricing::{MAX_PROMOTIONS, Unused};
+use ::pricing::Unused;
 use http_api::fields::{array, visible_text};
 use http_api::{Code, FieldError, Object, Problem, Reason, Services};
 use key_schema::customer;
@@ -17,9 +17,7 @@ use key_schema::item::Stored;
 use key_schema::order::open::{self, OpenOrders};
 use key_schema::order::{self, OrderAction, OrderStatus};
 use key_schema::pricing::Rules;
-use key_schema::promotion::{
-    self, AppliedPromotion, MAX_APPLIED, MAX_CODE_BYTES, MAX_CODES, Promotion, PromotionUses, Use,
-};
+use key_schema::promotion::{self, AppliedPromotion, MAX_CODE_BYTES, MAX_CODES, Promotion, PromotionUses, Use};
 use key_schema::promotion::{FoundItem, PromotionItem};
 use key_schema::quota::Quota;
 use table::Refusals;
@@ -27,8 +25,6 @@ use table::Refusals;
 use crate::quote::{self, Quoted};
 
 // An order's transaction has room for the counts of this many promotions.
-const _: () = assert!(MAX_PROMOTIONS == MAX_APPLIED);
-
 /// The number of latest orders that the check of a first order reads.
 const RECENT_ORDERS: usize = 20;
 
@@ -53,6 +49,7 @@ fn code_error(pointer: impl Into<String>, code: &str, reason: Reason) -> FieldEr
 
 pub const fn reason_of(unused: Unused) -> Reason {
     match unused {
+        Unused::OtherCurrency => Reason::OtherCurrency,
         Unused::NoGoods => Reason::NoGoods,
         Unused::MinimumNotReached => Reason::MinimumNotReached,
         Unused::NothingToReduce => Reason::NothingToReduce,

@@ -23,7 +23,7 @@ use crate::App;
 use crate::addresses::{self, GivenAddresses};
 use crate::checkout::lines_of;
 use crate::lines::{self, Sold};
-use crate::price::{Price, Terms, tax_rate};
+use crate::price::{Price, Terms};
 use crate::promotions::{self, Candidate, Codes};
 use crate::view::{
     DiscountView, MethodView, PricedLineView, QuoteLineView, RateView, TaxLineView, TotalsView, picture,
@@ -295,7 +295,7 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
             discount: money(priced.discount),
             discounts: Vec::new(),
             tax: money(priced.tax),
-            tax_rate: priced.rate.map(|rate| RateView::from(tax_rate(rate))),
+            tax_rate: priced.rate.map(RateView::from),
             total: money(priced.total),
         },
         available: stock.as_ref().is_some_and(|stock| stock.can_supply(sold.quantity, &sold.product.meta.born)),

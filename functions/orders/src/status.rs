@@ -105,8 +105,8 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     let entry = EntryId::generate(at, services.random()?);
     let money = movement(&collection, &entry, pay_from_wallet, to, refund)?;
     let (order, lines) = (&collection.order, &collection.lines);
-    let advance = order::advance(Step { order, lines, to, at, by, note, message, carrier, tracking, money })?;
-    if let Err(refusals) = staging::advance(&services.table, advance).await? {
+    let transition = order::transition(Step { order, lines, to, at, by, note, message, carrier, tracking, money })?;
+    if let Err(refusals) = staging::transition(&services.table, transition).await? {
         return Err(match money {
             _ if refusals.names(OrderAction::Order) => Problem::version_mismatch(),
             Some(money) if refusals.names(OrderAction::Wallet) => wallet_refused(&refusals, money, &collection.order),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use http_api::{Code, Page, Problem};
+use http_api::{Code, PageRequest, Problem};
 use key_schema::encoding::{decode, encode};
 use search_index::{Hit, PageStart, SearchAfter, SearchError, SearchPage};
 
@@ -10,13 +10,13 @@ use search_index::{Hit, PageStart, SearchAfter, SearchError, SearchPage};
 const NO_INDEX: &str = "index_not_found_exception";
 
 /// Returns the position in the cursor: the sort values of the previous page's last hit, as JSON.
-pub fn after(page: &Page<'_>) -> Result<Option<SearchAfter>, Problem> {
+pub fn after(page: &PageRequest<'_>) -> Result<Option<SearchAfter>, Problem> {
     page.after().map(|part| position(&part).ok_or_else(invalid)).transpose()
 }
 
 /// Returns where a page of products begins. The cursor of a page of groups has the number of hits
 /// before the next page.
-pub fn start(page: &Page<'_>) -> Result<PageStart, Problem> {
+pub fn start(page: &PageRequest<'_>) -> Result<PageStart, Problem> {
     let Some(part) = page.after() else { return Ok(PageStart::After(None)) };
     let group = part.parse().ok().map(PageStart::Group);
     group.or_else(|| position(&part).map(|after| PageStart::After(Some(after)))).ok_or_else(invalid)
@@ -32,7 +32,7 @@ fn invalid() -> Problem {
 }
 
 /// Returns the number of hits to request: one more than the page, to detect a next page.
-pub fn size(page: &Page<'_>) -> u32 {
+pub fn size(page: &PageRequest<'_>) -> u32 {
     u32::try_from(page.limit()).unwrap_or(u32::MAX).saturating_add(1)
 }
 
@@ -53,7 +53,7 @@ impl Ends {
 
 /// Removes the hits beyond the page, and returns the offsets after the remaining hits. `from` is
 /// the number of hits before the page.
-pub fn cut_at<D>(found: &mut SearchPage<D>, page: &Page<'_>, from: u32) -> Ends {
+pub fn cut_at<D>(found: &mut SearchPage<D>, page: &PageRequest<'_>, from: u32) -> Ends {
     let more = found.hits.len() > page.limit();
     found.hits.truncate(page.limit());
     let ends = (from.saturating_add(1)..).take(found.hits.len()).map(|end| end.to_string()).collect();
@@ -61,7 +61,7 @@ pub fn cut_at<D>(found: &mut SearchPage<D>, page: &Page<'_>, from: u32) -> Ends 
 }
 
 /// Removes the hits beyond the page, and returns the positions after the remaining hits.
-pub fn cut<D>(found: &mut SearchPage<D>, page: &Page<'_>) -> Result<Ends, Problem> {
+pub fn cut<D>(found: &mut SearchPage<D>, page: &PageRequest<'_>) -> Result<Ends, Problem> {
     let more = found.hits.len() > page.limit();
     found.hits.truncate(page.limit());
     let end = |hit: &Hit<D>| serde_json::to_string(&hit.sort).map(|json| encode(&json));

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use http_api::{Page, Problem, Request, Response, url};
+use http_api::{PageRequest, Problem, Request, Response, url};
 use key_schema::product::CategoryPath;
 use search_index::{Facet, Hit, MAX_WINDOW, PageStart, ProductDocument, ProductQuery, SearchPage};
 use serde::Serialize;
@@ -77,7 +77,7 @@ pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Proble
 /// Reads a page, and returns its hits with the cursor positions after them.
 async fn read(
     app: &App,
-    page: &Page<'_>,
+    page: &PageRequest<'_>,
     query: &mut ProductQuery,
 ) -> Result<(SearchPage<ProductDocument>, Ends), Problem> {
     if let PageStart::Group(from) = query.start {

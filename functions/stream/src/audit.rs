@@ -42,7 +42,7 @@ use storage::objects::{Class, ObjectError};
 use table::TableError;
 
 use crate::archive::{self, Archived, ItemKey};
-use crate::batch::{Change, Record, Remover};
+use crate::batch::{Mutation, Record, Remover};
 use crate::lane;
 use crate::ports::{Items, Objects};
 use crate::sink::Sink;
@@ -153,7 +153,7 @@ struct Expired<'r> {
 }
 
 fn expired<'r>(record: &'r Record<'_>) -> Option<Expired<'r>> {
-    let Change::Removed { old: item, by } = &record.change else { return None };
+    let Mutation::Removed { old: item, by } = &record.change else { return None };
     let by = match by {
         Remover::Expiry => RemovedBy::Ttl,
         Remover::Unknown => RemovedBy::Unknown,

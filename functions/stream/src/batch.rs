@@ -20,11 +20,13 @@
 
 use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
-use key_schema::item::{DecodeError, FromItem, IMPORTED, Item, key_of};
+use key_schema::item::{DecodeError, FromItem, IMPORTED, Item, Stored, key_of};
 use key_schema::key::Key;
+use key_schema::order::OrderLine;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use telemetry::correlation;
+use tokio::sync::OnceCell;
 
 use super::sequence::SequenceNumber;
 use super::verdict::Reason;
@@ -51,7 +53,10 @@ pub struct Batch<'e> {
 pub struct Record<'e> {
     pub origin: Origin<'e>,
     pub key: Key,
-    pub change: Change,
+    pub change: Mutation,
+    /// The lines of the order whose head changed ([`crate::order_lines`]). The sinks share one
+    /// read, because the lines of a visible order never change.
+    pub lines: OnceCell<Vec<Stored<OrderLine>>>,
 }
 
 impl Record<'_> {
@@ -60,13 +65,13 @@ impl Record<'_> {
     /// contains the sales.
     #[must_use]
     pub fn is_import(&self) -> bool {
-        matches!(self.change, Change::Created { .. }) && self.origin.cause.as_deref() == Some(IMPORTED)
+        matches!(self.change, Mutation::Created { .. }) && self.origin.cause.as_deref() == Some(IMPORTED)
     }
 }
 
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
-pub enum Change {
+pub enum Mutation {
     Created {
         new: AnyEntity,
     },
@@ -82,7 +87,7 @@ pub enum Change {
     },
 }
 
-impl Change {
+impl Mutation {
     /// Returns the item's state after the change, or `None` if it was removed.
     #[must_use]
     pub const fn after(&self) -> Option<&AnyEntity> {
@@ -167,7 +172,7 @@ impl<'e> Batch<'e> {
                 text: raw.get(),
             };
             match header.read() {
-                Ok(Some((key, change))) => batch.records.push(Record { origin, key, change }),
+                Ok(Some((key, change))) => batch.records.push(Record { origin, key, change, lines: OnceCell::new() }),
                 Ok(None) => batch.foreign += 1,
                 Err(reason) => batch.malformed.push(Malformed { origin, reason }),
             }
@@ -207,16 +212,16 @@ struct StreamRecord<'e> {
 
 impl Header<'_> {
     /// Returns the item's key and the change, or `None` if the entity is not known.
-    fn read(&self) -> Result<Option<(Key, Change)>, Reason> {
+    fn read(&self) -> Result<Option<(Key, Mutation)>, Reason> {
         let record = &self.dynamodb;
         let key = item(record.keys, "Keys")?;
         let key = key_of(&key).ok_or_else(|| Reason::new("foreign_key", "the item's key is not our PK and SK"))?;
         let change = match text(self.event_name).as_deref() {
-            Some("INSERT") => entity(record.new_image, "NewImage")?.map(|new| Change::Created { new }),
+            Some("INSERT") => entity(record.new_image, "NewImage")?.map(|new| Mutation::Created { new }),
             Some("MODIFY") => entity(record.new_image, "NewImage")?
-                .map(|new| Change::Changed { new, old: entity(record.old_image, "OldImage").ok().flatten() }),
+                .map(|new| Mutation::Changed { new, old: entity(record.old_image, "OldImage").ok().flatten() }),
             Some("REMOVE") => entity(record.old_image, "OldImage")?
-                .map(|old| Change::Removed { old, by: remover(self.user_identity) }),
+                .map(|old| Mutation::Removed { old, by: remover(self.user_identity) }),
             _ => return Err(Reason::new("malformed_record", "eventName is not INSERT, MODIFY or REMOVE")),
         };
         Ok(change.map(|change| (key, change)))

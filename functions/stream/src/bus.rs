@@ -2,9 +2,9 @@
 //!
 //! # Why no event is lost, and few are published twice
 //!
-//! The events of a record depend only on the record ([`crate::transitions`]). A record is settled
-//! as done only after the bus has accepted all its events. After a crash Lambda delivers the record
-//! again, and its events have the same ids. The bus does not deduplicate events. So the sink
+//! The event of a record depends only on the record ([`crate::transitions`]). A record is settled
+//! as done only after the bus has accepted its event. After a crash Lambda delivers the record
+//! again, and its event has the same id. The bus does not deduplicate events. So the sink
 //! *marks* each accepted event in the table ([`key_schema::mark`]) and does not send a marked event
 //! again. This also holds if a batch is delivered again because of another record, or a record is
 //! replayed a month later.
@@ -25,18 +25,28 @@
 //!
 //! The events of one item are sent in order. The sink sends an event only after the bus has
 //! accepted the events of the item's previous record. Events of different items are in no
-//! particular order, and neither are the events of one record. So the sink sends a batch in *waves*
-//! of up to 100 events, in as few requests as possible. The first wave has the events of each
-//! item's first record, and the second wave has those of each item's second record. If the bus
+//! particular order. So the sink sends a batch in *waves* of up to 100 events, in as few requests as
+//! possible. The first wave has the event of each item's first record, and the second wave has that
+//! of each item's second record. If the bus
 //! cannot accept an event now, the item's later records stay unsettled. If the bus will never
 //! accept an event, its record is quarantined and the item's later records continue. Records are
 //! never merged, because two changes are two events.
+//!
+//! # The lines of a placed order
+//!
+//! The event of a placed order contains the order's lines, so that its subscribers do not read the
+//! order. The lines are items of their own, which the stream does not pass to this sink. The sink
+//! reads them with strong consistency, but only for an event without a mark. If the read fails, the
+//! record fails like a record whose event the bus does not accept. An event without its lines says
+//! how many it leaves out ([`bus::OrderPlaced::add_lines`]).
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use bus::{Event, EventId, Outcome};
+use bus::{Data, Event, EventId, Outcome};
+use futures::StreamExt as _;
 use futures::future::BoxFuture;
+use futures::stream;
 use key_schema::id::IdError;
 use key_schema::instant::Instant;
 use key_schema::item::EncodeError;
@@ -45,6 +55,7 @@ use table::TableError;
 
 use crate::batch::Record;
 use crate::lane::lanes;
+use crate::order_lines::{self, ReadError};
 use crate::ports::{Items, Publisher};
 use crate::sink::Sink;
 use crate::transitions::Rules;
@@ -54,6 +65,8 @@ use crate::verdict::{Reason, Verdict, Verdicts};
 const PURPOSE: &str = "bus";
 /// The maximum number of events that are sent before their marks are written.
 const WAVE: usize = 100;
+/// The maximum number of orders whose lines are read at once.
+const READS: usize = 8;
 
 #[derive(Debug)]
 pub struct Bus<I, P> {
@@ -65,10 +78,10 @@ pub struct Bus<I, P> {
 /// The events of one item that are still to be sent.
 type Lane = VecDeque<Unsent>;
 
-/// A record with events that are still to be sent.
+/// A record with an event that is still to be sent.
 struct Unsent {
     position: usize,
-    events: Vec<Event>,
+    event: Event,
 }
 
 impl<I: Items, P: Publisher> Bus<I, P> {
@@ -88,42 +101,30 @@ impl<I: Items, P: Publisher> Bus<I, P> {
                 return;
             }
         };
+        for lane in &mut open {
+            drop_published(lane, &known, verdicts);
+        }
+        let lanes = stream::iter(open.iter_mut());
+        lanes.for_each_concurrent(READS, |lane| self.add_lines(lane, records, verdicts)).await;
         loop {
-            for lane in &mut open {
-                drop_published(lane, &known, verdicts);
-            }
             open.retain(|lane| !lane.is_empty());
-            let mut size = 0;
-            let counts = open.iter().map(|lane| next(lane).len());
-            let counts = counts.take_while(|count| {
-                size += count;
-                size <= WAVE || size == *count
-            });
-            let counts: Vec<usize> = counts.collect();
-            let wave: Vec<Event> = open.iter().take(counts.len()).flat_map(next).cloned().collect();
+            let wave: Vec<Event> =
+                open.iter().take(WAVE).filter_map(|lane| lane.front()).map(|next| next.event.clone()).collect();
             if wave.is_empty() {
                 return;
             }
             let outcomes = self.publisher.publish(&wave).await.into_iter();
             telemetry::crash_point("stream.bus.published");
             let missing = || Outcome::Retryable { reason: "no outcome".to_owned() };
-            let mut sent = wave.into_iter().zip(outcomes.chain(std::iter::repeat_with(missing)));
+            let outcomes = outcomes.chain(std::iter::repeat_with(missing));
             let mut published = Vec::new();
             let mut moved = false;
-            for (lane, count) in open.iter_mut().zip(counts) {
-                let (mut refused, mut failed) = (None, None);
-                for (event, outcome) in sent.by_ref().take(count) {
-                    moved |= !matches!(outcome, Outcome::Retryable { .. });
-                    match outcome {
-                        Outcome::Published => published.push(event.id),
-                        Outcome::Refused { reason } => refused = Some(reason),
-                        Outcome::Retryable { reason } => failed = Some(reason),
-                    }
-                }
-                match (failed, refused) {
-                    (Some(reason), _) => stop(lane, verdicts, Reason::new("bus", reason)),
-                    (None, Some(reason)) => refuse(lane, verdicts, Reason::new("bus_refuses", reason)),
-                    (None, None) => {}
+            for ((lane, event), outcome) in open.iter_mut().zip(wave).zip(outcomes) {
+                moved |= !matches!(outcome, Outcome::Retryable { .. });
+                match outcome {
+                    Outcome::Published => published.push(event.id),
+                    Outcome::Refused { reason } => refuse(lane, verdicts, Reason::new("bus_refuses", reason)),
+                    Outcome::Retryable { reason } => stop(lane, verdicts, Reason::new("bus", reason)),
                 }
             }
             // The records are settled before their marks are written. So a failed mark does not
@@ -141,14 +142,35 @@ impl<I: Items, P: Publisher> Bus<I, P> {
         }
     }
 
+    /// Adds the lines to the events of placed orders. A record whose lines cannot be read now fails,
+    /// and the item's later records stay unsettled.
+    async fn add_lines(&self, lane: &mut Lane, records: &[Record<'_>], verdicts: &Verdicts) {
+        for at in 0..lane.len() {
+            let Some(Unsent { position, event }) = lane.get_mut(at) else { return };
+            let (Data::OrderPlaced(placed), Some(record)) = (&mut event.data, records.get(*position)) else { continue };
+            match order_lines::read(record, &*self.table, &placed.order_id).await {
+                Ok(lines) => placed.add_lines(lines.iter().map(|line| &line.data)),
+                // No retry makes the lines readable, and the order is news without its lines.
+                Err(ReadError::Table(TableError::Decode(error))) => {
+                    tracing::warn!(error = error.for_log(), "the lines of a placed order are left out");
+                }
+                Err(error) => {
+                    verdicts.settle(*position, Verdict::Failed(Reason::new("table", error)));
+                    lane.truncate(at);
+                    return;
+                }
+            }
+        }
+    }
+
     /// Returns the unsent events of each item, and settles records without events.
     fn unsent(&self, records: &[Record<'_>], verdicts: &Verdicts) -> Vec<Lane> {
-        let open = |(position, record): (usize, &Record<'_>)| match self.rules.events(record) {
-            Ok(events) if events.is_empty() => {
+        let open = |(position, record): (usize, &Record<'_>)| match self.rules.event(record) {
+            Ok(None) => {
                 verdicts.settle(position, Verdict::Done);
                 None
             }
-            Ok(events) => Some(Unsent { position, events }),
+            Ok(Some(event)) => Some(Unsent { position, event }),
             Err(error) => {
                 verdicts.settle(position, Verdict::Refused(Reason::new("unreadable_old_image", error)));
                 None
@@ -159,8 +181,7 @@ impl<I: Items, P: Publisher> Bus<I, P> {
     }
 
     async fn marked(&self, open: &[Lane]) -> Result<HashSet<EventId>, Reason> {
-        let ids: Vec<&EventId> =
-            open.iter().flatten().flat_map(|record| &record.events).map(|event| &event.id).collect();
+        let ids: Vec<&EventId> = open.iter().flatten().map(|record| &record.event.id).collect();
         if ids.is_empty() {
             return Ok(HashSet::new());
         }
@@ -214,20 +235,10 @@ enum MarkError {
     Id(#[from] IdError),
 }
 
-/// Returns the unsent events of the lane's first record.
-fn next(lane: &Lane) -> &[Event] {
-    lane.front().map_or(&[], |record| &record.events)
-}
-
-/// Removes the published events from the front of the lane, and settles the completed records.
+/// Removes the published events from the front of the lane, and settles their records.
 fn drop_published(lane: &mut Lane, known: &HashSet<EventId>, verdicts: &Verdicts) {
-    while let Some(record) = lane.front_mut() {
-        record.events.retain(|event| !known.contains(&event.id));
-        if !record.events.is_empty() {
-            return;
-        }
+    while let Some(record) = lane.pop_front_if(|record| known.contains(&record.event.id)) {
         verdicts.settle(record.position, Verdict::Done);
-        lane.pop_front();
     }
 }
 

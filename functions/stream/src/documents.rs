@@ -9,14 +9,14 @@ use key_schema::product::Product;
 use key_schema::variant::Options;
 use search_index::{BulkOperation, Collection, OrderDocument, ProductDocument, SearchError, document_id};
 
-use crate::batch::{Change, Record};
+use crate::batch::{Mutation, Record};
 
 /// Returns the index operation of a change, or `None` if its item has no document.
 pub(crate) fn operation(record: &Record<'_>) -> Option<Result<BulkOperation, SearchError>> {
     let id = id(&record.key);
     match &record.change {
-        Change::Created { new } | Change::Changed { new, .. } => written(id, new),
-        Change::Removed { old, .. } => removed(id, old, record),
+        Mutation::Created { new } | Mutation::Changed { new, .. } => written(id, new),
+        Mutation::Removed { old, .. } => removed(id, old, record),
     }
 }
 

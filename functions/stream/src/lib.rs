@@ -47,6 +47,7 @@ pub mod consumer;
 pub mod derived;
 pub mod documents;
 pub mod lane;
+pub mod order_lines;
 pub mod ports;
 pub mod quarantine;
 pub mod report;
@@ -58,7 +59,7 @@ pub mod transitions;
 pub mod verdict;
 
 use key_schema::pattern::Pattern;
-use key_schema::{expiration, leaderboard, like, mark, membership, order, place, product, sales, variant};
+use key_schema::{expiration, leaderboard, like, mark, membership, order, product, region, sales, variant};
 use lambda_runtime::{LambdaEvent, service_fn};
 use telemetry::correlation;
 
@@ -75,10 +76,10 @@ pub const PATTERNS: &[&Pattern] = &[
     &order::HEAD,
     &sales::DERIVED,
     &sales::APPLY,
-    &place::EDIT,
+    &region::EDIT,
     &like::SUM,
     &leaderboard::DAYS,
-    &leaderboard::PLACE,
+    &leaderboard::STORE_RANK,
     &expiration::RECORD,
     &key_schema::archive::OWNER,
     &mark::KNOWN,

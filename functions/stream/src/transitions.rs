@@ -1,12 +1,12 @@
-//! The rules that derive the events of a change from its record alone.
+//! The rules that derive the event of a change from its record alone.
 //!
 //! The rules read no table and no clock. So another delivery of a record, in any batch, gives the
-//! same events with the same ids. The rules compare the two images of one record. They cannot
+//! same event with the same id. The sink adds the lines of a placed order. The rules compare the two images of one record. They cannot
 //! compare two records, because there may be other changes between them.
 
 use bus::{
-    CustomerTierChanged, Data, EmailVerificationRequested, Event, EventId, OrderPlaced, OrderPlacedV2,
-    OrderStatusChanged, Origin, Reason, ReviewPosted, StockLow,
+    CustomerTierChanged, Data, EmailVerificationRequested, Event, EventId, OrderPlaced, OrderStatusChanged, Origin,
+    Reason, ReviewPosted, StockLow,
 };
 use key_schema::customer::Customer;
 use key_schema::entity::AnyEntity;
@@ -16,7 +16,7 @@ use key_schema::product::Stock;
 use key_schema::review::Review;
 use key_schema::verification::EmailVerification;
 
-use crate::batch::{Change, Record};
+use crate::batch::{Mutation, Record};
 
 /// The inputs of the rules, besides the record.
 #[derive(Debug, Clone)]
@@ -34,13 +34,13 @@ pub struct Rules {
 pub struct UnreadableOldImage;
 
 impl Rules {
-    /// Returns the events of a change in a fixed sequence, with at most one of each kind.
+    /// Returns the event of a change, if the change causes one.
     ///
     /// # Errors
     /// [`UnreadableOldImage`] if an event depends on an old image that cannot be read.
-    pub fn events(&self, record: &Record<'_>) -> Result<Vec<Event>, UnreadableOldImage> {
+    pub fn event(&self, record: &Record<'_>) -> Result<Option<Event>, UnreadableOldImage> {
         let change = &record.change;
-        let Some(new) = change.after().filter(|_| !record.is_import()) else { return Ok(Vec::new()) };
+        let Some(new) = change.after().filter(|_| !record.is_import()) else { return Ok(None) };
         let happened = match new {
             AnyEntity::Order(new) => {
                 order(before(change, |old| if let AnyEntity::Order(old) = old { Some(old) } else { None }), new)?
@@ -58,12 +58,7 @@ impl Rules {
             )?,
             _ => None,
         };
-        let Some((meta, data)) = happened else { return Ok(Vec::new()) };
-        let next = match (&data, new) {
-            (Data::OrderPlaced(_), AnyEntity::Order(order)) => Some(OrderPlacedV2::from(&order.data).into()),
-            _ => None,
-        };
-        Ok([Some(data), next].into_iter().flatten().map(|data| self.event(record, meta, data)).collect())
+        Ok(happened.map(|(meta, data)| self.published(record, meta, data)))
     }
 
     fn stock<'a>(&self, before: Before<'_, Stock>, new: &'a Stored<Stock>) -> Happened<'a> {
@@ -81,7 +76,7 @@ impl Rules {
         Ok(crossed.then(|| (&new.meta, low().into())))
     }
 
-    fn event(&self, record: &Record<'_>, meta: &Meta, data: Data) -> Event {
+    fn published(&self, record: &Record<'_>, meta: &Meta, data: Data) -> Event {
         let origin = Origin { table: &self.table, key: &record.key, born: &meta.born, rev: meta.rev };
         let (id, correlation_id) = (EventId::derive(origin, data.kind()), record.origin.cause.clone());
         Event { id, occurred_at: meta.updated_at, correlation_id, data }
@@ -95,10 +90,10 @@ enum Before<'a, T> {
     Known(&'a Stored<T>),
 }
 
-fn before<T>(change: &Change, of: impl Fn(&AnyEntity) -> Option<&Stored<T>>) -> Before<'_, T> {
+fn before<T>(change: &Mutation, of: impl Fn(&AnyEntity) -> Option<&Stored<T>>) -> Before<'_, T> {
     match change {
-        Change::Changed { old, .. } => old.as_ref().and_then(of).map_or(Before::Unreadable, Before::Known),
-        Change::Created { .. } | Change::Removed { .. } => Before::Absent,
+        Mutation::Changed { old, .. } => old.as_ref().and_then(of).map_or(Before::Unreadable, Before::Known),
+        Mutation::Created { .. } | Mutation::Removed { .. } => Before::Absent,
     }
 }
 
@@ -118,17 +113,7 @@ fn order<'a>(before: Before<'_, Order>, new: &'a Stored<Order>) -> Happened<'a> 
         Before::Known(old) => old.status,
     };
     let data: Data = match from {
-        OrderStatus::Placing => OrderPlaced {
-            order_id: new.id.clone(),
-            reference: new.reference.clone(),
-            customer_id: new.customer_id.clone(),
-            store_id: new.store_id.clone(),
-            status: new.status,
-            total: new.total,
-            line_count: new.line_count,
-            placed_at: new.placed_at,
-        }
-        .into(),
+        OrderStatus::Placing => OrderPlaced::from(&new.data).into(),
         from if from == new.status => return Ok(None),
         from => OrderStatusChanged {
             order_id: new.id.clone(),
@@ -154,8 +139,8 @@ fn customer<'a>(before: Before<'_, Customer>, new: &'a Stored<Customer>) -> Happ
     Ok((from != new.tier).then(|| (&new.meta, changed().into())))
 }
 
-fn review<'a>(change: &Change, new: &'a Stored<Review>) -> Option<(&'a Meta, Data)> {
-    let Change::Created { .. } = change else { return None };
+fn review<'a>(change: &Mutation, new: &'a Stored<Review>) -> Option<(&'a Meta, Data)> {
+    let Mutation::Created { .. } = change else { return None };
     let (product_id, customer_id) = (new.product_id.clone(), new.customer_id.clone());
     Some((&new.meta, ReviewPosted { product_id, customer_id, rating: new.rating }.into()))
 }

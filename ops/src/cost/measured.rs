@@ -88,7 +88,7 @@ impl Route {
     /// sampled. The measured request of a route is not sampled.
     pub(crate) fn sampled_uses(&self) -> &'static [(&'static str, u64)] {
         const VIEW: &[(&str, u64)] =
-            &[(leaderboard::VIEW.id, 1), (leaderboard::DAYS.id, 1), (leaderboard::PLACE.id, 3)];
+            &[(leaderboard::VIEW.id, 1), (leaderboard::DAYS.id, 1), (leaderboard::STORE_RANK.id, 3)];
         if self.patterns.iter().any(|pattern| pattern == leaderboard::VIEW.id) { VIEW } else { &[] }
     }
 }

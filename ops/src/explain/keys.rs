@@ -17,7 +17,7 @@ use key_schema::product::CategoryPath;
 use key_schema::request::{BatchGet, Get, Query, Range};
 use key_schema::{
     cart, category, counter, customer, document, expiration, follow, graph, guest_cart, invoice, leaderboard, like,
-    lists, membership, order, organization, picking, picture, place, product, question, residence, review, sales,
+    lists, membership, order, organization, picking, picture, product, question, region, residence, review, sales,
     session, verification, wallet,
 };
 use serde::Serialize;
@@ -142,7 +142,7 @@ const CONSTRUCTORS: &[(&Pattern, Make)] = &[
     (&customer::BY_EMAIL, |v| get(customer::by_email(&v.get::<String>("email")?))),
     (&customer::BY_TIER, |v| query(customer::by_tier(v.get::<Tier>("tier")?, lists::unchanged()))),
     (&customer::ALL, |_| query(customer::all(lists::unchanged()))),
-    (&residence::OF_PLACE, |v| query(residence::of_place(&v.get("place")?))),
+    (&residence::OF_LOCATION, |v| query(residence::of_location(&v.get("place")?))),
     (&verification::READ, |v| batch(verification::read(&v.customer()?))),
     (&session::GET, |v| get(session::get(&v.get::<SessionId>("session")?))),
     (&session::ACTIVE, |v| query(session::active(&v.customer()?, Instant::now()))),
@@ -189,8 +189,8 @@ const CONSTRUCTORS: &[(&Pattern, Make)] = &[
     (&invoice::GET, |v| get(invoice::get(v.get("number")?))),
     (&invoice::COUNTER, |_| get(invoice::counter())),
     (&sales::BOUGHT, |v| query(sales::bought(&v.customer()?))),
-    (&place::GET, |v| get(place::get(&v.get::<StoreId>("store")?))),
-    (&place::SALES, |v| query(place::sales(&v.get::<String>("country")?, &v.get("month")?, None))),
+    (&region::GET, |v| get(region::get(&v.get::<StoreId>("store")?))),
+    (&region::SALES, |v| query(region::sales(&v.get::<String>("country")?, &v.get("month")?, None))),
     (&wallet::READ, |v| batch(wallet::read(&v.customer()?))),
     (&wallet::EDIT, |v| get(wallet::read_for_update(&v.customer()?))),
     (&wallet::ENTRIES, |v| query(wallet::entries(&v.customer()?))),

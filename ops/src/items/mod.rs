@@ -16,7 +16,7 @@ use key_schema::key::Key;
 use key_schema::request::MAX_BATCH_GET;
 use table::{Backoff, Table};
 
-pub use repair::{Change, Check, Repair, Repaired, set, sets};
+pub use repair::{Check, Repair, RepairWrite, Repaired, set, sets};
 pub use walk::Walk;
 
 use crate::error::OpsError;

@@ -35,7 +35,7 @@ const LATER: [&str; 3] = ["TransactionConflict", "ThrottlingError", "Provisioned
 pub struct Repair {
     /// The other items, which must be unchanged since they were read.
     pub checks: Vec<Check>,
-    pub change: Change,
+    pub change: RepairWrite,
 }
 
 /// The state of an item on which a write depends.
@@ -59,7 +59,7 @@ impl Check {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Change {
+pub enum RepairWrite {
     /// Writes an item whose key is free.
     Put(Item),
     /// Changes the attributes in which the new item differs from the old item, if the old item is
@@ -99,7 +99,7 @@ pub fn set(mut item: Item, name: &str, value: AttributeValue) -> Item {
 /// increases `rev` if `moves_rev` is true. An attribute of `names` that `right` lacks is removed.
 /// Attributes outside `names` stay, even unknown ones.
 #[must_use]
-pub fn sets<'a>(old: &Item, right: &Item, names: impl IntoIterator<Item = &'a str>, moves_rev: bool) -> Change {
+pub fn sets<'a>(old: &Item, right: &Item, names: impl IntoIterator<Item = &'a str>, moves_rev: bool) -> RepairWrite {
     let mut new = old.clone();
     for name in names {
         match right.get(name) {
@@ -112,7 +112,7 @@ pub fn sets<'a>(old: &Item, right: &Item, names: impl IntoIterator<Item = &'a st
     {
         new = set(new, REV, AttributeValue::N(rev.saturating_add(1).to_string()));
     }
-    Change::Rewrite { old: old.clone(), new }
+    RepairWrite::Rewrite { old: old.clone(), new }
 }
 
 impl Items {
@@ -181,19 +181,19 @@ impl Items {
         .await
     }
 
-    fn actions(&self, change: &Change) -> Result<Vec<TransactWriteItem>, OpsError> {
+    fn actions(&self, change: &RepairWrite) -> Result<Vec<TransactWriteItem>, OpsError> {
         let action = TransactWriteItem::builder();
         match change {
-            Change::Put(item) => {
+            RepairWrite::Put(item) => {
                 let put = Put::builder().table_name(&self.table).set_item(Some(item.clone().into()));
                 let put = put.condition_expression("attribute_not_exists(PK)").build();
                 Ok(vec![action.put(put.map_err(OpsError::failed)?).build()])
             }
-            Change::Move { old, new } => {
-                let [put, delete] = [Change::Put(new.clone()), Change::Delete(old.clone())];
+            RepairWrite::Move { old, new } => {
+                let [put, delete] = [RepairWrite::Put(new.clone()), RepairWrite::Delete(old.clone())];
                 Ok([self.actions(&put)?, self.actions(&delete)?].concat())
             }
-            Change::Rewrite { old, new } => {
+            RepairWrite::Rewrite { old, new } => {
                 let (update, mut names, mut values) = difference(old, new);
                 let condition = Condition::same(old);
                 names.extend(condition.names);
@@ -204,7 +204,7 @@ impl Items {
                 let build = build.set_expression_attribute_values(some(values)).build();
                 Ok(vec![action.update(build.map_err(OpsError::failed)?).build()])
             }
-            Change::Delete(old) => {
+            RepairWrite::Delete(old) => {
                 let Condition { text, names, values } = Condition::same(old);
                 let build = Delete::builder().table_name(&self.table).set_key(Some(attributes(&keyed(old)?)));
                 let build = build.condition_expression(text).set_expression_attribute_names(some(names));

@@ -11,7 +11,7 @@ use table::Backoff;
 use super::catalogue::{Migration, Plan, Seen};
 use super::{NONE, Speed};
 use crate::error::OpsError;
-use crate::items::{Change, Items, Repair, Repaired, Walk};
+use crate::items::{Items, Repair, RepairWrite, Repaired, Walk};
 use crate::pace::Pace;
 use crate::progress::Progress;
 
@@ -248,7 +248,7 @@ impl Run<'_> {
             if self.items.repair(write, self.writes).await? == Repaired::Refused {
                 return Ok(None);
             }
-            if let Change::Put(item) | Change::Move { new: item, .. } = &write.change {
+            if let RepairWrite::Put(item) | RepairWrite::Move { new: item, .. } = &write.change {
                 new.push(item.clone());
             }
         }
@@ -268,20 +268,20 @@ enum Written {
 fn described(repair: &Repair) -> String {
     let entity = |item: &Item| entity_name(item).unwrap_or("item").to_owned();
     match &repair.change {
-        Change::Put(item) => {
+        RepairWrite::Put(item) => {
             let mut parts: Vec<String> =
                 item.iter().map(|(name, value)| format!("{name} {}", kind(Some(value)))).collect();
             parts.sort();
             format!("new {}: {}", entity(item), parts.join(", "))
         }
-        Change::Rewrite { old, new } => {
+        RepairWrite::Rewrite { old, new } => {
             let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
             let names = names.into_iter().filter(|name| old.get(*name) != new.get(*name));
             let parts = names.map(|name| format!("{name} {} -> {}", kind(old.get(name)), kind(new.get(name))));
             format!("{}: {}", entity(new), parts.collect::<Vec<_>>().join(", "))
         }
-        Change::Move { new, .. } => format!("{} under another key", entity(new)),
-        Change::Delete(item) => format!("no {} any more", entity(item)),
+        RepairWrite::Move { new, .. } => format!("{} under another key", entity(new)),
+        RepairWrite::Delete(item) => format!("no {} any more", entity(item)),
     }
 }
 

@@ -8,7 +8,7 @@ use key_schema::settings::{self, Settings};
 use key_schema::shard::{Layout, Shards};
 
 use crate::error::OpsError;
-use crate::items::{Change, Repair, sets};
+use crate::items::{Repair, RepairWrite, sets};
 use crate::migrate::{Migration, Plan, Seen};
 
 /// The reason why an order keeps its old number of shards for now.
@@ -84,7 +84,7 @@ impl Migration for Move {
 
 /// Returns the write that gives an item of a list this number of shards, or [`None`] if the item is
 /// not in its list.
-pub(crate) fn moved(item: &Item, entity: &AnyEntity, to: Shards) -> Result<Option<Change>, EncodeError> {
+pub(crate) fn moved(item: &Item, entity: &AnyEntity, to: Shards) -> Result<Option<RepairWrite>, EncodeError> {
     let Some(index) = lists::entry(entity).and_then(|(list, _)| list.index) else { return Ok(None) };
     let names = [index.partition_attribute(), index.sort_attribute(), LIST_SHARDS];
     if item.get(index.partition_attribute()).is_none() {

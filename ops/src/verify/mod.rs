@@ -46,7 +46,7 @@ use key_schema::id::OrderId;
 use key_schema::item::{EncodeError, Entity, Item, Stored};
 use key_schema::key::{Key, KeyError};
 
-use relations::leaderboards::Place;
+use relations::leaderboards::Position;
 pub use report::{Counts, Finding, Kind, Verified};
 pub use run::verify;
 
@@ -166,7 +166,7 @@ enum Fix {
     /// Derives the sales of an order, as the stream's consumer does.
     Derive(OrderId),
     /// Writes a missing rank, as the stream's consumer does.
-    Rank(Place),
+    Rank(Position),
 }
 
 impl Problem {
@@ -201,8 +201,8 @@ impl Problem {
         self
     }
 
-    fn ranked(mut self, place: Place) -> Self {
-        self.fix = Some(Fix::Rank(place));
+    fn ranked(mut self, position: Position) -> Self {
+        self.fix = Some(Fix::Rank(position));
         self
     }
 }

@@ -7,7 +7,7 @@ use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Item, key_of};
 use key_schema::key::{Key, PartitionKey, shown};
 use key_schema::lists::{self, Lists};
-use key_schema::place::{self, SalePlace};
+use key_schema::region::{self, SaleRegion};
 use key_schema::{order, sales};
 use table::Table;
 use tokio::time::sleep;
@@ -17,7 +17,7 @@ use super::report::{Finding, Kind, Verified};
 use super::totals::{self, HEAD, REPAIRABLE, Scope, Sum, TABLE_WIDE, Tally, facts, in_part};
 use super::{Fix, MAX_PASSES, Problem, VerifyOptions, shape};
 use crate::error::OpsError;
-use crate::items::{Change, Items, Repair, Repaired, Walk, set, sets};
+use crate::items::{Items, Repair, RepairWrite, Repaired, Walk, set, sets};
 use crate::pace::Pace;
 use crate::progress::Progress;
 use crate::shards;
@@ -236,7 +236,7 @@ impl Pass<'_> {
         let repaired = match fix.filter(|_| self.options.fix) {
             Some(Fix::Write(repairs)) => self.write(&repairs).await?,
             Some(Fix::Derive(order)) => sales_of(&self.table, &order).await? == Repaired::Done,
-            Some(Fix::Rank(place)) => place.derive(self.items, self.units).await? == Repaired::Done,
+            Some(Fix::Rank(position)) => position.derive(self.items, self.units).await? == Repaired::Done,
             None => false,
         };
         let key = shown(other.as_ref().unwrap_or(key));
@@ -326,7 +326,7 @@ impl Pass<'_> {
         let value = serde_dynamo::AttributeValue::N(sum.parts.to_string());
         let Some(rev) = sum.rev else {
             // A later pass corrects the other attributes of a new total.
-            let change = sum.fresh.as_deref().map(|item| Change::Put(set(item.clone(), field, value)));
+            let change = sum.fresh.as_deref().map(|item| RepairWrite::Put(set(item.clone(), field, value)));
             return Ok(change.map(|change| Repair { checks: Vec::new(), change }));
         };
         let Some(old) = self.items.get_within(std::slice::from_ref(key), self.units).await?.remove(key) else {
@@ -399,14 +399,14 @@ async fn sales_of(table: &Table, id: &OrderId) -> Result<Repaired, OpsError> {
     let Some(head) = table.get(&order::head(id)?).await? else { return Ok(Repaired::Refused) };
     let lines = table.query(&order::lines(id)?).await?.items;
     let seen: sales::Derived = table.query(&sales::derived(id)?).await?.items.into_iter().collect();
-    let place = if let Some(place) = &seen.place {
-        place.data.clone()
+    let region = if let Some(region) = &seen.region {
+        region.data.clone()
     } else {
-        let store_id = place::store_of(&head);
-        let store = table.get(&place::read_for_update(&store_id)?).await?;
-        SalePlace::of(&head, store.as_deref(), store_id)
+        let store_id = region::store_of(&head);
+        let store = table.get(&region::read_for_update(&store_id)?).await?;
+        SaleRegion::of(&head, store.as_deref(), store_id)
     };
-    for transaction in sales::apply(&head, &lines, &seen, place, Instant::now())? {
+    for transaction in sales::apply(&head, &lines, &seen, region, Instant::now())? {
         if table.transact(&transaction).await?.is_err() {
             return Ok(Repaired::Refused);
         }

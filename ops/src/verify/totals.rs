@@ -24,7 +24,7 @@ use key_schema::{customer, document, order, question, wallet};
 use crate::error::OpsError;
 
 pub(super) use parts::fresh;
-use parts::{fingerprint, place_total, since, stats};
+use parts::{fingerprint, region_total, since, stats};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
@@ -239,12 +239,12 @@ pub(super) fn facts(entity: &AnyEntity, now: Instant) -> Result<Vec<Fact>, OpsEr
             facts.part(Table, &total, "quantity", item.quantity);
             facts.part(Table, &total, "orders", 1);
         }
-        AnyEntity::PlaceSales(item) => {
+        AnyEntity::RegionSales(item) => {
             let sums = [("orders", item.orders.into()), ("amount", item.amount.into())];
             facts.is(Table, item, &item.key()?, &sums);
         }
-        AnyEntity::SalePlace(item) if !item.reversed => {
-            let total = place_total(item).key()?;
+        AnyEntity::SaleRegion(item) if !item.reversed => {
+            let total = region_total(item).key()?;
             facts.part(Table, &total, "orders", 1);
             facts.part(Table, &total, "amount", item.total.amount);
         }

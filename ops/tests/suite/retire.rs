@@ -146,7 +146,7 @@ async fn a_large_order_cannot_change_its_status_during_its_retirement_and_a_chan
             tracking: None,
             money: None,
         };
-        order::advance(step).unwrap()
+        order::transition(step).unwrap()
     };
     table.transact(&transactions[0]).await.unwrap().unwrap();
     assert!(table.transact(&returned()).await.unwrap().is_err());

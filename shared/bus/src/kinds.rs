@@ -5,14 +5,14 @@ use key_schema::customer::Tier;
 use key_schema::id::{CustomerId, MethodId, OrderId, OrderReference, ProductId, PromotionId, StoreId};
 use key_schema::instant::Instant;
 use key_schema::money::{Currency, Money};
-use key_schema::order::{Order, OrderStatus};
+use key_schema::order::{Order, OrderLine, OrderStatus};
 use key_schema::promotion::AppliedPromotion;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 /// Declares the kinds of events, each with its name and version. A test requires a schema for each
 /// kind (`tests/schemas.rs`). A later version of a kind is a kind of its own, whose name ends with
-/// the version. So subscribers choose a version by the detail-type.
+/// the version, such as `OrderPlaced.v2`. So subscribers choose a version by the detail-type.
 macro_rules! kinds {
     ($($name:ident $text:literal = $version:literal)*) => {
         /// A kind of event. Its name is the detail-type on the bus.
@@ -49,6 +49,7 @@ macro_rules! kinds {
 
         #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
         #[serde(untagged)]
+        #[allow(clippy::large_enum_variant, reason = "a batch has few events at once")]
         pub enum Data {
             $(#[doc = concat!("See [`", stringify!($name), "`].")] $name($name),)*
         }
@@ -72,7 +73,6 @@ macro_rules! kinds {
 
 kinds! {
     OrderPlaced "OrderPlaced" = 1
-    OrderPlacedV2 "OrderPlaced.v2" = 2
     OrderStatusChanged "OrderStatusChanged" = 1
     StockLow "StockLow" = 1
     ReviewPosted "ReviewPosted" = 1
@@ -93,26 +93,14 @@ impl fmt::Display for Kind {
     }
 }
 
+/// The maximum size of the lines in an event, as JSON text. The rest of the limit of an entry
+/// ([`crate::MAX_REQUEST_BYTES`]) is for the event's other fields and for the envelope in which
+/// EventBridge delivers it.
+pub const MAX_LINES_BYTES: usize = 250 * 1024;
+
 /// An order became visible.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderPlaced {
-    pub order_id: OrderId,
-    /// The client's own number for the order.
-    pub reference: Option<OrderReference>,
-    pub customer_id: CustomerId,
-    pub store_id: Option<StoreId>,
-    /// The status with which the order became visible.
-    pub status: OrderStatus,
-    /// The amount that is charged: the sum of the order's lines plus the price of shipping.
-    #[serde(deserialize_with = "money")]
-    pub total: Money,
-    pub line_count: u64,
-    pub placed_at: Instant,
-}
-
-/// An order became visible, with the parts of its total. It is published beside [`OrderPlaced`].
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OrderPlacedV2 {
     pub order_id: OrderId,
     /// The client's own number for the order.
     pub reference: Option<OrderReference>,
@@ -128,6 +116,11 @@ pub struct OrderPlacedV2 {
     pub country: Option<Country>,
     pub promotions: Vec<PlacedPromotion>,
     pub line_count: u64,
+    /// All lines, or none.
+    pub lines: Vec<PlacedLine>,
+    /// The number of lines that the event leaves out. If it is not 0, a subscriber that needs the
+    /// lines reads the order.
+    pub lines_left_out: u64,
     pub placed_at: Instant,
 }
 
@@ -157,7 +150,8 @@ pub struct PlacedPromotion {
     pub amount: Money,
 }
 
-impl From<&Order> for OrderPlacedV2 {
+/// Leaves the lines out. [`OrderPlaced::add_lines`] adds them.
+impl From<&Order> for OrderPlaced {
     fn from(order: &Order) -> Self {
         let charges = order.charges();
         let money = |amount| Money::new(amount, order.total.currency);
@@ -183,7 +177,50 @@ impl From<&Order> for OrderPlacedV2 {
             country: order.destination.as_ref().map(|destination| destination.country.clone()),
             promotions: order.promotions().iter().map(promotion).collect(),
             line_count: order.line_count,
+            lines: Vec::new(),
+            lines_left_out: order.line_count,
             placed_at: order.placed_at,
+        }
+    }
+}
+
+impl OrderPlaced {
+    /// Adds the lines, if they are complete and not larger than [`MAX_LINES_BYTES`].
+    pub fn add_lines<'a>(&mut self, lines: impl IntoIterator<Item = &'a OrderLine>) {
+        let lines: Vec<PlacedLine> = lines.into_iter().map(PlacedLine::from).collect();
+        let fits = serde_json::to_vec(&lines).is_ok_and(|json| json.len() <= MAX_LINES_BYTES);
+        if fits && u64::try_from(lines.len()) == Ok(self.line_count) {
+            (self.lines, self.lines_left_out) = (lines, 0);
+        }
+    }
+}
+
+/// A line of a placed order, as sold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlacedLine {
+    /// The number of the line, from 1.
+    pub line: u64,
+    pub product_id: ProductId,
+    /// The name of the product at the sale.
+    pub name: String,
+    pub quantity: u64,
+    /// The catalogue price of one piece at the sale.
+    #[serde(deserialize_with = "money")]
+    pub unit_price: Money,
+    /// The price of the line, with its discounts and taxes.
+    #[serde(deserialize_with = "money")]
+    pub total: Money,
+}
+
+impl From<&OrderLine> for PlacedLine {
+    fn from(line: &OrderLine) -> Self {
+        Self {
+            line: line.line,
+            product_id: line.product_id.clone(),
+            name: line.name.clone(),
+            quantity: line.quantity,
+            unit_price: line.unit_price,
+            total: line.total,
         }
     }
 }

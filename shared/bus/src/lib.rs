@@ -13,8 +13,9 @@
 //! as `order-placed.v1.json`. Within a version, fields may be added, but no field may change or
 //! disappear. A new version of a kind has a detail-type of its own, such as `OrderPlaced.v2`, and
 //! is published beside the earlier version. Subscribers ignore unknown fields and refuse unknown
-//! versions ([`DecodeError::UnknownVersion`]). Events contain no personal data except ids and the
-//! country of a delivery, because an erasure does not reach the archives of a bus.
+//! versions ([`DecodeError::UnknownVersion`]). Events contain no personal data except ids,
+//! the lines of an order and the country of a delivery, because an erasure does not reach the
+//! archives of a bus.
 //!
 //! # Why ids are derived
 //!
@@ -25,8 +26,9 @@
 //!
 //! The id is therefore not random. It is a hash of the table, the item's key, its incarnation
 //! (`born`), the `rev` of the change, and the kind of event. The id and the content come
-//! from the stream record, the table's name and the stock threshold. With the same settings, a
-//! consumer that derives the event again gets the same bytes, at any time and in any order.
+//! from the stream record, the table's name and the stock threshold. Only the lines of a placed
+//! order come from a read, and they never change. With the same settings, a consumer that derives
+//! the event again gets the same bytes, as long as the order has not expired.
 
 mod event;
 mod id;
@@ -37,8 +39,8 @@ pub use aws::SetupError;
 pub use event::{DecodeError, Event};
 pub use id::{EventId, NotAnEventId, Origin};
 pub use kinds::{
-    CustomerTierChanged, Data, EmailVerificationRequested, Kind, OrderPlaced, OrderPlacedV2, OrderStatusChanged,
-    PlacedPromotion, PlacedTotals, Reason, ReviewPosted, StockLow,
+    CustomerTierChanged, Data, EmailVerificationRequested, Kind, MAX_LINES_BYTES, OrderPlaced, OrderStatusChanged,
+    PlacedLine, PlacedPromotion, PlacedTotals, Reason, ReviewPosted, StockLow,
 };
 pub use publisher::{EventBus, Limits, MAX_ENTRIES, MAX_REQUEST_BYTES, Outcome};
 

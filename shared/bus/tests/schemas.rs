@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use boon::{Compiler, SchemaIndex, Schemas};
 use bus::{
-    CustomerTierChanged, Data, DecodeError, EmailVerificationRequested, Event, EventId, Kind, OrderPlaced,
-    OrderPlacedV2, OrderStatusChanged, Origin, PlacedPromotion, PlacedTotals, Reason, ReviewPosted, StockLow,
+    CustomerTierChanged, Data, DecodeError, EmailVerificationRequested, Event, EventId, Kind, MAX_REQUEST_BYTES,
+    OrderPlaced, OrderStatusChanged, Origin, PlacedLine, PlacedPromotion, PlacedTotals, Reason, ReviewPosted, StockLow,
 };
 use key_schema::customer::Tier;
-use key_schema::id::Born;
+use key_schema::id::{Born, MAX_ID_BYTES};
 use key_schema::key::{Key, PartitionKey, SortKey};
 use key_schema::money::{Currency, Money};
-use key_schema::order::OrderStatus;
+use key_schema::order::{MAX_LINES, MAX_QUANTITY, MAX_TOTAL, OrderLine, OrderStatus};
 use serde_json::{Value, json};
 
 /// The field of the envelope that may be missing.
@@ -52,23 +52,16 @@ fn examples(kind: Kind) -> Vec<Event> {
     let total = Money::new(-774, Currency::USD);
     match kind {
         Kind::OrderPlaced => {
-            let online = OrderPlaced {
-                order_id: "o1".parse().unwrap(),
-                reference: None,
-                customer_id,
-                store_id: None,
-                status: OrderStatus::Pending,
-                total,
-                line_count: 3,
-                placed_at,
-            };
-            let (reference, store_id) = (Some("basket #1".parse().unwrap()), Some("364".parse().unwrap()));
-            let in_shop = OrderPlaced { reference, store_id, status: OrderStatus::Paid, ..online.clone() };
-            vec![event(online), event(in_shop)]
-        }
-        Kind::OrderPlacedV2 => {
             let totals = PlacedTotals { items: total, discount: total, shipping: total, tax: total, total };
-            let online = OrderPlacedV2 {
+            let line = PlacedLine {
+                line: 1,
+                product_id: "p1".parse().unwrap(),
+                name: "Ice".to_owned(),
+                quantity: 2,
+                unit_price: total,
+                total,
+            };
+            let online = OrderPlaced {
                 order_id: "o1".parse().unwrap(),
                 reference: None,
                 customer_id,
@@ -79,10 +72,12 @@ fn examples(kind: Kind) -> Vec<Event> {
                 shipping_method: Some("post".parse().unwrap()),
                 country: Some("CH".parse().unwrap()),
                 promotions: vec![PlacedPromotion { promotion_id: "summer".parse().unwrap(), amount: total }],
-                line_count: 3,
+                line_count: 1,
+                lines: vec![line],
+                lines_left_out: 0,
                 placed_at,
             };
-            let in_shop = OrderPlacedV2 {
+            let in_shop = OrderPlaced {
                 reference: Some("basket #1".parse().unwrap()),
                 by_customer: false,
                 store_id: Some("364".parse().unwrap()),
@@ -90,6 +85,8 @@ fn examples(kind: Kind) -> Vec<Event> {
                 shipping_method: None,
                 country: None,
                 promotions: Vec::new(),
+                lines: Vec::new(),
+                lines_left_out: 1,
                 ..online.clone()
             };
             vec![event(online), event(in_shop)]
@@ -192,6 +189,7 @@ fn a_schema_has_exactly_the_published_fields_and_requires_all_but_the_optional_o
 
 /// Compares the fields of an object and of every object in it.
 fn compare(schema: &Value, published: &Value) {
+    published.as_array().into_iter().flatten().for_each(|entry| compare(&schema["items"], entry));
     let Some(fields) = published.as_object() else { return };
     assert_eq!(names(&schema["properties"]), names(published));
     assert_eq!(required(schema), names(published));
@@ -233,14 +231,77 @@ fn an_event_that_breaks_its_schema_is_not_valid() {
         ("/correlation_id", json!("two words")),
         ("/data/status", json!("placing")),
         ("/data/line_count", json!(-1)),
-        ("/data/total/amount", json!(1.5)),
-        ("/data/total/currency", json!("dollar")),
+        ("/data/totals/total/amount", json!(1.5)),
+        ("/data/totals/total/currency", json!("dollar")),
+        ("/data/lines/0/quantity", json!(0)),
+        ("/data/lines/0/total", json!(1)),
+        ("/data/lines_left_out", json!(null)),
         ("/data/customer_id", json!(null)),
     ] {
         let mut bad = good.clone();
         *bad.pointer_mut(pointer).unwrap() = wrong;
         assert!(validator.validate(&bad).is_err(), "{pointer}");
     }
+}
+
+/// Returns the event of an order of 500 lines, with names of this text and with the longest values
+/// otherwise.
+fn largest(name: &str) -> OrderPlaced {
+    let Data::OrderPlaced(example) = examples(Kind::OrderPlaced)[0].data.clone() else { panic!() };
+    let longest = || "x".repeat(MAX_ID_BYTES);
+    let amount = Money::new(MAX_TOTAL, Currency::USD);
+    let promotion = PlacedPromotion { promotion_id: longest().parse().unwrap(), amount };
+    let mut placed = OrderPlaced {
+        order_id: longest().parse().unwrap(),
+        reference: Some(longest().parse().unwrap()),
+        customer_id: longest().parse().unwrap(),
+        store_id: Some(longest().parse().unwrap()),
+        shipping_method: Some(longest().parse().unwrap()),
+        // An order has at most five promotions.
+        promotions: vec![promotion; 5],
+        line_count: u64::try_from(MAX_LINES).unwrap(),
+        lines: Vec::new(),
+        lines_left_out: u64::try_from(MAX_LINES).unwrap(),
+        ..example
+    };
+    let line = |line: usize| OrderLine {
+        order_id: placed.order_id.clone(),
+        line: u64::try_from(line).unwrap(),
+        product_id: longest().parse().unwrap(),
+        product_born: Born::counter(),
+        name: name.to_owned(),
+        thumbnail: None,
+        quantity: MAX_QUANTITY,
+        unit_price: amount,
+        total: amount,
+        discount: 0,
+        discounts: Vec::new(),
+        tax: 0,
+        tax_rate: None,
+        expires_at: None,
+    };
+    let lines: Vec<OrderLine> = (1..=MAX_LINES).map(line).collect();
+    placed.add_lines(&lines[1..]);
+    assert!(placed.lines.is_empty(), "an event has all lines or none");
+    placed.add_lines(&lines);
+    placed
+}
+
+#[test]
+fn an_event_has_500_lines_with_the_longest_ids_and_names_but_no_lines_that_exceed_the_limit() {
+    // The envelope of a delivery to a subscriber has less than 1,000 bytes.
+    let is_published = |placed: OrderPlaced| event(placed).to_detail().unwrap().len() + 1_000 < MAX_REQUEST_BYTES;
+    let placed = largest(&"n".repeat(200));
+    assert_eq!((placed.lines.len(), placed.lines_left_out), (500, 0));
+    assert!(is_published(placed));
+    // JSON writes each quotation mark with two characters.
+    let placed = largest(&"\"".repeat(200));
+    assert_eq!((placed.lines.len(), placed.lines_left_out), (0, 500));
+    assert!(is_published(placed));
+    // The longest names with which the lines fit are the worst case.
+    let widest = (0..=200).rev().map(|quotes| largest(&format!("{}{}", "\"".repeat(quotes), "n".repeat(200 - quotes))));
+    let widest = widest.into_iter().find(|placed| placed.lines_left_out == 0).unwrap();
+    assert!(is_published(widest));
 }
 
 #[test]
@@ -266,6 +327,9 @@ fn fields_of_a_newer_producer_are_ignored() {
         let mut newer = detail(&event);
         newer["trace"] = json!({"id": 1});
         newer["data"]["added_next_year"] = json!([1, 2]);
+        if let Some(line) = newer["data"].pointer_mut("/lines/0") {
+            line["colour"] = json!("blue");
+        }
         if let Data::OrderStatusChanged(OrderStatusChanged { reason: None, .. }) = &event.data {
             newer["data"]["reason"] = json!("a reason of a newer producer");
         }

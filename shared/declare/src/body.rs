@@ -27,9 +27,9 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
             Some(rule) => quote!(|value| ::http_api::contract::Rule::read(&(#rule), value, context)),
             None => quote!(|value| <#ty as ::http_api::contract::FromBody>::read(value, context)),
         };
-        let (core, reader, missing, is_required, is_nullable) = if let Some(core) = inner(ty, "Change") {
+        let (core, reader, missing, is_required, is_nullable) = if let Some(core) = inner(ty, "FieldPatch") {
             let read = read(core);
-            (core, quote!(object.changed(#text, #read)), quote!(::http_api::Change::Keep), false, true)
+            (core, quote!(object.changed(#text, #read)), quote!(::http_api::FieldPatch::Keep), false, true)
         } else if let Some(core) = inner(ty, "Option") {
             let read = read(core);
             let reader = if attributes.is_not_null {

@@ -46,7 +46,7 @@ pub struct Object<'a> {
 
 /// The change that a request makes to an optional field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change<T> {
+pub enum FieldPatch<T> {
     /// The field was not given. It stays unchanged.
     Keep,
     /// The field was given as `null`. It is removed.
@@ -102,11 +102,15 @@ impl<'a> Object<'a> {
     }
 
     /// Reads a field of a partial change. `null` clears it (JSON Merge Patch, RFC 7396).
-    pub fn changed<T>(&mut self, name: &str, read: impl FnOnce(Value<'a>) -> Result<T, Invalid>) -> Option<Change<T>> {
+    pub fn changed<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(Value<'a>) -> Result<T, Invalid>,
+    ) -> Option<FieldPatch<T>> {
         match self.unread.remove(name) {
-            None => Some(Change::Keep),
-            Some(Value::Null) => Some(Change::Clear),
-            Some(value) => self.keep(name, read(value)).map(Change::Set),
+            None => Some(FieldPatch::Keep),
+            Some(Value::Null) => Some(FieldPatch::Clear),
+            Some(value) => self.keep(name, read(value)).map(FieldPatch::Set),
         }
     }
 
@@ -144,7 +148,7 @@ impl<'a> Object<'a> {
     }
 }
 
-impl<T> Change<T> {
+impl<T> FieldPatch<T> {
     pub fn apply(self, before: Option<T>) -> Option<T> {
         match self {
             Self::Keep => before,
@@ -313,8 +317,8 @@ mod tests {
     fn null_is_refused_only_for_required_and_replaced_fields() {
         let mut body = Object::parse(r#"{"a":null,"b":null,"c":null,"d":null}"#).unwrap();
         assert_eq!(body.optional("a", text(1..=5)), Some(None));
-        assert_eq!(body.changed("b", text(1..=5)), Some(Change::Clear));
-        assert_eq!(body.changed("x", text(1..=5)), Some(Change::Keep));
+        assert_eq!(body.changed("b", text(1..=5)), Some(FieldPatch::Clear));
+        assert_eq!(body.changed("x", text(1..=5)), Some(FieldPatch::Keep));
         assert_eq!(body.replaced("c", text(1..=5)), None);
         assert_eq!(body.required("d", text(1..=5)), None);
         assert_eq!(pointers(&body.finish(()).unwrap_err()), ["/c", "/d"]);
@@ -322,9 +326,9 @@ mod tests {
 
     #[test]
     fn a_change_is_applied_to_the_earlier_value() {
-        assert_eq!(Change::Keep.apply(Some(1)), Some(1));
-        assert_eq!(Change::Clear.apply(Some(1)), None);
-        assert_eq!(Change::Set(2).apply(Some(1)), Some(2));
+        assert_eq!(FieldPatch::Keep.apply(Some(1)), Some(1));
+        assert_eq!(FieldPatch::Clear.apply(Some(1)), None);
+        assert_eq!(FieldPatch::Set(2).apply(Some(1)), Some(2));
     }
 
     #[test]

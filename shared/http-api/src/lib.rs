@@ -73,7 +73,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 pub use crate::address::postal_address;
-pub use crate::body::{Change, Invalid, Object};
+pub use crate::body::{FieldPatch, Invalid, Object};
 #[cfg(feature = "table")]
 pub use crate::conditions::change_version;
 pub use crate::conditions::{MAX_IDEMPOTENCY_KEY, Precondition};
@@ -84,7 +84,7 @@ pub use crate::list::List;
 pub use crate::observe::{Measured, PatternCost};
 #[cfg(feature = "table")]
 pub use crate::once::Once;
-pub use crate::page::{DEFAULT_LIMIT, Keys, MAX_LIMIT, MAX_PAGE_BYTES, Page};
+pub use crate::page::{DEFAULT_LIMIT, Keys, MAX_LIMIT, MAX_PAGE_BYTES, PageRequest};
 pub use crate::problem::{Cause, Code, FieldError, Problem};
 pub use crate::reason::Reason;
 pub use crate::request::Request;

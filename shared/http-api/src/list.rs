@@ -7,7 +7,7 @@ use key_schema::request::Query;
 use serde::Serialize;
 use table::Page as Found;
 
-use crate::page::{Nothing, Page};
+use crate::page::{Nothing, PageRequest};
 use crate::problem::Problem;
 use crate::request::Request;
 use crate::response::Response;
@@ -16,7 +16,7 @@ use crate::services::Services;
 /// A requested page of a list, with its items.
 #[derive(Debug)]
 pub struct List<'p, T> {
-    pub page: Page<'p>,
+    pub page: PageRequest<'p>,
     pub found: Found<T>,
 }
 
@@ -33,7 +33,7 @@ impl Request<'_> {
     }
 }
 
-impl<'p> Page<'p> {
+impl<'p> PageRequest<'p> {
     /// Reads this page of a query, for handlers that check something before the read.
     ///
     /// An item that cannot be decoded is left out, and the response has the number of such items.
@@ -45,7 +45,7 @@ impl<'p> Page<'p> {
 }
 
 impl<T> List<'_, T> {
-    /// Builds a response with the views of the items, as [`Page::answer`] does.
+    /// Builds a response with the views of the items, as [`PageRequest::answer`] does.
     pub fn answer<'a, V: Serialize>(
         &'a self,
         view: impl Fn(&'a T) -> V,
@@ -53,7 +53,7 @@ impl<T> List<'_, T> {
         self.answer_with(view, &Nothing {})
     }
 
-    /// Builds a response with the views of the items, as [`Page::answer_with`] does.
+    /// Builds a response with the views of the items, as [`PageRequest::answer_with`] does.
     pub fn answer_with<'a, V: Serialize>(
         &'a self,
         view: impl Fn(&'a T) -> V,

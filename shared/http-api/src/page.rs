@@ -136,7 +136,7 @@ pub(crate) struct Nothing {}
 pub(crate) type Unsealed = (Response, Option<String>);
 
 #[derive(Debug)]
-pub struct Page<'p> {
+pub struct PageRequest<'p> {
     limit: usize,
     after: Option<String>,
     keys: &'p Keys<Cursors>,
@@ -144,7 +144,7 @@ pub struct Page<'p> {
     left_out: usize,
 }
 
-impl<'p> Page<'p> {
+impl<'p> PageRequest<'p> {
     pub(crate) async fn new(
         request: &'p Request<'_>,
         keys: &'p Keys<Cursors>,
@@ -189,8 +189,8 @@ impl<'p> Page<'p> {
         self.after.clone()
     }
 
-    /// Returns the name of the part at which the previous page ended ([`Page::answer_parts`]), or
-    /// `None` for the first page.
+    /// Returns the name of the part at which the previous page ended
+    /// ([`PageRequest::answer_parts`]), or `None` for the first page.
     #[must_use]
     pub fn after_part(&self) -> Option<String> {
         self.after.as_deref().and_then(decode)
@@ -204,7 +204,7 @@ impl<'p> Page<'p> {
     }
 }
 
-impl Page<'_> {
+impl PageRequest<'_> {
     /// Builds a 200 response with the entries that fit: `{"items": […], "next_cursor": …}`.
     ///
     /// `end` takes the number of entries on this page. It returns the sort key after which the next
@@ -217,8 +217,8 @@ impl Page<'_> {
         self.answer_with(items, end, &Nothing {})
     }
 
-    /// Builds the response of [`Page::answer`] with further members beside the items. `more` must
-    /// serialize as an object.
+    /// Builds the response of [`PageRequest::answer`] with further members beside the items. `more`
+    /// must serialize as an object.
     ///
     /// Only a page that another page follows needs the keys of cursors.
     pub fn answer_with<T: Serialize>(
@@ -232,7 +232,7 @@ impl Page<'_> {
         async move { self.sealed(page?).await }
     }
 
-    /// Adds the cursor to a response of [`Page::unsealed`].
+    /// Adds the cursor to a response of [`PageRequest::unsealed`].
     pub(crate) async fn sealed(&self, (response, last): Unsealed) -> Result<Response, Problem> {
         Ok(response.leading_to(self.next_cursor(last.as_deref()).await?).leaving_out(self.left_out))
     }

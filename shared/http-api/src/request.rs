@@ -14,7 +14,7 @@ use telemetry::correlation;
 
 use crate::event::{Body, Event, Pairs};
 use crate::identity::{Caller, Owner, SignedIn, Staff};
-use crate::page::{self, Keys, Page};
+use crate::page::{self, Keys, PageRequest};
 use crate::problem::{Code, Problem};
 use crate::url;
 
@@ -251,8 +251,8 @@ impl<'a> Request<'a> {
         keys: &'p Keys<Cursors>,
         list: &'p str,
         parameters: &'p [(&'p str, &'p str)],
-    ) -> Result<Page<'p>, Problem> {
-        Page::new(self, keys, list, parameters).await
+    ) -> Result<PageRequest<'p>, Problem> {
+        PageRequest::new(self, keys, list, parameters).await
     }
 
     /// Returns the requested page of a document's parts. The page has as many parts as fit. Its
@@ -265,8 +265,8 @@ impl<'a> Request<'a> {
         keys: &'p Keys<Cursors>,
         list: &'p str,
         parameters: &'p [(&'p str, &'p str)],
-    ) -> Result<Page<'p>, Problem> {
-        Page::whole(self, keys, list, parameters).await
+    ) -> Result<PageRequest<'p>, Problem> {
+        PageRequest::whole(self, keys, list, parameters).await
     }
 
     /// Returns a header's value. The letter case of `name` does not matter.

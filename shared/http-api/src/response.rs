@@ -79,7 +79,7 @@ impl Response {
     }
 
     /// Creates a 200 with a list that has only one page, `{"items": […], "next_cursor": null}`. Use
-    /// [`crate::Page::answer`] for longer lists.
+    /// [`crate::PageRequest::answer`] for longer lists.
     #[must_use]
     pub fn all<T: Serialize>(items: &[T]) -> Self {
         Self::page(items, &serde_json::Map::new())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use key_schema::address::PostalAddress;
-use key_schema::customer::{Customer, Place, Tier};
+use key_schema::customer::{Customer, Location, Tier};
 use key_schema::id::{AddressName, CustomerId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -19,7 +19,7 @@ pub struct CustomerView<'a> {
     username: &'a Username,
     name: &'a str,
     tier: Tier,
-    place: Option<&'a Place>,
+    place: Option<&'a Location>,
     addresses: &'a BTreeMap<AddressName, PostalAddress>,
     version: u64,
     created_at: Instant,

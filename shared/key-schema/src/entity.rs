@@ -28,13 +28,13 @@ use crate::organization::invitation::{Invitation, Invitations};
 use crate::organization::{Member, Organization, Team};
 use crate::picking::{PickingStations, WaitingJob};
 use crate::picture::ProductPictures;
-use crate::place::{PlaceSales, SalePlace, StoreLocation};
 use crate::pricing::{Pricing, ShippingZone, TaxRule};
 use crate::product::{Product, ProductContent, ProductSales, ReviewStats, Stock};
 use crate::promotion::{CustomerUses, Promotion, PromotionCode, PromotionUses};
 use crate::question::{Answer, CustomerQuestion, Question};
 use crate::quota::QuotaDay;
 use crate::recipient::{MailDay, MailStop};
+use crate::region::{RegionSales, SaleRegion, StoreLocation};
 use crate::review::Review;
 use crate::review::recent::{RecentReview, ReviewMonth};
 use crate::revocation::Revocation;
@@ -89,8 +89,8 @@ entities! {
     CustomerQuestion CustomerUses Document DocumentSection DocumentVersion EmailClaim EmailVerification Erasure
     Expiration Follow GuestCart Heartbeat IdempotencyRecord Invitation Invitations Invoice InvoiceCounter Like
     LikeCount Mail MailDay MailStop Mark Member Membership MetricPoint OpenOrders Order OrderAddresses OrderLine
-    OrderLog OrderStatusEvent Organization PickingStations PlaceSales Pricing Product ProductCategories
+    OrderLog OrderStatusEvent Organization PickingStations RegionSales Pricing Product ProductCategories
     ProductContent ProductPictures ProductSales Promotion PromotionCode PromotionUses Question QuotaDay Rank
-    RecentReview ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SalePlace Session Settings
+    RecentReview ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SaleRegion Session Settings
     ShippingZone Stock StoreLocation Tally TaxRule Team UnsettledObject UsernameClaim Variant WaitingJob Wallet WalletEntry
 }

@@ -15,7 +15,7 @@ ids! { check_id:
     /// The id of an order. It is always time-ordered, so that a range of ids is a range of
     /// instants.
     OrderId
-    /// The id of a shop ([`crate::place::StoreLocation`]).
+    /// The id of a shop ([`crate::region::StoreLocation`]).
     StoreId
     /// The id of a customer's session on one device.
     SessionId

@@ -101,5 +101,5 @@ pub use item_model::{change, cursor, encoding, expression, instant, item, key, p
 pub use operations::{
     archive, counter, expiration, heartbeat, idempotency, lists, mail, mark, metric, month, recipient, settings,
 };
-pub use orders::{cart, guest_cart, invoice, order, picking, place, pricing, promotion, sales};
+pub use orders::{cart, guest_cart, invoice, order, picking, pricing, promotion, region, sales};
 pub use payments::{money, wallet};

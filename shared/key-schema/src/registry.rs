@@ -43,7 +43,7 @@ pub const AREAS: &[(&str, &[&[&Pattern]])] = &[
             crate::order::staged::PATTERNS,
             crate::invoice::PATTERNS,
             crate::sales::PATTERNS,
-            crate::place::PATTERNS,
+            crate::region::PATTERNS,
             crate::pricing::PATTERNS,
             crate::promotion::PATTERNS,
             crate::picking::PATTERNS,

@@ -1,10 +1,17 @@
+use key_schema::money::Currency;
+use key_schema::order::{TaxLine, TaxRate};
+use key_schema::product::Product;
+use key_schema::promotion::Promotion;
+
 use crate::arithmetic::sum;
-use crate::selection::{Basket, Selection, Unused};
+use crate::promotions::{Basket, Selection, Unused};
 use crate::tax::tax;
-use crate::{PricingError, Promotion, TaxLine, TaxRate, Taxes};
+use crate::{PricingError, Taxes};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line {
+pub struct Line<'a> {
+    /// The product, by which promotions include or exclude the line.
+    pub product: &'a Product,
     pub quantity: u64,
     /// The price of all pieces before discounts.
     pub amount: i64,
@@ -26,8 +33,9 @@ impl Discounted {
     /// Selects the promotions and applies them. `shipping` returns the price of shipping for a
     /// weight in grams and an amount after discounts.
     pub fn new(
-        lines: &[Line],
-        promotions: &[Promotion],
+        lines: &[Line<'_>],
+        currency: Currency,
+        promotions: &[&Promotion],
         shipping: impl Fn(i64, i64) -> i64,
     ) -> Result<Self, PricingError> {
         let amounts: Vec<i64> = lines.iter().map(|line| line.amount).collect();
@@ -37,7 +45,7 @@ impl Discounted {
         let grams = lines.iter().try_fold(0_u64, |sum, line| sum.checked_add(line.grams.checked_mul(line.quantity)?));
         let grams = grams.and_then(|grams| i64::try_from(grams).ok()).ok_or(PricingError::Overflow)?;
         let shipping = |amount| shipping(grams, amount);
-        let selection = Basket { lines, promotions, amounts: &amounts, shipping }.select()?;
+        let selection = Basket { lines, currency, promotions, amounts: &amounts, shipping }.select()?;
         Ok(Self { amounts, selection, grams })
     }
 
@@ -69,7 +77,8 @@ impl Discounted {
         taxed.extend(taxes.shipping_parts(shipping - shipping_discount, &self.selection.left)?);
         let (shares, tax_lines) = tax(&taxed, taxes.rounding)?;
         let total = |((amount, rate), tax): (&(i64, Option<TaxRate>), &i64)| {
-            amount.checked_add(rate.map_or(0, |rate| rate.added(*tax))).ok_or(PricingError::Overflow)
+            let added = rate.filter(|rate| !rate.included).map_or(0, |_| *tax);
+            amount.checked_add(added).ok_or(PricingError::Overflow)
         };
         let mut totals = taxed.iter().zip(&shares).map(total).collect::<Result<Vec<_>, _>>()?;
         let shipping_total = sum(totals.split_off(self.amounts.len()))?;

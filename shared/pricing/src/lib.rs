@@ -1,8 +1,9 @@
 //! The price of a basket: discounts, shipping and tax.
 //!
 //! All amounts are whole minor units of one currency (cents for USD), and no amount is negative.
-//! This crate does no I/O and knows no customer: the caller chooses the promotions, the shipping
-//! method and the tax rates that apply. The price is computed in this order:
+//! This crate does no I/O and knows no customer: the caller chooses the promotions that the customer
+//! may use, the shipping method and the tax rates that apply. Promotions, rates and tax lines are
+//! those of `key-schema`. The price is computed in this order:
 //!
 //! 1. **Items.** The caller gives the price of each line, which is quantity times unit price.
 //! 2. **Discounts** ([`Discounted`]). Each promotion reduces the prices that its lines have after
@@ -21,17 +22,15 @@
 
 mod arithmetic;
 mod basket;
-mod promotion;
-mod selection;
+mod promotions;
 mod shipping;
 mod tax;
 
 pub use arithmetic::{part, spread};
 pub use basket::{Discounted, Line, Priced, PricedLine, PricedShipping, Totals};
-pub use promotion::{MAX_PROMOTIONS, Promotion, Reduction};
-pub use selection::Unused;
+pub use promotions::Unused;
 pub use shipping::{Rate, Rates, Tier};
-pub use tax::{Rounding, ShippingTax, TaxLine, TaxRate, Taxes};
+pub use tax::{ShippingTax, Taxes, tax_of};
 
 /// One hundred percent, in basis points.
 pub const WHOLE: u32 = 10_000;

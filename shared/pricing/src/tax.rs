@@ -2,42 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use key_schema::order::{TaxLine, TaxRate, TaxRounding};
+
 use crate::PricingError;
 use crate::arithmetic::{part, spread, sum};
 
 const MILLION: u64 = 1_000_000;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TaxRate {
-    /// The rate in millionths: 190,000 is 19 %, and 88,750 is the 8.875 % of New York City.
-    pub millionths: u32,
-    /// Whether prices include the tax. If they do not, the tax is added to the prices.
-    pub included: bool,
-}
-
-impl TaxRate {
-    /// Returns the tax of an amount, rounded half up.
-    ///
-    /// # Errors
-    /// [`PricingError`] when the amount is negative or the tax does not fit.
-    pub fn of(self, amount: i64) -> Result<i64, PricingError> {
-        let rate = u64::from(self.millionths);
-        part(amount, rate, if self.included { MILLION + rate } else { MILLION })
-    }
-
-    /// Returns the part of a tax that is added to the price.
-    pub(crate) const fn added(self, tax: i64) -> i64 {
-        if self.included { 0 } else { tax }
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rounding {
-    /// The tax of each line is rounded.
-    Line,
-    /// The amounts with the same rate are added, and their tax is rounded once. Then the tax is
-    /// spread over the lines.
-    Order,
+/// Returns the tax of an amount, rounded half up.
+///
+/// # Errors
+/// [`PricingError`] when the amount is negative or the tax does not fit.
+pub fn tax_of(rate: TaxRate, amount: i64) -> Result<i64, PricingError> {
+    let millionths = u64::from(rate.rate_millionths);
+    part(amount, millionths, if rate.included { MILLION + millionths } else { MILLION })
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +23,7 @@ pub struct Taxes {
     /// The rate of each line. A line without a rate is not taxed.
     pub lines: Vec<Option<TaxRate>>,
     pub shipping: ShippingTax,
-    pub rounding: Rounding,
+    pub rounding: TaxRounding,
 }
 
 /// How shipping is taxed.
@@ -85,19 +63,10 @@ impl Taxes {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TaxLine {
-    pub rate: TaxRate,
-    /// The sum of the prices with this rate, after discounts. It includes the tax if the prices
-    /// include it.
-    pub amount: i64,
-    pub tax: i64,
-}
-
 /// Returns the tax of each amount, and the tax lines by rate.
 pub(crate) fn tax(
     amounts: &[(i64, Option<TaxRate>)],
-    rounding: Rounding,
+    rounding: TaxRounding,
 ) -> Result<(Vec<i64>, Vec<TaxLine>), PricingError> {
     let mut by_rate: BTreeMap<TaxRate, Vec<(usize, i64)>> = BTreeMap::new();
     for (at, (amount, rate)) in amounts.iter().enumerate() {
@@ -110,8 +79,8 @@ pub(crate) fn tax(
         let weights: Vec<i64> = taxed.iter().map(|(_, amount)| *amount).collect();
         let amount = sum(weights.iter().copied())?;
         let shares = match rounding {
-            Rounding::Line => weights.iter().map(|amount| rate.of(*amount)).collect::<Result<Vec<_>, _>>()?,
-            Rounding::Order => spread(rate.of(amount)?, &weights)?,
+            TaxRounding::Line => weights.iter().map(|amount| tax_of(rate, *amount)).collect::<Result<Vec<_>, _>>()?,
+            TaxRounding::Order => spread(tax_of(rate, amount)?, &weights)?,
         };
         lines.push(TaxLine { rate, amount, tax: sum(shares.iter().copied())? });
         for ((at, _), share) in taxed.iter().zip(shares) {

@@ -9,8 +9,8 @@ use key_schema::metric::MetricPoint;
 use key_schema::money::Currency;
 use key_schema::order::{CustomerOrder, OrderLog, OrderStatus};
 use key_schema::picking::WaitingJob;
-use key_schema::place::{self, PlaceSales};
 use key_schema::promotion::{Conditions, Goods, Promotion, Reduction};
+use key_schema::region::{self, RegionSales};
 use key_schema::review::Review;
 use key_schema::review::recent::RecentReview;
 use key_schema::sales::Sale;
@@ -214,8 +214,8 @@ fn insights() -> Result<Vec<List>, BenchError> {
             super::insights,
             |n| {
                 let store_id = StoreId::new(numbered("store", n))?;
-                let total = PlaceSales {
-                    shard: place::SHARDS.of(store_id.as_str()),
+                let total = RegionSales {
+                    shard: region::SHARDS.of(store_id.as_str()),
                     country: "DE".to_owned(),
                     city: format!("City {:02}", n % 50),
                     store_id,

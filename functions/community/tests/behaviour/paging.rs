@@ -7,7 +7,7 @@ use key_schema::follow::{FOLLOWER_SHARDS, Follow};
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::item::Stored;
 use key_schema::like::{LIKER_SHARDS, Like};
-use key_schema::residence::PLACE_SHARDS;
+use key_schema::residence::LOCATION_SHARDS;
 use serde_json::Value;
 
 use crate::town::{Town, at, born, each, edges, followers, following, liked, likers, profile, residents};
@@ -79,7 +79,7 @@ async fn a_thousand_customers_of_a_country_are_read_by_city_from_all_shards() {
     let resident = |n: i64| profile(customer(n).as_str(), Some(("DE", city(n))));
     town.put_all((0..COUNT).map(resident)).await;
     town.put_all([profile("abroad", Some(("D", "Ulm"))), profile("elsewhere", Some(("DEU", "Köln")))]).await;
-    let shards: BTreeSet<u32> = (0..COUNT).map(|n| PLACE_SHARDS.of(customer(n).as_str())).collect();
+    let shards: BTreeSet<u32> = (0..COUNT).map(|n| LOCATION_SHARDS.of(customer(n).as_str())).collect();
     assert_eq!(shards.len(), 4);
     let key = |resident: &Value| format!("{} {}", resident["place"]["city"].as_str().unwrap(), resident["id"]);
     let mut wanted: Vec<(String, String)> =

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use fixture::{Harness, TestTable, seed};
 use http_api::Services;
 use http_api::sample::{Answered, Call};
-use key_schema::customer::{self, Customer, Place};
+use key_schema::customer::{self, Customer, Location};
 use key_schema::id::Born;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -78,7 +78,7 @@ pub fn at(second: i64) -> Instant {
 }
 
 pub fn profile(id: &str, place: Option<(&str, &str)>) -> Stored<Customer> {
-    let place = place.map(|(country, city)| Place { country: country.to_owned(), city: city.to_owned() });
+    let place = place.map(|(country, city)| Location { country: country.to_owned(), city: city.to_owned() });
     Stored::new(Customer { place, ..seed::customer(id) }, born(), at(0))
 }
 

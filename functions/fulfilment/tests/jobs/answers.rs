@@ -48,11 +48,14 @@ async fn events_for_other_consumers_are_skipped() {
 
 #[tokio::test]
 async fn an_order_that_was_placed_with_status_paid_waits_for_a_station() {
+    let total = json!({"amount": 129, "currency": "USD"});
     let placed = json!({
         "id": format!("{:032x}", 1), "type": "OrderPlaced", "version": 1, "occurred_at": "2026-11-20T12:00:00.000Z",
         "data": {
-            "order_id": order(1), "reference": null, "customer_id": "c1", "store_id": null, "status": "paid",
-            "total": {"amount": 129, "currency": "USD"}, "line_count": 1, "placed_at": "2026-11-20T12:00:00.000Z",
+            "order_id": order(1), "reference": null, "customer_id": "c1", "by_customer": false, "store_id": null,
+            "status": "paid", "totals": {"items": total, "discount": total, "shipping": total, "tax": total, "total": total},
+            "shipping_method": null, "country": null, "promotions": [], "line_count": 1, "lines": [],
+            "lines_left_out": 1, "placed_at": "2026-11-20T12:00:00.000Z",
         },
     });
     let Batch { records } = batch(&[message("m1", &placed)]);

@@ -9,7 +9,7 @@ mod crowds;
 mod desk;
 mod metrics;
 mod months;
-mod places;
+mod regions;
 
 use emulators::table::FaultKind;
 use fixture::Recorder;

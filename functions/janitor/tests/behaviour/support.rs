@@ -203,7 +203,7 @@ impl Shop {
             tracking: None,
             money: None,
         };
-        self.transact(&order::advance(step).unwrap()).await;
+        self.transact(&order::transition(step).unwrap()).await;
         for _ in 0..given_back {
             let head = self.head(&plan.order.id).await.unwrap();
             let transaction = staged::give_back(&head, &lines, begun()).unwrap().unwrap();

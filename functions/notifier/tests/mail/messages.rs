@@ -26,6 +26,23 @@ async fn a_placed_order_is_confirmed_with_its_lines() {
 }
 
 #[tokio::test]
+async fn the_mail_about_a_placed_order_reads_no_order_if_the_event_has_the_lines() {
+    let shop = Shop::open().await;
+    let mut event = shop.placed(1);
+    let line = json!({
+        "line": 1, "product_id": "p1", "name": "Ice of the event", "quantity": 3,
+        "unit_price": {"amount": 119, "currency": "USD"}, "total": {"amount": 357, "currency": "USD"},
+    });
+    let data = &mut event.detail["data"];
+    (data["line_count"], data["lines"], data["lines_left_out"]) = (json!(1), json!([line]), json!(0));
+    assert_eq!(shop.notifier.take(&event, at(NOW), at_once()).await.unwrap(), Outcome::Sent);
+    let [sent] = shop.post.sent().try_into().unwrap();
+    assert!(sent.text.contains("\n\n3 x Ice of the event: 3.57 USD\nTotal: 3.57 USD\n"), "{}", sent.text);
+    let read: Vec<&str> = shop.notifier.costs().iter().map(|measured| measured.pattern.id).collect();
+    assert!(!read.contains(&"orders.lines") && read.contains(&"mail.prepare"), "{read:?}");
+}
+
+#[tokio::test]
 async fn only_steps_that_matter_to_a_customer_send_a_mail() {
     let shop = Shop::open().await;
     let steps = [
@@ -151,13 +168,14 @@ async fn with_enough_time_a_delivery_waits_for_a_concurrent_delivery() {
 }
 
 #[tokio::test]
-async fn a_missing_customer_gets_no_mail() {
+async fn a_missing_customer_gets_no_mail_and_a_missing_order_no_mail_about_its_change() {
     let shop = Shop::open().await;
     shop.table.delete_at("CUSTOMER#c1", "PROFILE").await;
     assert_eq!(shop.notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(), Outcome::NotFound);
     let shop = Shop::open().await;
     shop.table.delete_at("CUSTOMER#c1", &format!("ORDER#{}", shop.order)).await;
-    assert_eq!(shop.notifier.take(&shop.placed(1), at(NOW), at_once()).await.unwrap(), Outcome::NotFound);
+    let paid = shop.moved(1, "pending", "paid");
+    assert_eq!(shop.notifier.take(&paid, at(NOW), at_once()).await.unwrap(), Outcome::NotFound);
     assert_eq!(shop.post.calls(), 0);
 }
 

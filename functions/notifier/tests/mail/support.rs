@@ -184,8 +184,12 @@ impl Shop {
     pub fn placed(&self, number: u32) -> Delivery {
         let data = json!({
             "order_id": self.order, "reference": null, "customer_id": self.customer, "store_id": null,
-            "status": "pending",
-            "total": {"amount": 357, "currency": "USD"}, "line_count": 2, "placed_at": NOW,
+            "by_customer": true, "status": "pending",
+            "totals": {
+                "items": usd(357), "discount": usd(0), "shipping": usd(0), "tax": usd(0), "total": usd(357),
+            },
+            "shipping_method": null, "country": null, "promotions": [], "line_count": 2, "lines": [],
+            "lines_left_out": 2, "placed_at": NOW,
         });
         delivery("OrderPlaced", number, data)
     }

@@ -188,7 +188,7 @@ pub struct TaxLineView {
 impl TaxLineView {
     pub fn all(lines: &[TaxLine], currency: Currency) -> Vec<Self> {
         let view = |line: &TaxLine| Self {
-            rate: TaxRate { rate_millionths: line.rate_millionths, included: line.included }.into(),
+            rate: line.rate.into(),
             amount: Money::new(line.amount, currency),
             tax: Money::new(line.tax, currency),
         };

@@ -1,6 +1,6 @@
 use http_api::fields::{MAX_AMOUNT, array, boolean, instant, integer, money, one_of, parsed, visible_text};
 use http_api::json::Value;
-use http_api::{Change, Code, Invalid, Problem, Request, read_fields};
+use http_api::{Code, FieldPatch, Invalid, Problem, Request, read_fields};
 use key_schema::customer::Tier;
 use key_schema::id::{MAX_ID_BYTES, ProductId, PromotionId};
 use key_schema::instant::Instant;
@@ -60,8 +60,8 @@ pub struct Patch {
     reduction: Option<Reduction>,
     applies_to: Option<Goods>,
     conditions: Option<ConditionsPatch>,
-    limit_total: Change<u64>,
-    limit_per_customer: Change<u64>,
+    limit_total: FieldPatch<u64>,
+    limit_per_customer: FieldPatch<u64>,
     exclusive: Option<bool>,
     priority: Option<i64>,
 }
@@ -103,7 +103,7 @@ impl Patch {
             ("/limit_total", &self.limit_total, before.limit_total),
             ("/limit_per_customer", &self.limit_per_customer, before.limit_per_customer),
         ] {
-            if matches!(change, Change::Set(_)) && limit.is_none() {
+            if matches!(change, FieldPatch::Set(_)) && limit.is_none() {
                 return Err(refused(pointer, "cannot be added to a promotion without this limit"));
             }
         }
@@ -196,11 +196,11 @@ fn category(value: Value<'_>) -> Result<CategoryPath, Invalid> {
 }
 
 struct ConditionsPatch {
-    min_amount: Change<Money>,
-    tier: Change<Tier>,
-    first_order: Change<bool>,
-    from: Change<Instant>,
-    until: Change<Instant>,
+    min_amount: FieldPatch<Money>,
+    tier: FieldPatch<Tier>,
+    first_order: FieldPatch<bool>,
+    from: FieldPatch<Instant>,
+    until: FieldPatch<Instant>,
 }
 
 fn conditions(value: Value<'_>) -> Result<ConditionsPatch, Invalid> {

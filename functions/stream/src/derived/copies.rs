@@ -12,23 +12,27 @@ use key_schema::product::{self, Product, ReviewStats, Stock};
 use key_schema::{membership, variant};
 
 use super::{DeriveError, copy};
-use crate::batch::Change;
+use crate::batch::Mutation;
 use crate::ports::Items;
 
 /// Copies whether a product is in stock, if that changed.
-pub(super) async fn stock<I: Items>(table: &I, change: &Change, new: &Stored<Stock>) -> Result<(), DeriveError> {
+pub(super) async fn stock<I: Items>(table: &I, change: &Mutation, new: &Stored<Stock>) -> Result<(), DeriveError> {
     let changed = match change {
         // A product is written together with its first stock and already has this value.
-        Change::Created { .. } | Change::Removed { .. } => false,
-        Change::Changed { old: Some(AnyEntity::Stock(old)), .. } => old.in_stock() != new.in_stock(),
+        Mutation::Created { .. } | Mutation::Removed { .. } => false,
+        Mutation::Changed { old: Some(AnyEntity::Stock(old)), .. } => old.in_stock() != new.in_stock(),
         // The old image cannot be read, so the value is copied anyway. That costs only one write.
-        Change::Changed { .. } => true,
+        Mutation::Changed { .. } => true,
     };
     if changed { copy(table, &product::copy_stock(new)?).await } else { Ok(()) }
 }
 
 /// Copies a product's rating count and sum, if they changed.
-pub(super) async fn rating<I: Items>(table: &I, change: &Change, new: &Stored<ReviewStats>) -> Result<(), DeriveError> {
+pub(super) async fn rating<I: Items>(
+    table: &I,
+    change: &Mutation,
+    new: &Stored<ReviewStats>,
+) -> Result<(), DeriveError> {
     let added_up = |stats: &ReviewStats| (stats.rating_count, stats.rating_sum);
     let changed = match change.before() {
         Some(AnyEntity::ReviewStats(old)) => added_up(old) != added_up(new),
@@ -38,13 +42,13 @@ pub(super) async fn rating<I: Items>(table: &I, change: &Change, new: &Stored<Re
 }
 
 /// Refreshes the copy of a variant in the list of its parent, if the change affects it.
-pub(super) async fn variant<I: Items>(table: &I, change: &Change, new: &Stored<Product>) -> Result<(), DeriveError> {
+pub(super) async fn variant<I: Items>(table: &I, change: &Mutation, new: &Stored<Product>) -> Result<(), DeriveError> {
     let shown = match change {
         // The transaction that creates a variant also creates the copy.
-        Change::Created { .. } | Change::Removed { .. } => false,
+        Mutation::Created { .. } | Mutation::Removed { .. } => false,
         // A revival may change every attribute of the variant.
-        Change::Changed { old: Some(AnyEntity::Product(old)), .. } => old.retired || variant::shows(old, new),
-        Change::Changed { .. } => true,
+        Mutation::Changed { old: Some(AnyEntity::Product(old)), .. } => old.retired || variant::shows(old, new),
+        Mutation::Changed { .. } => true,
     };
     if shown && let Some(refresh) = variant::refresh(new)? {
         copy(table, &refresh).await?;
@@ -58,14 +62,14 @@ pub(super) async fn variant<I: Items>(table: &I, change: &Change, new: &Stored<P
 /// created later already contains the record's version of the product, or a newer version.
 pub(super) async fn memberships<I: Items>(
     table: &I,
-    change: &Change,
+    change: &Mutation,
     new: &Stored<Product>,
 ) -> Result<(), DeriveError> {
     let shown = match change {
         // A new product is in no further category yet.
-        Change::Created { .. } | Change::Removed { .. } => false,
-        Change::Changed { old: Some(AnyEntity::Product(old)), .. } => membership::shows(old, new),
-        Change::Changed { .. } => true,
+        Mutation::Created { .. } | Mutation::Removed { .. } => false,
+        Mutation::Changed { old: Some(AnyEntity::Product(old)), .. } => membership::shows(old, new),
+        Mutation::Changed { .. } => true,
     };
     if !shown {
         return Ok(());

@@ -31,6 +31,7 @@ use table::TableError;
 
 use crate::batch::Record;
 use crate::lane;
+use crate::order_lines::ReadError;
 use crate::ports::Items;
 use crate::sink::Sink;
 use crate::verdict::{Reason, Verdict, Verdicts};
@@ -55,7 +56,7 @@ impl<I: Items> Derived<I> {
         match change.after() {
             Some(AnyEntity::Order(_)) if record.is_import() => Ok(()),
             Some(AnyEntity::Order(order)) if sales::affects_sales(change.before(), order) => {
-                sales::derive(table, &self.turns, &order.id).await
+                sales::derive(table, &self.turns, record, &order.id).await
             }
             Some(AnyEntity::Stock(stock)) => copies::stock(table, change, stock).await,
             Some(AnyEntity::ReviewStats(stats)) => copies::rating(table, change, stats).await,
@@ -101,6 +102,15 @@ enum DeriveError {
     /// Other consumers changed the items between the read and the write in every attempt.
     #[error("other consumers kept changing the same items")]
     Overtaken,
+}
+
+impl From<ReadError> for DeriveError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Table(error) => error.into(),
+            ReadError::Key(error) => error.into(),
+        }
+    }
 }
 
 impl From<KeyError> for DeriveError {

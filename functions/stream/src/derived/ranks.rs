@@ -18,7 +18,7 @@ pub(super) async fn likes<I: Items>(table: &I, changed: &LikeCount) -> Result<()
     let product = &changed.product_id;
     let parts = table.query(&like::sum(product)?).await?.items;
     let counts = parts.iter().map(|part| (&part.meta, i64::try_from(part.likes).unwrap_or(i64::MAX)));
-    place(table, Rank::sum(Board::Likes, product, Period::All, counts)).await
+    store_rank(table, Rank::sum(Board::Likes, product, Period::All, counts)).await
 }
 
 /// Ranks a product by the tallies of a day and of the day's week, or by the single tally of all
@@ -26,24 +26,24 @@ pub(super) async fn likes<I: Items>(table: &I, changed: &LikeCount) -> Result<()
 pub(super) async fn tally<I: Items>(table: &I, changed: &Stored<Tally>) -> Result<(), DeriveError> {
     let (board, product) = (changed.board, &changed.product_id);
     let Period::Day(day) = changed.period else {
-        return place(table, Rank::sum(board, product, changed.period, [counted(changed)])).await;
+        return store_rank(table, Rank::sum(board, product, changed.period, [counted(changed)])).await;
     };
     if changed.period.is_expired(Instant::now().plus_seconds(MARGIN_SECONDS)) {
         return Ok(());
     }
     let week = table.query(&leaderboard::days(board, product, day)?).await?.items;
     let of_day = week.iter().filter(|tally| tally.period == changed.period);
-    place(table, Rank::sum(board, product, changed.period, of_day.map(counted))).await?;
-    place(table, Rank::sum(board, product, Period::week(day), week.iter().map(counted))).await
+    store_rank(table, Rank::sum(board, product, changed.period, of_day.map(counted))).await?;
+    store_rank(table, Rank::sum(board, product, Period::week(day), week.iter().map(counted))).await
 }
 
 fn counted(tally: &Stored<Tally>) -> (&Meta, i64) {
     (&tally.meta, tally.count)
 }
 
-async fn place<I: Items>(table: &I, rank: Option<Stored<Rank>>) -> Result<(), DeriveError> {
+async fn store_rank<I: Items>(table: &I, rank: Option<Stored<Rank>>) -> Result<(), DeriveError> {
     match rank {
-        Some(rank) => copy(table, &leaderboard::place(&rank)?).await,
+        Some(rank) => copy(table, &leaderboard::store_rank(&rank)?).await,
         // An operator has removed the counts since the record was written.
         None => Ok(()),
     }

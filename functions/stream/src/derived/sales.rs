@@ -1,10 +1,11 @@
-//! The sales rows of orders, and their sums: the counters of products and the totals of places.
+//! The sales rows of orders, and their sums: the counters of products and the totals of regions.
 //!
 //! # Why the rows converge
 //!
 //! The rows of an order depend only on its head and its lines ([`key_schema::sales::derive`]).
-//! Lines never change. The consumer does not take the head from the record, but reads it with
-//! strong consistency. So a record that arrives twice, late or out of order derives the order's
+//! Lines never change, and a row has the values of its line. So the consumer reads the lines only
+//! until each line has a row, and shares the read with the sink `bus`. The consumer does not take
+//! the head from the record, but reads it with strong consistency. So a record that arrives twice, late or out of order derives the order's
 //! *current* state.
 //!
 //! A row has the head's `rev` and replaces only an older row. If two consumers read different
@@ -34,7 +35,7 @@ use key_schema::instant::Instant as Timestamp;
 use key_schema::item::Stored;
 use key_schema::key::Key;
 use key_schema::order::{self, Order, OrderStatus};
-use key_schema::place::{self, SalePlace};
+use key_schema::region::{self, SaleRegion};
 use key_schema::request::{Transaction, Write};
 use key_schema::sales;
 use table::TableError;
@@ -42,6 +43,8 @@ use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 use super::DeriveError;
+use crate::batch::Record;
+use crate::order_lines;
 use crate::ports::Items;
 
 /// The maximum number of attempts for an order. Two consumers that conflict on one order's rows
@@ -68,13 +71,18 @@ pub(super) fn affects_sales(old: Option<&AnyEntity>, new: &Order) -> bool {
 
 /// Derives an order's rows and counters from its head. An attempt that stopped at a conflict has
 /// completed only whole transactions, and the next attempt reads again.
-pub(super) async fn derive<I: Items>(table: &I, turns: &Turns, id: &OrderId) -> Result<(), DeriveError> {
+pub(super) async fn derive<I: Items>(
+    table: &I,
+    turns: &Turns,
+    record: &Record<'_>,
+    id: &OrderId,
+) -> Result<(), DeriveError> {
     let (mut met, until) = (DeriveError::Overtaken, Instant::now() + BUDGET);
     for attempted in 0..ATTEMPTS {
         if attempted > 0 && Instant::now() >= until {
             break;
         }
-        match attempt(table, turns, id).await {
+        match attempt(table, turns, record, id).await {
             Ok(Attempt::Done) => return Ok(()),
             Ok(Attempt::Overtaken) => {}
             Err(error @ DeriveError::Table(TableError::Contended)) => met = error,
@@ -92,15 +100,20 @@ enum Attempt {
     Overtaken,
 }
 
-async fn attempt<I: Items>(table: &I, turns: &Turns, id: &OrderId) -> Result<Attempt, DeriveError> {
+async fn attempt<I: Items>(
+    table: &I,
+    turns: &Turns,
+    record: &Record<'_>,
+    id: &OrderId,
+) -> Result<Attempt, DeriveError> {
     let Some(head) = table.get(&order::head(id)?).await? else { return Ok(Attempt::Done) };
-    let lines = table.query(&order::lines(id)?).await?.items;
     let seen: sales::Derived = table.query(&sales::derived(id)?).await?.items.into_iter().collect();
-    let place = match &seen.place {
-        Some(place) => place.data.clone(),
+    let lines = if seen.is_complete(&head) { &[] } else { order_lines::read(record, table, id).await? };
+    let region = match &seen.region {
+        Some(region) => region.data.clone(),
         None => counted_at(table, &head).await?,
     };
-    for transaction in sales::apply(&head, &lines, &seen, place, Timestamp::now())? {
+    for transaction in sales::apply(&head, lines, &seen, region, Timestamp::now())? {
         let _turn = turns.take(counters(&transaction)).await;
         match table.transact(&transaction).await? {
             Ok(()) => telemetry::crash_point("stream.derived.applied"),
@@ -110,11 +123,11 @@ async fn attempt<I: Items>(table: &I, turns: &Turns, id: &OrderId) -> Result<Att
     Ok(Attempt::Done)
 }
 
-/// Returns the place in which a new order is counted: the current country and city of its store.
-async fn counted_at<I: Items>(table: &I, head: &Stored<Order>) -> Result<SalePlace, DeriveError> {
-    let store_id = place::store_of(head);
-    let store = table.get(&place::read_for_update(&store_id)?).await?;
-    Ok(SalePlace::of(head, store.as_deref(), store_id))
+/// Returns the region in which a new order is counted: the current country and city of its store.
+async fn counted_at<I: Items>(table: &I, head: &Stored<Order>) -> Result<SaleRegion, DeriveError> {
+    let store_id = region::store_of(head);
+    let store = table.get(&region::read_for_update(&store_id)?).await?;
+    Ok(SaleRegion::of(head, store.as_deref(), store_id))
 }
 
 /// Returns the keys of the transaction's counters. Different orders change the same counters.

@@ -10,7 +10,7 @@ use futures::future::join_all;
 use key_schema::item::FromItem;
 use key_schema::key::Key;
 use key_schema::order::OrderStatus;
-use key_schema::place::{self, SalePlace};
+use key_schema::region::{self, SaleRegion};
 use key_schema::request::{BatchGet, BatchWrite, BatchWriteAction, Get, Guarded, Query, Single, Transaction, Write};
 use key_schema::sales;
 use serde_json::Value;
@@ -151,7 +151,7 @@ async fn a_consumer_reads_again_if_another_consumer_has_already_written_the_sale
     let shop = Shop::open().await;
     let (pending, cancelled) = (order("o1", OrderStatus::Pending, 1, 1), order("o1", OrderStatus::Cancelled, 2, 1));
     shop.place(&cancelled).await;
-    let counted_at = SalePlace::of(&pending, None, place::store_of(&pending));
+    let counted_at = SaleRegion::of(&pending, None, region::store_of(&pending));
     let late =
         sales::apply(&pending, &[line("o1", 1)], &sales::Derived::default(), counted_at, pending.meta.updated_at)
             .unwrap();

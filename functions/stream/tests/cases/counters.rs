@@ -5,7 +5,7 @@ use std::slice::from_ref;
 use futures::future::join_all;
 use key_schema::item::Stored;
 use key_schema::order::{Order, OrderStatus};
-use key_schema::place::{self, SalePlace};
+use key_schema::region::{self, SaleRegion};
 use key_schema::sales;
 use serde_json::Value;
 
@@ -107,7 +107,7 @@ async fn each_line_of_an_order_of_161_lines_is_counted_once_despite_a_crash() {
     let large = order("o1", OrderStatus::Pending, 1, 161);
     shop.place(&large).await;
     let lines: Vec<_> = (1..=161).map(|number| line("o1", number)).collect();
-    let counted_at = SalePlace::of(&large, None, place::store_of(&large));
+    let counted_at = SaleRegion::of(&large, None, region::store_of(&large));
     let transactions =
         sales::apply(&large, &lines, &sales::Derived::default(), counted_at, large.meta.updated_at).unwrap();
     assert!(transactions.len() == 7 && transactions.iter().all(|transaction| transaction.check_size().is_ok()));

@@ -7,8 +7,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use fixture::TestTable;
 use key_schema::item::{Entity, Stored};
 use key_schema::order::Order;
-use key_schema::place;
 use key_schema::product::{self, Product};
+use key_schema::region;
 use key_schema::sales::{self, SaleSummary};
 use serde_json::Value;
 use stream::derived::Derived;
@@ -99,7 +99,7 @@ impl Shop {
     /// Returns a country's sales in January 2017, each as
     /// `<city>/<store>/<day>: <orders> for <amount>`.
     pub async fn totals(&self, country: &str) -> Vec<String> {
-        let query = place::sales(country, &"2017-01".parse().unwrap(), None).unwrap();
+        let query = region::sales(country, &"2017-01".parse().unwrap(), None).unwrap();
         let totals = self.table.query(&query).await.unwrap().sum(|total, part| total.data.add(&part.data));
         let found = totals.items.into_iter().map(|total| {
             let total = total.data;

@@ -18,7 +18,6 @@ use tokio::sync::Notify;
 pub fn subject(event: &Event) -> String {
     match &event.data {
         Data::OrderPlaced(data) => data.order_id.to_string(),
-        Data::OrderPlacedV2(data) => format!("{} v2", data.order_id),
         Data::OrderStatusChanged(data) => format!("{} {}", data.order_id, data.to),
         Data::StockLow(data) => data.product_id.to_string(),
         Data::ReviewPosted(data) => data.product_id.to_string(),

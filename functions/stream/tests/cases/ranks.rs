@@ -157,7 +157,7 @@ async fn a_sum_of_older_counts_does_not_replace_a_newer_rank() {
         shop.put(&tally).await;
         shop.deliver(&[&[insert(sequence, &tally)]]).await;
     }
-    assert!(shop.table.write(&leaderboard::place(&stale).unwrap()).await.unwrap().is_err());
+    assert!(shop.table.write(&leaderboard::store_rank(&stale).unwrap()).await.unwrap().is_err());
     assert_eq!(shop.board(Board::Likes, period).await, counted(&[("p1", 3)]));
 }
 

@@ -3,7 +3,7 @@
 use key_schema::instant::Instant;
 use key_schema::item::IMPORTED;
 use key_schema::order::OrderStatus;
-use key_schema::place::{self, SalePlace};
+use key_schema::region::{self, SaleRegion};
 use key_schema::sales;
 use serde_json::json;
 
@@ -93,6 +93,20 @@ async fn cancelling_and_returning_reverse_the_sales() {
 }
 
 #[tokio::test]
+async fn a_later_change_of_an_order_reads_no_lines() {
+    let shop = Shop::open().await;
+    let (pending, shipped) = (order("o1", OrderStatus::Pending, 1, 3), order("o1", OrderStatus::Shipped, 2, 3));
+    shop.place(&pending).await;
+    shop.deliver(&[&[insert("1", &pending)]]).await;
+    shop.put(&shipped).await;
+    let _ = shop.table.meter().take();
+    shop.deliver(&[&[modify("2", &pending, &shipped)]]).await;
+    let read: Vec<&str> = shop.table.meter().take().iter().map(|measured| measured.pattern.id).collect();
+    assert!(!read.contains(&"orders.lines") && read.contains(&"orders.head"), "{read:?}");
+    assert!(shop.rows("o1").await.values().all(|(_, rev, _)| rev == "2"));
+}
+
+#[tokio::test]
 async fn case_03_a_retry_after_a_partial_failure_does_not_repeat_successful_writes() {
     let shop = Shop::open().await;
     let (a, b) = (order("a", OrderStatus::Pending, 1, 1), order("b", OrderStatus::Pending, 1, 1));
@@ -157,7 +171,7 @@ async fn a_slow_consumer_with_an_older_head_overwrites_no_newer_row() {
     shop.place(&cancelled).await;
     shop.deliver(&[&[modify("2", &pending, &cancelled)]]).await;
     // An earlier consumer read the head before the cancellation and writes only now.
-    let counted_at = SalePlace::of(&pending, None, place::store_of(&pending));
+    let counted_at = SaleRegion::of(&pending, None, region::store_of(&pending));
     for late in
         sales::apply(&pending, &[line("o1", 1)], &sales::Derived::default(), counted_at, Instant::now()).unwrap()
     {

@@ -44,8 +44,8 @@ fn bus(world: &World) -> Result<(), String> {
     for shard in &world.stream {
         let event = event(shard);
         for record in &Batch::decode(&event).unwrap().records {
-            let events = rules().events(record).unwrap().into_iter().map(|event| event.id.to_string());
-            expected.entry(format!("{:?}", record.key)).or_default().extend(events);
+            let event = rules().event(record).unwrap().map(|event| event.id.to_string());
+            expected.entry(format!("{:?}", record.key)).or_default().extend(event);
         }
     }
     let all: BTreeSet<&String> = expected.values().flatten().collect();
@@ -89,9 +89,9 @@ fn sales(items: &BTreeMap<&Key, AnyEntity>) -> Result<(), String> {
                 }
                 rows += 2;
             }
-            AnyEntity::Sale(_) | AnyEntity::SalePlace(_) => rows -= 1,
+            AnyEntity::Sale(_) | AnyEntity::SaleRegion(_) => rows -= 1,
             AnyEntity::ProductSales(sales) => (counters.0, counters.1) = (sales.quantity, sales.orders),
-            AnyEntity::PlaceSales(sales) => counters.2 += sales.amount,
+            AnyEntity::RegionSales(sales) => counters.2 += sales.amount,
             _ => {}
         }
     }

@@ -35,13 +35,13 @@ struct Delivery {
 
 #[derive(Default)]
 struct Shard {
-    place: Place,
+    position: Position,
     delivery: Option<Delivery>,
 }
 
 /// The progress of a shard.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-struct Place {
+struct Position {
     /// The number of writes by sources so far.
     written: usize,
     /// The number of acknowledged records.
@@ -75,7 +75,7 @@ pub struct Spent {
 pub struct Quiet<'h> {
     history: &'h History,
     world: World,
-    places: Vec<Place>,
+    positions: Vec<Position>,
     bounds: Bounds,
     spent: Spent,
     territory: Arc<Territory>,
@@ -85,17 +85,17 @@ pub struct Quiet<'h> {
 impl<'h> Quiet<'h> {
     /// Returns the initial state.
     pub fn start(history: &'h History, bounds: Bounds) -> Self {
-        let places = history.writes.iter().map(|_| Place::default()).collect();
+        let positions = history.writes.iter().map(|_| Position::default()).collect();
         let territory = Arc::new(Territory::new(history.sharing.clone()));
         let spent = Spent { front: history.writes.len() - 1, ..Spent::default() };
-        Self { history, world: history.world.clone(), places, bounds, spent, territory, path: Vec::new() }
+        Self { history, world: history.world.clone(), positions, bounds, spent, territory, path: Vec::new() }
     }
 
     pub fn resume(&self) -> Run<'h> {
         Run {
             history: self.history,
             world: Arc::new(Mutex::new(self.world.clone())),
-            shards: self.places.iter().map(|place| Shard { place: *place, delivery: None }).collect(),
+            shards: self.positions.iter().map(|position| Shard { position: *position, delivery: None }).collect(),
             bounds: self.bounds,
             spent: self.spent,
             territory: self.territory.clone(),
@@ -110,7 +110,7 @@ impl<'h> Run<'h> {
         self.shards.iter().all(|shard| shard.delivery.is_none()).then(|| Quiet {
             history: self.history,
             world: self.world().clone(),
-            places: self.shards.iter().map(|shard| shard.place).collect(),
+            positions: self.shards.iter().map(|shard| shard.position).collect(),
             bounds: self.bounds,
             spent: self.spent,
             territory: self.territory.clone(),
@@ -154,7 +154,7 @@ impl<'h> Run<'h> {
 
     /// Returns whether the next source write in this shard is invisible to every other actor.
     fn unnoticed_write(&self, shard: usize) -> bool {
-        let next = self.history.writes[shard].get(self.shards[shard].place.written);
+        let next = self.history.writes[shard].get(self.shards[shard].position.written);
         next.is_some_and(|write| self.territory.is_unnoticed(shard, &write.key))
     }
 
@@ -168,7 +168,7 @@ impl<'h> Run<'h> {
     fn moves_of(&self, number: usize, moves: &mut Vec<Move>) {
         let shard = &self.shards[number];
         let may_write = shard.delivery.is_none() || self.bounds.side_by_side;
-        if may_write && shard.place.written < self.history.writes[number].len() {
+        if may_write && shard.position.written < self.history.writes[number].len() {
             moves.push(Move::Write { shard: number });
         }
         if let Some(delivery) = &shard.delivery {
@@ -183,11 +183,11 @@ impl<'h> Run<'h> {
             return;
         }
         if self.spent.repeats < self.bounds.repeats {
-            for from in 0..shard.place.delivered {
-                moves.extend((from + 1..=shard.place.delivered).map(|to| Move::Repeat { shard: number, from, to }));
+            for from in 0..shard.position.delivered {
+                moves.extend((from + 1..=shard.position.delivered).map(|to| Move::Repeat { shard: number, from, to }));
             }
         }
-        let waiting = self.written(number) - shard.place.delivered;
+        let waiting = self.written(number) - shard.position.delivered;
         moves.extend((1..=waiting).map(|count| Move::Deliver { shard: number, count }));
     }
 
@@ -207,13 +207,13 @@ impl<'h> Run<'h> {
         self.spent.front = self.spent.front.min(step.shard());
         match step {
             Move::Write { shard } => {
-                let write = &self.history.writes[shard][self.shards[shard].place.written];
+                let write = &self.history.writes[shard][self.shards[shard].position.written];
                 self.territory.enter(Actor::Shop(shard), &Footprint::keys([write.key.clone()]));
                 self.world().write(write);
-                self.shards[shard].place.written += 1;
+                self.shards[shard].position.written += 1;
             }
             Move::Deliver { shard, count } => {
-                let from = self.shards[shard].place.delivered;
+                let from = self.shards[shard].position.delivered;
                 self.begin(shard, from..from + count, false);
             }
             Move::Repeat { shard, from, to } => {
@@ -258,7 +258,7 @@ impl<'h> Run<'h> {
             if !delivery.repeats {
                 // Sequence numbers count from 1.
                 let earliest = answer.earliest().map(|sequence| sequence.as_str().parse::<usize>().unwrap() - 1);
-                shard.place.delivered = earliest.unwrap_or(delivery.range.end);
+                shard.position.delivered = earliest.unwrap_or(delivery.range.end);
             }
             shard.delivery = None;
             return;
@@ -282,8 +282,8 @@ impl<'h> Run<'h> {
 
     fn is_through(&self, number: usize) -> bool {
         let shard = &self.shards[number];
-        let written = shard.place.written == self.history.writes[number].len();
-        written && shard.delivery.is_none() && shard.place.delivered == self.written(number)
+        let written = shard.position.written == self.history.writes[number].len();
+        written && shard.delivery.is_none() && shard.position.delivered == self.written(number)
     }
 
     /// Returns the number of records in a shard, including those of the consumer's own changes.
@@ -297,7 +297,7 @@ impl<'h> Run<'h> {
         self.world().digest().hash(&mut hasher);
         self.spent.hash(&mut hasher);
         for shard in &self.shards {
-            shard.place.hash(&mut hasher);
+            shard.position.hash(&mut hasher);
             if let Some(delivery) = &shard.delivery {
                 // Once a delivery has responded, only its response matters.
                 let earliest = delivery.answer.as_ref().map(|answer| answer.earliest().map(ToString::to_string));

@@ -15,7 +15,7 @@ use key_schema::shard::Shards;
 
 use super::{Problem, Seen, Skip, find};
 use crate::error::OpsError;
-use crate::items::{Change, Items, Repair, Repaired};
+use crate::items::{Items, Repair, RepairWrite, Repaired};
 use crate::pace::Pace;
 use crate::verify::report::Kind;
 
@@ -25,26 +25,26 @@ const MARGIN_SECONDS: i64 = 2 * 24 * 60 * 60;
 
 /// The key fields of a rank: the board, the product and the period.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::verify) struct Place {
+pub(in crate::verify) struct Position {
     board: Board,
     product: ProductId,
     period: Period,
 }
 
-impl Place {
+impl Position {
     fn of(rank: &Rank) -> Self {
         Self { board: rank.board, product: rank.product_id.clone(), period: rank.period }
     }
 
-    /// Returns the places whose ranks contain a count. Leaves out a period if one of its counts is
-    /// expired or is about to expire.
+    /// Returns the positions whose ranks contain a count. Leaves out a period if one of its counts
+    /// is expired or is about to expire.
     fn of_count(tally: &Tally, now: Instant) -> Vec<Self> {
         let periods = match tally.period {
             Period::Day(day) => vec![tally.period, Period::week(day)],
             Period::All | Period::Week(_) => vec![tally.period],
         };
-        let place = |period| Self { board: tally.board, product: tally.product_id.clone(), period };
-        periods.into_iter().map(place).filter(|place| place.has_counts(now)).collect()
+        let position = |period| Self { board: tally.board, product: tally.product_id.clone(), period };
+        periods.into_iter().map(position).filter(|position| position.has_counts(now)).collect()
     }
 
     /// Returns whether all counts of the period are stored, and none is about to expire.
@@ -96,7 +96,7 @@ impl Place {
     pub(in crate::verify) async fn derive(&self, items: &Items, units: &Pace) -> Result<Repaired, OpsError> {
         let others = items.snapshot(&self.sources()?, units).await?;
         let Ok(Some(rank)) = self.sum(&others, Instant::now()) else { return Ok(Repaired::Refused) };
-        items.repair(&Repair { checks: Vec::new(), change: Change::Put(rank.to_item()?) }, units).await
+        items.repair(&Repair { checks: Vec::new(), change: RepairWrite::Put(rank.to_item()?) }, units).await
     }
 }
 
@@ -109,14 +109,14 @@ fn product_of(id: &ProductId) -> Result<Key, KeyError> {
     Ok(product::read_for_update(id)?.key().clone())
 }
 
-/// Returns the places of the ranks that contain this count, and the product of the count.
-fn counted(entity: &AnyEntity, now: Instant) -> Option<(Vec<Place>, &ProductId)> {
+/// Returns the positions of the ranks that contain this count, and the product of the count.
+fn counted(entity: &AnyEntity, now: Instant) -> Option<(Vec<Position>, &ProductId)> {
     match entity {
-        AnyEntity::Tally(tally) => Some((Place::of_count(tally, now), &tally.data.product_id)),
+        AnyEntity::Tally(tally) => Some((Position::of_count(tally, now), &tally.data.product_id)),
         AnyEntity::LikeCount(count) => {
             let product = &count.data.product_id;
-            let place = Place { board: Board::Likes, product: product.clone(), period: Period::All };
-            Some((vec![place], product))
+            let position = Position { board: Board::Likes, product: product.clone(), period: Period::All };
+            Some((vec![position], product))
         }
         _ => None,
     }
@@ -124,15 +124,15 @@ fn counted(entity: &AnyEntity, now: Instant) -> Option<(Vec<Place>, &ProductId)>
 
 pub(super) fn needs(entity: &AnyEntity, keys: &mut Vec<Key>) -> Result<(), OpsError> {
     if let AnyEntity::Rank(rank) = entity {
-        let place = Place::of(rank);
-        keys.push(product_of(&place.product)?);
-        if place.has_counts(Instant::now()) {
-            keys.extend(place.sources()?);
+        let position = Position::of(rank);
+        keys.push(product_of(&position.product)?);
+        if position.has_counts(Instant::now()) {
+            keys.extend(position.sources()?);
         }
-    } else if let Some((places, product)) = counted(entity, Instant::now()) {
+    } else if let Some((positions, product)) = counted(entity, Instant::now()) {
         keys.push(product_of(product)?);
-        for place in places {
-            keys.push(place.key()?);
+        for position in positions {
+            keys.push(position.key()?);
         }
     }
     Ok(())
@@ -142,17 +142,17 @@ pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Result<Vec<Problem>,
     if let AnyEntity::Rank(rank) = entity {
         return of_rank(rank, seen);
     }
-    let Some((places, product)) = counted(entity, seen.now) else { return Ok(Vec::new()) };
+    let Some((positions, product)) = counted(entity, seen.now) else { return Ok(Vec::new()) };
     // The rank of a missing product would be an orphan.
     if seen.find::<Product>(&product_of(product)?)?.is_none() {
         return Ok(Vec::new());
     }
     let mut problems = Vec::new();
-    for place in places {
-        let key = place.key()?;
+    for position in positions {
+        let key = position.key()?;
         if seen.find::<Rank>(&key)?.is_none() {
             let problem = Problem::at(&key, Kind::Behind, "the rank of the counts is missing");
-            problems.push(problem.lagging().ranked(place));
+            problems.push(problem.lagging().ranked(position));
         }
     }
     Ok(problems)
@@ -161,19 +161,19 @@ pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Result<Vec<Problem>,
 /// Checks that a rank has a product, and equals the sum of its counts. A repair is refused if a
 /// consumer has changed the rank since it was read.
 fn of_rank(rank: &Stored<Rank>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
-    let place = Place::of(rank);
+    let position = Position::of(rank);
     let repair = |change| Repair { checks: Vec::new(), change };
     let orphan =
-        |what| Problem::new(Kind::Orphan, what).lagging().repaired_by(repair(Change::Delete(seen.item.clone())));
-    if seen.find::<Product>(&product_of(&place.product)?)?.is_none() {
+        |what| Problem::new(Kind::Orphan, what).lagging().repaired_by(repair(RepairWrite::Delete(seen.item.clone())));
+    if seen.find::<Product>(&product_of(&position.product)?)?.is_none() {
         return Ok(vec![orphan("the product of the rank is missing")]);
     }
-    if !place.has_counts(seen.now) {
+    if !position.has_counts(seen.now) {
         return Ok(Vec::new());
     }
-    let Some(right) = place.sum(seen.others, seen.now)? else {
+    let Some(right) = position.sum(seen.others, seen.now)? else {
         // The sales of all time are not counted in a tally.
-        let is_counted = place.period != Period::All || matches!(place.board, Board::Views | Board::Likes);
+        let is_counted = position.period != Period::All || matches!(position.board, Board::Views | Board::Likes);
         return Ok(is_counted.then(|| orphan("the counts of the rank are missing")).into_iter().collect());
     };
     if (right.data.count, right.meta.rev) == (rank.data.count, rank.meta.rev) {
@@ -182,6 +182,6 @@ fn of_rank(rank: &Stored<Rank>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     let (count, sum) = (rank.data.count, right.data.count);
     let what = format!("the rank is {count} at rev {}, but its counts give {sum}", rank.meta.rev);
     let problem = Problem::new(Kind::Behind, what).lagging();
-    let change = Change::Rewrite { old: seen.item.clone(), new: right.to_item()? };
+    let change = RepairWrite::Rewrite { old: seen.item.clone(), new: right.to_item()? };
     Ok(vec![problem.repaired_by(repair(change))])
 }

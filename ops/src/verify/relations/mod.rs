@@ -23,7 +23,7 @@ use key_schema::request::MAX_TRANSACTION_ACTIONS;
 
 use super::{Problem, Skip};
 use crate::error::OpsError;
-use crate::items::{Change, Check, Repair, sets};
+use crate::items::{Check, Repair, RepairWrite, sets};
 
 #[derive(Debug)]
 pub(super) struct Seen<'a> {
@@ -42,7 +42,7 @@ impl Seen<'_> {
     /// Returns the repair that writes a missing item, on the condition that `self.item` is
     /// unchanged.
     fn put<T: Entity>(&self, item: &Stored<T>) -> Result<Repair, Skip> {
-        Ok(Repair { checks: vec![self.unchanged()], change: Change::Put(item.to_item().map_err(|_| Skip)?) })
+        Ok(Repair { checks: vec![self.unchanged()], change: RepairWrite::Put(item.to_item().map_err(|_| Skip)?) })
     }
 
     /// Returns the repair that sets these attributes of another item to their values in `right`, on
@@ -62,7 +62,7 @@ impl Seen<'_> {
     /// missing, or is unchanged since it was read.
     fn delete(&self, other: &Key) -> Repair {
         let checks = vec![Check::of(other, self.others.get(other))];
-        Repair { checks, change: Change::Delete(self.item.clone()) }
+        Repair { checks, change: RepairWrite::Delete(self.item.clone()) }
     }
 
     /// Returns the repairs that remove entries of this item, on the condition that the items to
@@ -80,7 +80,7 @@ impl Seen<'_> {
             entries.iter().for_each(|(entry, _)| remove(&mut right.data, entry));
             let checks = entries.iter().map(|(_, key)| Check::of(key, self.others.get(key))).collect();
             let change = sets(&old, &right.to_item()?, [name], true);
-            if let Change::Rewrite { new, .. } = &change {
+            if let RepairWrite::Rewrite { new, .. } = &change {
                 old = new.clone();
             }
             repairs.push(Repair { checks, change });

@@ -10,7 +10,7 @@ use key_schema::key::{Key, KeyError};
 use key_schema::order::addresses::Destination;
 use key_schema::order::open::{self, OpenOrders};
 use key_schema::order::{self, CustomerOrder, Order, OrderLine, OrderStatus, ReferenceClaim};
-use key_schema::place::{SalePlace, store_of};
+use key_schema::region::{SaleRegion, store_of};
 use key_schema::sales::{self, Sale};
 
 use super::{Problem, Seen, Skip};
@@ -27,7 +27,7 @@ pub(super) fn needs(entity: &AnyEntity, keys: &mut Vec<Key>) -> Result<(), OpsEr
     match entity {
         AnyEntity::Order(item) => {
             keys.extend([CustomerOrder::of(item).key()?, customer::get(&item.customer_id)?.key().clone()]);
-            keys.extend([place_of(item).key()?, open::get(&item.customer_id)?.key().clone()]);
+            keys.extend([region_of(item).key()?, open::get(&item.customer_id)?.key().clone()]);
             keys.extend(ReferenceClaim::of(item).map(|claim| claim.key()).transpose()?);
             keys.extend(item.invoice_number.map(invoice_key).transpose()?);
         }
@@ -116,8 +116,8 @@ fn sale_of(line: &OrderLine) -> Sale {
     }
 }
 
-fn place_of(order: &Order) -> SalePlace {
-    SalePlace::of(order, None, store_of(order))
+fn region_of(order: &Order) -> SaleRegion {
+    SaleRegion::of(order, None, store_of(order))
 }
 
 fn copy(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
@@ -178,8 +178,8 @@ fn claim(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
 
 /// Checks that the stream's consumer has counted the order in the sales of its place.
 fn counted(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
-    let place = seen.find::<SalePlace>(&place_of(item).key()?)?;
-    let is_right = |place: &SalePlace| place.total == item.total && place.reversed != item.status.is_sale();
+    let place = seen.find::<SaleRegion>(&region_of(item).key()?)?;
+    let is_right = |place: &SaleRegion| place.total == item.total && place.reversed != item.status.is_sale();
     if place.is_some_and(|place| is_right(&place)) {
         return Ok(Vec::new());
     }

@@ -7,8 +7,8 @@ use key_schema::instant::Instant;
 use key_schema::item::{Entity, Item, Stored};
 use key_schema::key::KeyError;
 use key_schema::like::{COUNTERS, LikeCount};
-use key_schema::place::{PlaceSales, SalePlace};
 use key_schema::product::{Product, ProductSales, ReviewStats};
+use key_schema::region::{RegionSales, SaleRegion};
 use key_schema::variant::Variant;
 
 use super::{Facts, HEAD, Says, Scope, product_of};
@@ -30,16 +30,16 @@ pub(super) const fn stats(product_id: ProductId, rating_count: u64, rating_sum: 
     ReviewStats { product_id, rating_count, rating_sum }
 }
 
-pub(super) fn place_total(place: &SalePlace) -> PlaceSales {
-    PlaceSales {
-        country: place.country.clone(),
-        city: place.city.clone(),
-        store_id: place.store_id.clone(),
-        date: place.placed_at.day(),
-        currency: place.total.currency,
+pub(super) fn region_total(region: &SaleRegion) -> RegionSales {
+    RegionSales {
+        country: region.country.clone(),
+        city: region.city.clone(),
+        store_id: region.store_id.clone(),
+        date: region.placed_at.day(),
+        currency: region.total.currency,
         orders: 0,
         amount: 0,
-        shard: place.shard,
+        shard: region.shard,
     }
 }
 
@@ -76,7 +76,7 @@ pub(in super::super) fn fresh(part: &AnyEntity) -> Option<Item> {
             let data = ProductSales { product_id: item.product_id.clone(), quantity: 0, orders: 0 };
             new(data, &item.meta.born, item.meta.updated_at)
         }
-        AnyEntity::SalePlace(item) => new(place_total(item), &item.meta.born, item.meta.updated_at),
+        AnyEntity::SaleRegion(item) => new(region_total(item), &item.meta.born, item.meta.updated_at),
         _ => None,
     }
 }

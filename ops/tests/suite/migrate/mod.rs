@@ -17,7 +17,7 @@ use key_schema::review::Review;
 use key_schema::review::recent::{self, Month, RecentReview, ReviewMonth};
 use key_schema::wallet::Wallet;
 use ops::OpsError;
-use ops::items::{Change, Check, Repair, set, sets};
+use ops::items::{Check, Repair, RepairWrite, set, sets};
 use ops::migrate::{MigrateOptions, Migrated, Migration, Plan, Seen, Statuses, run_migration, status};
 use serde_dynamo::AttributeValue;
 use serde_json::json;
@@ -90,7 +90,7 @@ impl Migration for Entries {
         let mut writes = Vec::new();
         for (item, checks) in [(month.to_item()?, Vec::new()), (RecentReview::of(review).to_item()?, vec![unchanged])] {
             if !seen.others.contains_key(&key_of(&item).unwrap()) {
-                writes.push(Repair { checks, change: Change::Put(item) });
+                writes.push(Repair { checks, change: RepairWrite::Put(item) });
             }
         }
         Ok(if writes.is_empty() { Plan::Done } else { Plan::Write(writes) })
@@ -127,7 +127,7 @@ impl Migration for Roles {
         if seen.others.contains_key(&key) {
             return Ok(Plan::Keep("another item has the new key"));
         }
-        let change = Change::Move { old: seen.item.clone(), new: role.to_item()? };
+        let change = RepairWrite::Move { old: seen.item.clone(), new: role.to_item()? };
         Ok(Plan::Write(vec![Repair { checks: Vec::new(), change }]))
     }
 }
@@ -379,7 +379,7 @@ async fn an_item_whose_new_key_is_taken_or_that_has_changed_is_not_moved() {
     let before = all(&shop).await;
     let pace = ops::Pace::new(None);
     for (number, why) in [(1, "the key is taken"), (2, "the item has changed")] {
-        let change = Change::Move { old: old_role(number), new: role(number) };
+        let change = RepairWrite::Move { old: old_role(number), new: role(number) };
         let moved = shop.items.repair(&Repair { checks: Vec::new(), change }, &pace).await.unwrap();
         assert_eq!(moved, ops::items::Repaired::Refused, "{why}");
     }

@@ -103,7 +103,7 @@ async fn a_list_that_grows_under_traffic_shows_each_order_once_to_every_function
             let (note, carrier, tracking, money) = (None, None, None, None);
             let step = Advance { order, lines: &[], to, at, by: "sam", note, message: None, carrier, tracking, money };
             test.put(&records::at_rev(order::CustomerOrder::of(&head), 1)).await;
-            let _ = table.transact(&order::advance(step).unwrap()).await.unwrap();
+            let _ = table.transact(&order::transition(step).unwrap()).await.unwrap();
             next += 1;
         }
         next - 1_000 * number
@@ -149,7 +149,7 @@ async fn a_change_by_a_function_that_read_the_order_before_it_moved_is_found_by_
         let (order, to, at) = (&before, OrderStatus::Shipped, Instant::now());
         let (note, carrier, tracking, money) = (None, None, None, None);
         let step = Advance { order, lines: &[], to, at, by: "sam", note, message: None, carrier, tracking, money };
-        table.transact(&order::advance(step).unwrap()).await.unwrap().unwrap();
+        table.transact(&order::transition(step).unwrap()).await.unwrap().unwrap();
         let changed = table.get(&read).await.unwrap().unwrap();
         assert_eq!((changed.status, changed.list_shards), (OrderStatus::Shipped, lists::FIRST));
         assert_clean(&test).await;

@@ -75,6 +75,6 @@ async fn leave(table: &TestTable, id: &str) {
         tracking: None,
         money: None,
     };
-    table.transact(&order::advance(step).unwrap()).await;
+    table.transact(&order::transition(step).unwrap()).await;
     world::derived(table).await;
 }

@@ -2,7 +2,7 @@
 //! them.
 
 use fixture::{TestTable, seed};
-use key_schema::customer::{self, Customer, Place};
+use key_schema::customer::{self, Customer, Location};
 use key_schema::document::{self, Edit, Right};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{Born, CustomerId, EntryId, OrderId, ProductId, time_of};
@@ -17,8 +17,8 @@ use key_schema::order::{self, Order, OrderLine, OrderStatus, Placement, Step};
 use key_schema::organization::invitation::{self, Invitation, State};
 use key_schema::organization::{self, Authority, Role, Team};
 use key_schema::picking::{self, WaitingJob};
-use key_schema::place::{self, SalePlace};
 use key_schema::question::{self, Answer, Question, QuestionStatus};
+use key_schema::region::{self, SaleRegion};
 use key_schema::review::recent::{self, Month, ReviewMonth};
 use key_schema::review::{self, Review};
 use key_schema::sales;
@@ -62,8 +62,10 @@ async fn people(table: &TestTable) {
     for name in ["ann", "bob"] {
         table.sign_up(name).await;
     }
-    let settled =
-        Customer { place: Some(Place { country: "CH".to_owned(), city: "Bern".to_owned() }), ..seed::customer("cleo") };
+    let settled = Customer {
+        place: Some(Location { country: "CH".to_owned(), city: "Bern".to_owned() }),
+        ..seed::customer("cleo")
+    };
     table.transact(&customer::create(&seed::stored(settled)).unwrap()).await;
     let follow = follow::Follow { customer_id: id("ann"), followed_id: id("bob") };
     table.transact(&follow::put(&seed::stored(follow)).unwrap()).await;
@@ -166,7 +168,7 @@ async fn orders(table: &TestTable) {
             tracking: None,
             money: None,
         };
-        table.transact(&order::advance(step).unwrap()).await;
+        table.transact(&order::transition(step).unwrap()).await;
     }
     picked(table).await;
     let stored = stored_order(table, PAID).await;
@@ -209,7 +211,7 @@ async fn picked(table: &TestTable) {
             tracking: None,
             money: None,
         };
-        table.transact(&order::advance(step).unwrap()).await;
+        table.transact(&order::transition(step).unwrap()).await;
         let job = seed::stored(WaitingJob { order_id: stored.id.clone() });
         table.transact(&picking::wait(&job).unwrap()).await;
     }
@@ -322,7 +324,7 @@ pub async fn derived(table: &TestTable) {
         let lines = table.own().query(&order::lines(&head.id).unwrap()).await.unwrap().items;
         let seen: sales::Derived =
             table.own().query(&sales::derived(&head.id).unwrap()).await.unwrap().items.into_iter().collect();
-        let place = SalePlace::of(&head, None, place::store_of(&head));
+        let place = SaleRegion::of(&head, None, region::store_of(&head));
         for transaction in sales::apply(&head, &lines, &seen, place, Instant::now()).unwrap() {
             table.transact(&transaction).await;
         }
@@ -334,7 +336,8 @@ pub async fn derived(table: &TestTable) {
             AnyEntity::LikeCount(likes) => {
                 let parts = table.own().query(&like::sum(&likes.product_id).unwrap()).await.unwrap().items;
                 let counts = parts.iter().map(|part| (&part.meta, i64::try_from(part.likes).unwrap()));
-                leaderboard::place(&Rank::sum(Board::Likes, &likes.product_id, Period::All, counts).unwrap()).unwrap()
+                leaderboard::store_rank(&Rank::sum(Board::Likes, &likes.product_id, Period::All, counts).unwrap())
+                    .unwrap()
             }
             _ => continue,
         };
@@ -345,7 +348,7 @@ pub async fn derived(table: &TestTable) {
         let (board, product) = (count.board, &count.product_id);
         let Period::Day(day) = count.period else {
             let sum = Rank::sum(board, product, count.period, [(&count.meta, count.count)]).unwrap();
-            let _ = table.own().write(&leaderboard::place(&sum).unwrap()).await.unwrap();
+            let _ = table.own().write(&leaderboard::store_rank(&sum).unwrap()).await.unwrap();
             continue;
         };
         let days = table.own().query(&leaderboard::days(board, product, day).unwrap()).await.unwrap().items;
@@ -353,7 +356,7 @@ pub async fn derived(table: &TestTable) {
             let is_part = |day: &&Stored<Tally>| day.period == count.period || period != count.period;
             let parts = days.iter().filter(is_part).map(|part| (&part.meta, part.count));
             let sum = Rank::sum(board, product, period, parts).unwrap();
-            let _ = table.own().write(&leaderboard::place(&sum).unwrap()).await.unwrap();
+            let _ = table.own().write(&leaderboard::store_rank(&sum).unwrap()).await.unwrap();
         }
     }
 }

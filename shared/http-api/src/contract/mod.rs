@@ -42,7 +42,7 @@
 //! ```
 //!
 //! A field of a body is required. An `Option` may be missing or `null`, and `not_null` refuses
-//! `null`. A [`Change`](crate::Change) is a field of a JSON Merge Patch. `default` gives the value
+//! `null`. A [`FieldPatch`](crate::FieldPatch) is a field of a JSON Merge Patch. `default` gives the value
 //! of a missing field. Only staff may send a field with `staff`. `rule` is a reader of
 //! [`rules`]; without it, the type's own [`FromBody`] reads the value. `check(a, b) = function`
 //! checks several valid fields together.

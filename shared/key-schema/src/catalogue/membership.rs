@@ -216,11 +216,11 @@ patterns! {
 }
 
 one_of! {
-    pub enum PlacedItem { Product ProductCategories }
+    pub enum CategorizedItem { Product ProductCategories }
 }
 
 /// Reads the product, retired or not, then its further categories.
-pub fn prepare(id: &ProductId) -> Result<BatchGet<PlacedItem>, KeyError> {
+pub fn prepare(id: &ProductId) -> Result<BatchGet<CategorizedItem>, KeyError> {
     Ok(BatchGet::new(&PREPARE, vec![product::key(id)?, product::categories_key(id)?]))
 }
 

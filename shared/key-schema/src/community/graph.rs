@@ -6,7 +6,7 @@
 //! | `likes` | a product | [`crate::like`], in the customer's partition |
 //! | `reviewed` | a product | [`crate::review::by_customer`], an index of the reviews |
 //! | `bought` | a product | [`crate::sales::bought`], an index of the sales rows |
-//! | `lives-in` | a place | the profile itself, indexed by place ([`crate::residence::of_place`]) |
+//! | `lives-in` | a place | the profile itself, in an index ([`crate::residence::of_location`]) |
 //!
 //! For each kind, one request reads a customer's edges. No edge has a copy that could be outdated.
 

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_dynamo::AttributeValue;
 
 use crate::change::{Change, IndexEntry};
-use crate::customer::{Customer, Place};
+use crate::customer::{Customer, Location};
 use crate::encoding::{encode, join, split};
 use crate::expression::value;
 use crate::id::{CustomerId, IdError, check};
@@ -25,11 +25,11 @@ use crate::request::{Query, Range};
 use crate::shard::Shards;
 
 /// The shards of each country's list of customers.
-pub const PLACE_SHARDS: Shards = Shards(4);
+pub const LOCATION_SHARDS: Shards = Shards(4);
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Residence<'a> {
-    pub(crate) place: &'a Place,
+    pub(crate) place: &'a Location,
     pub(crate) id: &'a CustomerId,
 }
 
@@ -37,7 +37,7 @@ impl Residence<'_> {
     pub(crate) fn key(&self) -> Result<IndexKey, KeyError> {
         Ok(IndexKey {
             index: GSI3,
-            partition: place_partition(&self.place.country, PLACE_SHARDS.of(self.id.as_str()))?,
+            partition: location_partition(&self.place.country, LOCATION_SHARDS.of(self.id.as_str()))?,
             sort: SortKey::new(join(&encode(&self.place.city), &[self.id]))?,
         })
     }
@@ -55,7 +55,7 @@ impl IndexEntry for Residence<'_> {
     }
 }
 
-fn place_partition(country: &str, shard: u32) -> Result<PartitionKey, KeyError> {
+fn location_partition(country: &str, shard: u32) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("PLACE", &[&country, &shard])
 }
 
@@ -64,11 +64,11 @@ fn place_partition(country: &str, shard: u32) -> Result<PartitionKey, KeyError> 
 pub fn settle(
     change: Change<Customer>,
     id: &CustomerId,
-    place: Option<&Place>,
+    place: Option<&Location>,
 ) -> Result<Change<Customer>, EncodeError> {
     match place {
         Some(place) => change.enter(&Residence { place, id }),
-        None => change.leave(GSI3).set("place", None::<Place>),
+        None => change.leave(GSI3).set("place", None::<Location>),
     }
 }
 
@@ -116,7 +116,7 @@ impl LivingIn {
     }
 }
 
-impl Place {
+impl Location {
     #[must_use]
     pub fn to_segment(&self) -> String {
         segment::encode(&[self.country.clone(), self.city.clone()])
@@ -127,7 +127,7 @@ impl Place {
 pub struct Resident {
     pub id: CustomerId,
     /// The country and city, read from the index key.
-    pub place: Place,
+    pub place: Location,
 }
 
 #[derive(Deserialize)]
@@ -151,12 +151,12 @@ impl FromItem for Resident {
             return Err(DecodeError::malformed(Customer::NAME, &item, "it has no place"));
         };
         let Identified { id } = decode(Customer::NAME, item)?;
-        Ok(Self { id, place: Place { country, city } })
+        Ok(Self { id, place: Location { country, city } })
     }
 }
 
 patterns! {
-    OF_PLACE {
+    OF_LOCATION {
         id: "customers.of-place",
         purpose: "List the customers of a country or a city",
         request: ShardedQuery on GSI3,
@@ -168,8 +168,9 @@ patterns! {
 }
 
 /// Lists the customers of a country or a city, in the order of city and id.
-pub fn of_place(place: &LivingIn) -> Result<Query<Resident>, KeyError> {
-    let shards = PLACE_SHARDS.all().map(|shard| place_partition(&place.country, shard)).collect::<Result<_, _>>()?;
+pub fn of_location(place: &LivingIn) -> Result<Query<Resident>, KeyError> {
+    let shards =
+        LOCATION_SHARDS.all().map(|shard| location_partition(&place.country, shard)).collect::<Result<_, _>>()?;
     let range = place.city.as_ref().map_or(Range::All, |city| Range::under(&encode(city)));
-    Ok(Query::sharded(&OF_PLACE, shards, range))
+    Ok(Query::sharded(&OF_LOCATION, shards, range))
 }

@@ -75,9 +75,9 @@ fn key(event: &str) -> Result<Key, KeyError> {
 patterns! {
     PREPARE {
         id: "mail.prepare",
-        purpose: "Read the customer and the order's state for a message",
+        purpose: "Read the customer for a message, and the order's state after a change",
         request: BatchGetItem,
-        key: "PK = CUSTOMER#<id>, SK = PROFILE, ORDER#<order>",
+        key: "PK = CUSTOMER#<id>, SK = PROFILE and, after a change, ORDER#<order>",
         returns: "the customer, the customer's copy of the order",
         consistency: Consistency::Strong("an erased customer gets no mail, and the mail about a \
             new shipment has the tracking number"),
@@ -123,9 +123,10 @@ one_of! {
     pub enum PreparedItem { Customer CustomerOrder }
 }
 
-/// Reads the customer, then the customer's copy of the order.
-pub fn prepare(customer: &CustomerId, order: &OrderId) -> Result<BatchGet<PreparedItem>, KeyError> {
-    Ok(BatchGet::new(&PREPARE, vec![customer::key(customer)?, order::copy_key(customer, order)?]))
+/// Reads the customer, then the customer's copy of the order, if the message needs it.
+pub fn prepare(customer: &CustomerId, order: Option<&OrderId>) -> Result<BatchGet<PreparedItem>, KeyError> {
+    let copy = order.map(|order| order::copy_key(customer, order)).transpose()?;
+    Ok(BatchGet::new(&PREPARE, [customer::key(customer)?].into_iter().chain(copy).collect()))
 }
 
 /// An action of the transaction that claims a message. A refusal names the action whose condition

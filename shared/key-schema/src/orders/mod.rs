@@ -3,7 +3,7 @@ pub mod guest_cart;
 pub mod invoice;
 pub mod order;
 pub mod picking;
-pub mod place;
 pub mod pricing;
 pub mod promotion;
+pub mod region;
 pub mod sales;

@@ -9,8 +9,8 @@
 //! the product's counter, by the difference between the old and the new row. Its condition is that
 //! the row is unchanged since it was read. So a counter always equals the sum of the rows that are
 //! not reversed. That holds even if many writers derive the sales of an order, repeatedly, late or
-//! in any sequence. One more item, `PLACE`, records whether the totals of the order's place contain
-//! the order ([`crate::place`]). The consumer writes `PLACE` in the same way.
+//! in any sequence. One more item, `PLACE`, records whether the totals of the order's region
+//! contain the order ([`crate::region`]). The consumer writes `PLACE` in the same way.
 //!
 //! # Leaderboards
 //!
@@ -38,8 +38,8 @@ use crate::leaderboard::{self, Board, Period};
 use crate::money::Money;
 use crate::order::{Order, OrderLine};
 use crate::pattern::Consistency;
-use crate::place::{self, SalePlace};
 use crate::product::{self, ProductSales};
+use crate::region::{self, SaleRegion};
 use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction};
 
 entity! {
@@ -170,7 +170,7 @@ patterns! {
         purpose: "Read the sales rows of an order",
         request: Query,
         key: "PK = SALES#<order>",
-        returns: "the rows of its lines, and its place",
+        returns: "the rows of its lines, and its region",
         consistency: Consistency::Strong("each write is conditional on the row that was read"),
         callers: "system",
     }
@@ -182,7 +182,7 @@ patterns! {
             SK = PRODUCT#SALES, for each product; PK = TALLY#sales#<product>, SK = <day>#<part> and \
             ALL#<part>; PK = PLACESALES#<country>#<month>#<shard>, SK = \
             <city>#<store>#<date>#<currency>",
-        requires: "each row and the place are unchanged; ADD the difference to the counters",
+        requires: "each row and the region are unchanged; ADD the difference to the counters",
         callers: "system",
     }
 }
@@ -200,10 +200,17 @@ pub fn derive(order: &Stored<Order>, line: &OrderLine) -> Stored<Sale> {
         total: line.total,
         store_id: order.store_id.clone(),
         customer_id: order.customer_id.clone(),
-        reversed: !order.status.is_sale(),
-        ranked_at: order.status.is_shipped().then_some(order.meta.updated_at),
+        reversed: false,
+        ranked_at: None,
     };
-    Stored { meta: order.meta.clone(), data: sale }
+    at_state_of(order, sale)
+}
+
+/// Returns the row in the present state of its order.
+fn at_state_of(order: &Stored<Order>, row: Sale) -> Stored<Sale> {
+    let reversed = !order.status.is_sale();
+    let ranked_at = order.status.is_shipped().then(|| row.ranked_at.unwrap_or(order.meta.updated_at));
+    Stored { meta: order.meta.clone(), data: Sale { reversed, ranked_at, ..row } }
 }
 
 /// The items derived from an order so far, as they were read.
@@ -211,8 +218,16 @@ pub fn derive(order: &Stored<Order>, line: &OrderLine) -> Stored<Sale> {
 pub struct Derived {
     /// The rows by line number.
     pub rows: BTreeMap<u64, Stored<Sale>>,
-    /// The place that counts the order, if it was counted.
-    pub place: Option<Stored<SalePlace>>,
+    /// The region that counts the order, if it was counted.
+    pub region: Option<Stored<SaleRegion>>,
+}
+
+impl Derived {
+    /// Returns whether each line of the order has a row. Then [`apply`] needs no lines.
+    #[must_use]
+    pub fn is_complete(&self, order: &Order) -> bool {
+        u64::try_from(self.rows.len()).is_ok_and(|rows| rows >= order.line_count)
+    }
 }
 
 impl FromIterator<DerivedItem> for Derived {
@@ -221,7 +236,7 @@ impl FromIterator<DerivedItem> for Derived {
         for item in items {
             match item {
                 DerivedItem::Sale(row) => drop(derived.rows.insert(row.line, row)),
-                DerivedItem::SalePlace(place) => derived.place = Some(place),
+                DerivedItem::SaleRegion(region) => derived.region = Some(region),
             }
         }
         derived
@@ -229,43 +244,45 @@ impl FromIterator<DerivedItem> for Derived {
 }
 
 one_of! {
-    pub enum DerivedItem { Sale SalePlace }
+    pub enum DerivedItem { Sale SaleRegion }
 }
 
 pub fn derived(order: &OrderId) -> Result<Query<DerivedItem>, KeyError> {
-    // An order has one row per line, and one item for its place.
+    // An order has one row per line, and one item for its region.
     let most = crate::order::MAX_LINES + 1;
     Ok(Query::new(&DERIVED, PartitionKey::of("SALES", &[order])?, Range::All).limit(most))
 }
 
-/// The maximum number of rows in one transaction: four actions each, plus two for the place.
+/// The maximum number of rows in one transaction: four actions each, plus two for the region.
 const ROWS_A_TRANSACTION: usize = (MAX_TRANSACTION_ACTIONS - 2) / 4;
 
 /// Returns the transactions that make the sales of an order match its head. The list is empty if
-/// the sales are up to date. Each transaction is independent of the others. `place` applies only to
-/// an order that was not counted before. Any other order keeps its stored place.
+/// the sales are up to date. Each transaction is independent of the others. `lines` may leave out
+/// lines whose rows were seen, because a row has the values of its line. `region` applies only to
+/// an order that was not counted before. Any other order keeps its stored region.
 pub fn apply(
     head: &Stored<Order>,
     lines: &[Stored<OrderLine>],
     seen: &Derived,
-    place: SalePlace,
+    region: SaleRegion,
     now: Instant,
 ) -> Result<Vec<Transaction<()>>, EncodeError> {
     let is_old = |row: &Stored<Sale>| seen.rows.get(&row.line).is_none_or(|seen| seen.meta.rev < head.meta.rev);
-    let derive = |line: &Stored<OrderLine>| {
+    let known = seen.rows.iter().map(|(line, row)| (*line, at_state_of(head, row.data.clone())));
+    let mut rows: BTreeMap<u64, Stored<Sale>> = known.collect();
+    for line in lines {
         let mut row = derive(head, line);
-        let ranked_at = seen.rows.get(&row.line).and_then(|seen| seen.ranked_at);
-        row.data.ranked_at = row.ranked_at.map(|at| ranked_at.unwrap_or(at));
-        row
-    };
-    let rows: Vec<Stored<Sale>> = lines.iter().map(derive).filter(is_old).collect();
+        row.data.ranked_at = rows.get(&line.line).map_or(row.ranked_at, |known| known.ranked_at);
+        rows.insert(line.line, row);
+    }
+    let rows: Vec<Stored<Sale>> = rows.into_values().filter(is_old).collect();
     let mut transactions = Vec::new();
     for rows in rows.chunks(ROWS_A_TRANSACTION) {
         transactions.push(count_rows(rows, seen, now)?);
     }
-    if seen.place.as_ref().is_none_or(|seen| seen.meta.rev < head.meta.rev) {
+    if seen.region.as_ref().is_none_or(|seen| seen.meta.rev < head.meta.rev) {
         let transaction = if transactions.is_empty() { Transaction::new(&APPLY) } else { transactions.remove(0) };
-        transactions.insert(0, count_place(transaction, head, seen, place)?);
+        transactions.insert(0, count_region(transaction, head, seen, region)?);
     }
     Ok(transactions)
 }
@@ -305,25 +322,25 @@ fn count_rows(rows: &[Stored<Sale>], seen: &Derived, now: Instant) -> Result<Tra
     Ok(transaction)
 }
 
-/// Writes the record of the order's place. If the order begins to count or no longer counts, also
-/// changes the total of that place.
-fn count_place(
+/// Writes the record of the order's region. If the order begins to count or no longer counts, also
+/// changes the total of that region.
+fn count_region(
     transaction: Transaction<()>,
     head: &Stored<Order>,
     seen: &Derived,
-    place: SalePlace,
+    region: SaleRegion,
 ) -> Result<Transaction<()>, EncodeError> {
-    let seen = seen.place.as_ref();
-    let data = SalePlace { reversed: !head.status.is_sale(), ..seen.map_or(place, |seen| seen.data.clone()) };
-    let place = Stored { meta: head.meta.clone(), data };
-    let transaction = transaction.action((), Guarded::put(&place, unchanged(seen.map(|seen| &seen.meta)))?);
-    let amount = place.total.amount;
-    let (orders, amount) = match (seen.is_some_and(|seen| !seen.reversed), !place.reversed) {
+    let seen = seen.region.as_ref();
+    let data = SaleRegion { reversed: !head.status.is_sale(), ..seen.map_or(region, |seen| seen.data.clone()) };
+    let region = Stored { meta: head.meta.clone(), data };
+    let transaction = transaction.action((), Guarded::put(&region, unchanged(seen.map(|seen| &seen.meta)))?);
+    let amount = region.total.amount;
+    let (orders, amount) = match (seen.is_some_and(|seen| !seen.reversed), !region.reversed) {
         (false, true) => (1, amount),
         (true, false) => (-1, amount.checked_neg().ok_or(EncodeError::Overflow)?),
         (true, true) | (false, false) => return Ok(transaction),
     };
-    Ok(transaction.action((), place::count(&place, orders, amount)?))
+    Ok(transaction.action((), region::count(&region, orders, amount)?))
 }
 
 /// Returns the condition that the item is unchanged since it was read, or is still missing.

@@ -217,8 +217,13 @@ fn areas() -> BTreeMap<String, String> {
             let text = std::fs::read_to_string(&path).unwrap();
             for rest in text.split("Entity for ").skip(1) {
                 let name = rest.split([' ', '{']).next().unwrap_or_default();
-                // A shop is stored as `Store`.
-                let name = if name == "StoreLocation" { "Store" } else { name };
+                // These entities are stored under other names.
+                let name = match name {
+                    "StoreLocation" => "Store",
+                    "SaleRegion" => "SalePlace",
+                    "RegionSales" => "PlaceSales",
+                    name => name,
+                };
                 areas.insert(name.to_owned(), folder.to_owned());
             }
         }

@@ -117,8 +117,8 @@ fn customers(world: &World) -> Vec<Shown> {
         customer::overview(id).unwrap().show("customer::overview"),
         customer::data_parts([customer::get(id)]).unwrap().show("customer::data_parts"),
         customer::count_data_page(id, now).unwrap().show("customer::count_data_page"),
-        residence::of_place(&"CH".parse().unwrap()).unwrap().show("residence::of_place"),
-        residence::of_place(&"CH~Z_C3_BCrich".parse().unwrap()).unwrap().show("residence::of_place"),
+        residence::of_location(&"CH".parse().unwrap()).unwrap().show("residence::of_location"),
+        residence::of_location(&"CH~Z_C3_BCrich".parse().unwrap()).unwrap().show("residence::of_location"),
     ]
 }
 
@@ -221,7 +221,7 @@ fn leaderboards(world: &World) -> Vec<Shown> {
     vec![
         leaderboard::view(product, "view-34", now).unwrap().unwrap().show("leaderboard::view"),
         leaderboard::days(Board::Likes, product, now).unwrap().show("leaderboard::days"),
-        leaderboard::place(&world.rank(17)).unwrap().show("leaderboard::place"),
+        leaderboard::store_rank(&world.rank(17)).unwrap().show("leaderboard::store_rank"),
         leaderboard::top(Board::Views, Period::week(now)).unwrap().show("leaderboard::top"),
         leaderboard::products([product]).unwrap().show("leaderboard::products"),
     ]

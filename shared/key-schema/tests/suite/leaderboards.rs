@@ -98,7 +98,7 @@ fn a_rank_has_the_sum_of_the_counts_and_the_sum_of_their_revs() {
     let rank = Rank::sum(Board::Likes, &product(), period, [(&one, 5), (&other, -2)]).unwrap();
     assert_eq!((rank.count, rank.meta.rev, rank.meta.version), (3, 7, 7));
     assert_eq!((rank.meta.created_at, rank.meta.updated_at), (early, late));
-    let place = leaderboard::place(&rank).unwrap();
+    let place = leaderboard::store_rank(&rank).unwrap();
     let older = Condition::count_below("rev", 7);
     assert_eq!(place.guarded().condition.as_ref(), Some(&older));
     assert_eq!(Rank::sum(Board::Likes, &product(), period, []), None);
@@ -135,7 +135,7 @@ fn a_tally_that_has_expired_when_the_sales_are_derived_does_not_change() {
     let line = Stored { data: OrderLine { line: 7, ..world.order_line().data }, meta: world.order_line().meta };
     for (now, tallies) in [(expires.plus_millis(-1), 2), (expires, 1)] {
         let lines = std::slice::from_ref(&line);
-        let place = world.sale_place(false).data;
+        let place = world.sale_region(false).data;
         let [transaction] = &sales::apply(&returned, lines, &seen, place, now).unwrap()[..] else { panic!() };
         let changed = transaction.actions().iter().filter(|(_, guarded)| match &guarded.write {
             Write::Update { key, .. } => key.pk.as_str().starts_with("TALLY#"),

@@ -68,7 +68,7 @@ fn lists() -> Vec<List> {
         list::<media::Unsettled>(&media::UNSETTLED, "UnsettledObject"),
         list::<sales::SaleSummary>(&sales::OF_PRODUCT, "Sale"),
         list::<sales::Bought>(&sales::BOUGHT, "Sale"),
-        list::<residence::Resident>(&residence::OF_PLACE, "Customer"),
+        list::<residence::Resident>(&residence::OF_LOCATION, "Customer"),
         list::<follow::Follower>(&follow::FOLLOWERS, "Follow"),
         list::<leaderboard::RankEntry>(&leaderboard::TOP, "Rank"),
         list::<like::Liker>(&like::LIKERS, "Like"),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use key_schema::category::{self, CategoryBelow, CategoryNode};
 use key_schema::change::{Change, IndexEntry as _};
-use key_schema::customer::{self, Customer, Place};
+use key_schema::customer::{self, Customer, Location};
 use key_schema::encoding::{NewestFirst, encode, join};
 use key_schema::expression::Step;
 use key_schema::id::{Born, CustomerId, OrderId, ProductId, QuestionId};
@@ -201,13 +201,13 @@ proptest! {
         let (Ok(asked), Ok(id)) = (asked, CustomerId::new(id)) else { return Ok(()) };
         let home = if lives.0 { country.clone() } else { elsewhere.clone() };
         let town = if lives.1 % 2 == 0 { city.clone().unwrap_or_default() } else { elsewhere };
-        let place = Place { country: home.clone(), city: town.clone() };
+        let place = Location { country: home.clone(), city: town.clone() };
         let change = residence::settle(Change::<Customer>::visible(Instant::EPOCH), &id, Some(&place)).unwrap();
         let set = |name: &str| change.clone().into_steps().into_iter().find_map(|step| match step {
             Step::Set(known, AttributeValue::S(text)) if known == name => Some(text),
             _ => None,
         }).unwrap();
-        let query = residence::of_place(&asked).unwrap();
+        let query = residence::of_location(&asked).unwrap();
         let partition = set("GSI3PK");
         let found = query.partitions().iter().any(|known| known.as_str() == partition);
         let found = found && covers(&query, &set("GSI3SK"));

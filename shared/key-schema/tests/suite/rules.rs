@@ -19,9 +19,9 @@ use key_schema::order::staged::{GIVEN_BACK_AT_ONCE, RESERVED_AT_ONCE, UNDONE_AT_
 use key_schema::order::{MAX_QUANTITY, OrderLine, OrderStatus};
 use key_schema::organization::Role;
 use key_schema::organization::invitation::{MAX_OF_CUSTOMER, MAX_OF_INVITER, OpenInvitation};
-use key_schema::place::{self, Month, PlacePath};
 use key_schema::product::{Availability, CategoryPath, MAX_STOCK, StockError};
 use key_schema::quota::Quota;
+use key_schema::region::{self, Month, RegionPath};
 use key_schema::request::Write;
 use key_schema::review::recent::RecentReview;
 use key_schema::review::{self, Review};
@@ -127,13 +127,13 @@ fn only_the_actions_with_the_given_label_are_left_out_of_a_transaction() {
 fn the_sales_of_one_shop_are_read_from_one_shard_and_the_online_sales_from_all_shards() {
     let month: Month = "2017-02".parse().unwrap();
     let shards = |path: &str| {
-        let path: PlacePath = path.parse().unwrap();
-        place::sales("US", &month, Some(&path)).unwrap().partitions().len()
+        let path: RegionPath = path.parse().unwrap();
+        region::sales("US", &month, Some(&path)).unwrap().partitions().len()
     };
     assert_eq!((shards("unknown~364"), shards("unknown~online"), shards("unknown")), (1, 16, 16));
-    assert!("unknown~364~2017-02-28".parse::<PlacePath>().is_ok());
+    assert!("unknown~364~2017-02-28".parse::<RegionPath>().is_ok());
     for day in ["2017-02-30", "2017-2-28", "day"] {
-        assert!(format!("unknown~364~{day}").parse::<PlacePath>().is_err(), "{day}");
+        assert!(format!("unknown~364~{day}").parse::<RegionPath>().is_err(), "{day}");
     }
     assert!("2017-13".parse::<Month>().is_err());
 }
@@ -326,7 +326,7 @@ fn the_sales_of_the_largest_order_take_transactions_of_24_lines() {
         .map(|line| Stored { data: OrderLine { line, ..world.order_line().data }, meta: world.order_line().meta })
         .collect();
     let transactions =
-        sales::apply(&head, &lines, &Derived::default(), world.sale_place(false).data, head.meta.updated_at).unwrap();
+        sales::apply(&head, &lines, &Derived::default(), world.sale_region(false).data, head.meta.updated_at).unwrap();
     let sizes: Vec<usize> = transactions.iter().map(|transaction| transaction.actions().len()).collect();
     assert!(sizes.iter().all(|size| *size <= 100), "{sizes:?}");
     assert_eq!(sizes.len(), 500_usize.div_ceil(24), "{sizes:?}");

@@ -7,8 +7,8 @@ use key_schema::entity::AnyEntity;
 use key_schema::item::{DecodeError, EncodeError, FromItem as _, Item, MAX_COUNT, MAX_ITEM_BYTES, Stored, size};
 use key_schema::money::{Currency, Money, MoneyError};
 use key_schema::order::{OrderStatus, UnknownStatus, total};
-use key_schema::place::PlaceSales;
 use key_schema::product::CategoryPath;
+use key_schema::region::RegionSales;
 use key_schema::text::{Email, NameError, Username, fold, visible_name};
 use proptest::prelude::*;
 use serde_dynamo::AttributeValue;
@@ -78,9 +78,9 @@ fn money_of_two_currencies_is_never_added_and_a_sum_that_does_not_fit_is_refused
 #[test]
 fn a_total_beyond_64_bits_is_read_as_the_limit_and_a_fraction_is_refused() {
     let total = |amount: &str| {
-        let mut item = World::plain().place_sales().to_item().unwrap();
+        let mut item = World::plain().region_sales().to_item().unwrap();
         item.inner_mut().insert("amount".into(), AttributeValue::N(amount.into()));
-        Stored::<PlaceSales>::from_item(item).map(|total| total.amount).ok()
+        Stored::<RegionSales>::from_item(item).map(|total| total.amount).ok()
     };
     for (stored, read) in [
         ("-3", Some(-3)),

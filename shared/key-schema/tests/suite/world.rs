@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use key_schema::address::PostalAddress;
 use key_schema::cart::{Cart, CartLine};
-use key_schema::customer::{Customer, EmailClaim, Place, Tier, UsernameClaim};
+use key_schema::customer::{Customer, EmailClaim, Location, Tier, UsernameClaim};
 use key_schema::guest_cart::{CartToken, GuestCart};
 use key_schema::id::{
     AddressName, AnswerId, Born, CounterName, CustomerId, DocumentId, EntryId, GuestCartId, LogId, MAX_ID_BYTES,
@@ -218,7 +218,7 @@ impl World {
     pub fn customer(&self) -> Stored<Customer> {
         self.stored(Customer {
             tier: Tier::Silver,
-            place: Some(Place { country: self.country.clone(), city: self.city.clone() }),
+            place: Some(Location { country: self.country.clone(), city: self.city.clone() }),
             addresses: BTreeMap::from([(self.address.clone(), self.postal_address())]),
             ..Customer::new(self.customer.clone(), self.email.clone(), self.username.clone(), "Zoë".into())
         })

@@ -1,9 +1,11 @@
 //! Tests of properties that hold for every basket, such as totals that are the sum of their parts.
 
-use pricing::{Line, MAX_PROMOTIONS, Priced, Promotion, Reduction, Rounding, ShippingTax, TaxRate, Taxes, spread};
+use key_schema::order::{TaxRate, TaxRounding};
+use key_schema::promotion::{MAX_APPLIED, Promotion, Reduction};
+use pricing::{Priced, ShippingTax, Taxes, spread};
 use proptest::prelude::*;
 
-use crate::discounted;
+use crate::{Line, amount, discounted, from_amount, promotion};
 
 const LINES: usize = 8;
 
@@ -16,29 +18,30 @@ fn lines() -> impl Strategy<Value = Vec<Line>> {
 fn reductions() -> impl Strategy<Value = Reduction> {
     prop_oneof![
         (0..12_000_u32).prop_map(Reduction::Percentage),
-        (0..300_000_i64).prop_map(Reduction::Amount),
-        (0..4_u64, 0..4_u64).prop_map(|(buy, get)| Reduction::BuyGet { buy, get }),
+        (0..300_000_i64).prop_map(amount),
+        (0..4_u64, 0..4_u64).prop_map(|(buy, get)| Reduction::BuyXGetY { buy, get }),
         Just(Reduction::FreeShipping),
     ]
 }
 
 fn promotions() -> impl Strategy<Value = Vec<Promotion>> {
     let lines = prop::collection::vec(0..LINES, 0..LINES);
-    let promotion = (reductions(), lines, prop::option::of(0..50_000_i64), prop::bool::weighted(0.1), -2..3_i64);
-    let promotion = promotion.prop_map(|(reduction, lines, min_amount, exclusive, priority)| Promotion {
-        reduction,
-        lines,
-        min_amount,
-        exclusive,
-        priority,
+    let parts = (reductions(), lines, prop::option::of(0..50_000_i64), prop::bool::weighted(0.1), -2..3_i64);
+    let promotion = parts.prop_map(|(reduction, lines, minimum, exclusive, priority)| {
+        let promotion = Promotion { exclusive, priority, ..promotion(reduction, &lines) };
+        match minimum {
+            Some(minimum) => from_amount(minimum, promotion),
+            None => promotion,
+        }
     });
     prop::collection::vec(promotion, 0..8)
 }
 
 fn taxes() -> impl Strategy<Value = Taxes> {
     let rate = (prop::sample::select(vec![0, 50_000, 88_750, 190_000, 200_000]), any::<bool>());
-    let rate = prop::option::of(rate.prop_map(|(millionths, included)| TaxRate { millionths, included }));
-    let rounding = prop::sample::select(vec![Rounding::Line, Rounding::Order]);
+    let rate =
+        prop::option::of(rate.prop_map(|(millionths, included)| TaxRate { rate_millionths: millionths, included }));
+    let rounding = prop::sample::select(vec![TaxRounding::Line, TaxRounding::Order]);
     let shipping = prop_oneof![
         rate.clone().prop_map(ShippingTax::Rate),
         (prop::collection::vec(0..LINES, 0..LINES), rate.clone())
@@ -98,7 +101,7 @@ proptest! {
         let discounted = discounted(&lines, &promotions, shipping).unwrap();
         let priced = discounted.price(shipping, &taxes).unwrap();
         prop_assert!(priced.discounts.iter().all(|(_, discount)| *discount > 0));
-        prop_assert!(priced.discounts.len() <= MAX_PROMOTIONS);
+        prop_assert!(priced.discounts.len() <= MAX_APPLIED);
         let applied = priced.discounts.iter().map(|(at, _)| *at);
         let mut all: Vec<_> = applied.chain(discounted.unused().iter().map(|(at, _)| *at)).collect();
         all.sort_unstable();

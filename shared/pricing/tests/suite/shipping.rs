@@ -1,11 +1,10 @@
 //! Tests of the price of shipping.
 
-use pricing::{
-    Discounted, Line, PricingError, Promotion, Rate, Rates, Reduction, Rounding, ShippingTax, TaxRate, Taxes, Tier,
-    Unused,
-};
+use key_schema::order::{TaxRate, TaxRounding};
+use key_schema::promotion::{Promotion, Reduction};
+use pricing::{PricingError, Rate, Rates, ShippingTax, Taxes, Tier, Unused};
 
-use crate::{discounted, line, one_rate, promotion};
+use crate::{Line, amount, discounted, discounted_with, line, one_rate, promotion};
 
 fn tiers(tiers: &[(i64, i64)]) -> Vec<Tier> {
     tiers.iter().map(|(limit, price)| Tier { limit: *limit, price: *price }).collect()
@@ -48,7 +47,7 @@ fn the_weight_includes_all_pieces_and_the_amount_is_the_price_after_discounts() 
 #[test]
 fn free_shipping_is_a_discount_and_is_not_taxed() {
     let lines = [Line { quantity: 1, amount: 1000, grams: 1 }];
-    let taxes = one_rate(1, TaxRate { millionths: 100_000, included: false }, Rounding::Line);
+    let taxes = one_rate(1, TaxRate { rate_millionths: 100_000, included: false }, TaxRounding::Line);
     let free = [promotion(Reduction::FreeShipping, &[0]), promotion(Reduction::FreeShipping, &[0])];
     let priced = discounted(&lines, &free, 500).unwrap().price(500, &taxes).unwrap();
     assert_eq!(priced.discounts, [(0, 500)]);
@@ -65,8 +64,8 @@ fn free_shipping_that_reduces_nothing_excludes_no_other_promotion() {
     let method = Rates { rate: Rate::Flat(500), free_from: Some(1000) };
     let shipping = |grams, amount| method.price(grams, amount).unwrap_or_default();
     let price = |goods: i64, promotions: &[Promotion]| {
-        let basket = Discounted::new(&[line(1, goods)], promotions, shipping).unwrap();
-        let taxes = Taxes { lines: Vec::new(), shipping: ShippingTax::Rate(None), rounding: Rounding::Line };
+        let basket = discounted_with(&[line(1, goods)], promotions, shipping).unwrap();
+        let taxes = Taxes { lines: Vec::new(), shipping: ShippingTax::Rate(None), rounding: TaxRounding::Line };
         let priced = basket.price(shipping(0, basket.amount().unwrap()), &taxes).unwrap();
         (priced.discounts, priced.totals.total, basket.unused().to_vec())
     };
@@ -79,7 +78,7 @@ fn free_shipping_that_reduces_nothing_excludes_no_other_promotion() {
     // Only the discount of the other promotion makes shipping cost something.
     assert_eq!(price(1000, &[free.clone(), ten]), (vec![(0, 500), (1, 100)], 900, vec![]));
     // Free shipping without an effect leaves its place to the fifth promotion of the goods.
-    let one = promotion(Reduction::Amount(1), &[0]);
+    let one = promotion(amount(1), &[0]);
     let six = [&[Promotion { priority: 1, ..free }], vec![one; 5].as_slice()].concat();
     assert_eq!(price(2000, &six), ((1..6).map(|at| (at, 1)).collect(), 1995, nothing(0)));
     assert_eq!(price(900, &six).2, [(5, Unused::TooMany)]);

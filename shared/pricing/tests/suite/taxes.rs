@@ -1,6 +1,7 @@
 //! Tests of tax with published examples.
 
-use pricing::{PricingError, Rounding, ShippingTax, TaxRate, Taxes, part};
+use key_schema::order::{TaxRate, TaxRounding};
+use pricing::{PricingError, ShippingTax, Taxes, part, tax_of};
 
 use crate::{discounted, line, one_rate, untaxed};
 
@@ -10,7 +11,7 @@ struct Example {
     lines: &'static [(u64, i64)],
     millionths: u32,
     included: bool,
-    rounding: Rounding,
+    rounding: TaxRounding,
     tax: i64,
     total: i64,
 }
@@ -22,7 +23,7 @@ const EXAMPLES: &[Example] = &[
         lines: &[(1, 250), (1, 250), (1, 250), (1, 250)],
         millionths: 86_250,
         included: false,
-        rounding: Rounding::Order,
+        rounding: TaxRounding::Order,
         tax: 86,
         total: 1086,
     },
@@ -32,7 +33,7 @@ const EXAMPLES: &[Example] = &[
         lines: &[(1, 250), (1, 250), (1, 250), (1, 250)],
         millionths: 86_250,
         included: false,
-        rounding: Rounding::Line,
+        rounding: TaxRounding::Line,
         tax: 88,
         total: 1088,
     },
@@ -42,7 +43,7 @@ const EXAMPLES: &[Example] = &[
         lines: &[(1, 124), (1, 124)],
         millionths: 100_000,
         included: false,
-        rounding: Rounding::Line,
+        rounding: TaxRounding::Line,
         tax: 24,
         total: 272,
     },
@@ -52,7 +53,7 @@ const EXAMPLES: &[Example] = &[
         lines: &[(1, 124), (1, 124)],
         millionths: 100_000,
         included: false,
-        rounding: Rounding::Order,
+        rounding: TaxRounding::Order,
         tax: 25,
         total: 273,
     },
@@ -63,7 +64,7 @@ const EXAMPLES: &[Example] = &[
         lines: &[(1, 299)],
         millionths: 40_000,
         included: true,
-        rounding: Rounding::Line,
+        rounding: TaxRounding::Line,
         tax: 12,
         total: 299,
     },
@@ -73,7 +74,7 @@ const EXAMPLES: &[Example] = &[
         lines: &[(9, 999)],
         millionths: 200_000,
         included: true,
-        rounding: Rounding::Order,
+        rounding: TaxRounding::Order,
         tax: 1499,
         total: 8991,
     },
@@ -83,7 +84,7 @@ const EXAMPLES: &[Example] = &[
         lines: &[(100, 141)],
         millionths: 200_000,
         included: false,
-        rounding: Rounding::Line,
+        rounding: TaxRounding::Line,
         tax: 2820,
         total: 16920,
     },
@@ -93,7 +94,7 @@ const EXAMPLES: &[Example] = &[
         lines: &[(10, 3823)],
         millionths: 200_000,
         included: true,
-        rounding: Rounding::Line,
+        rounding: TaxRounding::Line,
         tax: 6372,
         total: 38230,
     },
@@ -104,7 +105,7 @@ fn the_computed_tax_equals_the_tax_of_the_published_examples() {
     for example in EXAMPLES {
         let Example { source, lines, millionths, included, rounding, tax, total } = *example;
         let lines: Vec<_> = lines.iter().map(|(quantity, unit_price)| line(*quantity, *unit_price)).collect();
-        let taxes = one_rate(lines.len(), TaxRate { millionths, included }, rounding);
+        let taxes = one_rate(lines.len(), TaxRate { rate_millionths: millionths, included }, rounding);
         let priced = discounted(&lines, &[], 0).unwrap().price(0, &taxes).unwrap();
         assert_eq!((priced.totals.tax, priced.totals.total), (tax, total), "{source}, {rounding:?}");
     }
@@ -115,7 +116,7 @@ fn the_computed_tax_equals_the_tax_of_the_published_examples() {
 #[test]
 fn half_a_minor_unit_is_rounded_up() {
     for (amount, tax) in [(4, 0), (5, 1), (14, 1), (15, 2), (0, 0)] {
-        assert_eq!(TaxRate { millionths: 100_000, included: false }.of(amount).unwrap(), tax, "{amount}");
+        assert_eq!(tax_of(TaxRate { rate_millionths: 100_000, included: false }, amount).unwrap(), tax, "{amount}");
     }
     assert_eq!(part(-1, 1, 2), Err(PricingError::Negative));
     assert_eq!(part(1, 1, 0), Err(PricingError::Overflow));
@@ -125,13 +126,13 @@ fn half_a_minor_unit_is_rounded_up() {
 
 #[test]
 fn each_rate_has_one_tax_line_and_basket_lines_without_a_rate_are_not_taxed() {
-    let standard = TaxRate { millionths: 190_000, included: true };
-    let reduced = TaxRate { millionths: 70_000, included: true };
+    let standard = TaxRate { rate_millionths: 190_000, included: true };
+    let reduced = TaxRate { rate_millionths: 70_000, included: true };
     let lines = [line(1, 1190), line(2, 535), line(1, 300), line(1, 1190)];
     let taxes = Taxes {
         lines: vec![Some(standard), Some(reduced), None, Some(standard)],
         shipping: ShippingTax::Rate(Some(standard)),
-        rounding: Rounding::Line,
+        rounding: TaxRounding::Line,
     };
     let priced = discounted(&lines, &[], 0).unwrap().price(595, &taxes).unwrap();
     let by_rate: Vec<_> = priced.tax_lines.iter().map(|line| (line.rate, line.amount, line.tax)).collect();
@@ -148,7 +149,7 @@ fn a_shop_without_tax_rules_shows_no_tax() {
 
 #[test]
 fn apportioned_shipping_has_the_rates_of_the_lines_in_proportion_to_their_prices() {
-    let rate = |millionths| Some(TaxRate { millionths, included: true });
+    let rate = |millionths| Some(TaxRate { rate_millionths: millionths, included: true });
     let (standard, reduced) = (rate(190_000), rate(70_000));
     let price = |amounts: &[i64], rates: &[Option<TaxRate>], shipped: &[usize], rounding| {
         let lines: Vec<_> = amounts.iter().map(|amount| line(1, *amount)).collect();
@@ -157,12 +158,12 @@ fn apportioned_shipping_has_the_rates_of_the_lines_in_proportion_to_their_prices
         discounted(&lines, &[], 500).unwrap().price(500, &taxes).unwrap().shipping
     };
     let parts = |amounts: &[i64], rates: &[Option<TaxRate>], shipped: &[usize]| {
-        let shipping = price(amounts, rates, shipped, Rounding::Line);
+        let shipping = price(amounts, rates, shipped, TaxRounding::Line);
         shipping.tax_lines.iter().map(|line| (Some(line.rate), line.amount, line.tax)).collect::<Vec<_>>()
     };
     assert_eq!(parts(&[1190, 1070], &[standard, reduced], &[0, 1]), [(reduced, 237, 16), (standard, 263, 42)]);
     assert_eq!(parts(&[1190, 1070], &[standard, reduced], &[1]), [(reduced, 500, 33)], "only this line is shipped");
     assert_eq!(parts(&[100, 100], &[standard, None], &[0, 1]), [(standard, 250, 40)], "the other half is not taxed");
     assert_eq!(parts(&[0, 0], &[reduced, reduced], &[0, 1]), [(standard, 500, 80)], "the goods cost nothing");
-    assert_eq!(price(&[1190, 1070], &[standard, reduced], &[0, 1], Rounding::Order).tax, 58);
+    assert_eq!(price(&[1190, 1070], &[standard, reduced], &[0, 1], TaxRounding::Order).tax, 58);
 }

@@ -36,9 +36,9 @@ use key_schema::mail::MailState;
 use key_schema::order::OrderItem;
 use key_schema::order::{self, OrderStatus, Step};
 use key_schema::pattern::{Operation, Pattern};
-use key_schema::place::SalePlace;
 use key_schema::recipient::{self, RecipientHash, StopReason};
-use key_schema::{archive, expiration, heartbeat, mail, mark, picking, place, reach, registry, sales};
+use key_schema::region::SaleRegion;
+use key_schema::{archive, expiration, heartbeat, mail, mark, picking, reach, region, registry, sales};
 use serde::{Deserialize, Serialize};
 use telemetry::correlation;
 
@@ -202,7 +202,7 @@ fn fresh_page(rows: &[Row]) {
 async fn rest(bench: &mut Bench) {
     for number in 1..=25 {
         let (head, lines) = data::order(number, 5);
-        let counted_at = SalePlace::of(&head, None, place::store_of(&head));
+        let counted_at = SaleRegion::of(&head, None, region::store_of(&head));
         let apply = sales::apply(&head, &lines, &sales::Derived::default(), counted_at, at(0)).unwrap().remove(0);
         if number == 1 {
             bench.transact("5 lines", apply).await;
@@ -210,7 +210,7 @@ async fn rest(bench: &mut Bench) {
             (shipped.data.status, shipped.meta.rev) = (OrderStatus::Shipped, head.meta.rev + 1);
             let query = sales::derived(&order_id(1)).unwrap();
             let seen: sales::Derived = bench.table.query(&query).await.unwrap().items.into_iter().collect();
-            let place = seen.place.clone().unwrap().data;
+            let place = seen.region.clone().unwrap().data;
             let _ = bench.table.meter().take();
             let apply = sales::apply(&shipped, &lines, &seen, place, at(0)).unwrap().remove(0);
             bench.transact("5 lines of a shipped order", apply).await;
@@ -221,7 +221,7 @@ async fn rest(bench: &mut Bench) {
     let _ = bench.table.meter().take();
     let sold = sales::of_product(&product_id(1), 2026, at(0), at(1000)).unwrap().limit(20);
     bench.query("a page of 20", 20, sold).await;
-    bench.query("5 lines and their place", 6, sales::derived(&order_id(1)).unwrap()).await;
+    bench.query("5 lines and their region", 6, sales::derived(&order_id(1)).unwrap()).await;
     places(bench).await;
     pricing::rules(bench).await;
     pricing::promotions(bench).await;
@@ -252,7 +252,9 @@ async fn start(bench: &mut Bench) {
 /// Measures mails about the first order, and eleven paid orders. Ten orders get a picking station
 /// one after the other, and one order waits.
 async fn subscribers(bench: &mut Bench) {
-    bench.batch_get("customer and order", mail::prepare(&customer_id(1), &order_id(1)).unwrap()).await;
+    bench.batch_get("customer, for a placed order", mail::prepare(&customer_id(1), None).unwrap()).await;
+    let prepare = mail::prepare(&customer_id(1), Some(&order_id(1))).unwrap();
+    bench.batch_get("customer and order, after a change", prepare).await;
     let (first, second) = (data::mail(1), data::mail(2));
     let to = RecipientHash::of(&"ada@example.com".parse().unwrap());
     bench.transact("one event", mail::claim(&first, &to, false, at(0)).unwrap()).await;
@@ -277,7 +279,7 @@ async fn subscribers(bench: &mut Bench) {
             tracking: None,
             money: None,
         };
-        bench.table.transact(&order::advance(step).unwrap()).await.unwrap().unwrap();
+        bench.table.transact(&order::transition(step).unwrap()).await.unwrap().unwrap();
         let (job, born) = (data::waiting(number), data::born(number));
         let _ = bench.table.meter().take();
         let admit = picking::admit(&job.order_id, 10, &born, at(301)).unwrap();

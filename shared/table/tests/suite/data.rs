@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use key_schema::address::PostalAddress;
 use key_schema::cart::{Cart, CartLine};
 use key_schema::category::{CategoryAbout, CategoryNode};
-use key_schema::customer::{Customer, Place};
+use key_schema::customer::{Customer, Location};
 use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::guest_cart::{CartToken, GuestCart};
 use key_schema::id::{AddressName, Born, CustomerId, GuestCartId, LogId, OrderId, ProductId, SessionId, StoreId};
@@ -49,7 +49,7 @@ pub fn customer_id(number: u8) -> CustomerId {
 
 pub fn customer(number: u8) -> Stored<Customer> {
     let customer = Customer {
-        place: Some(Place { country: "US".to_owned(), city: "Springfield".to_owned() }),
+        place: Some(Location { country: "US".to_owned(), city: "Springfield".to_owned() }),
         addresses: BTreeMap::from([(AddressName::new("home").unwrap(), address())]),
         ..Customer::new(
             customer_id(number),

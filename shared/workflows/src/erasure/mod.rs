@@ -1,9 +1,7 @@
 //! The erasure of a customer.
 //!
 //! The request first marks the profile. From then on the table refuses transactions that need the
-//! customer, so the customer gets no further items. The profile is deleted after the customer's
-//! other items, so that another worker can continue an interrupted erasure. Every step can run
-//! again.
+//! customer, so the customer gets no further items. Every step can run again.
 //!
 //! The function `customers` does this work within the budget of its request. If no client repeats
 //! an interrupted request, the janitor finishes the erasure.
@@ -12,15 +10,16 @@ mod documents;
 mod edges;
 mod memberships;
 
-use key_schema::customer::CustomerAction;
+use key_schema::customer::{Customer, CustomerAction};
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::pattern::Pattern;
 use key_schema::session::{self, Session};
 use key_schema::{cart, customer, document, follow, graph, like, order, organization, question, review};
-use table::{Budget, Table, TableError, retry_on_conflict};
+use table::{Budget, Table, retry_on_conflict};
 
+use crate::engine::{self, Bound, ONCE, Standing, Stop, Worker, workflow};
 use crate::removal::RemovalError;
 
 const PAGE: usize = 100;
@@ -217,7 +216,7 @@ async fn erase_display_name(
 /// them. Passes the sessions of each page to `ended`.
 ///
 /// # Errors
-/// [`TableError::OverBudget`] when there are more sessions than one request ends.
+/// [`table::TableError::OverBudget`] when there are more sessions than one request ends.
 pub async fn end_sessions(
     table: &Table,
     customer: &CustomerId,
@@ -251,7 +250,7 @@ pub async fn end_sessions(
 /// again under the same id are newer than `until`, and stay.
 ///
 /// # Errors
-/// [`TableError::OverBudget`] when there are more items than one request removes. An error about
+/// [`table::TableError::OverBudget`] when there are more items than one request removes. An error about
 /// one item does not stop the removal of the other kinds of items. The first such error is returned
 /// at the end.
 pub async fn erase_belongings(
@@ -272,24 +271,78 @@ pub async fn erase_belongings(
     failed
 }
 
-/// Continues an erasure that has begun, until the profile is deleted. Returns whether this call
-/// deleted it. The transaction that deletes the profile also writes an
+workflow! {
+    /// Erases a customer. The profile is deleted after the customer's other items, so that another
+    /// worker can continue an interrupted erasure.
+    EraseCustomer of CustomerAction, by Eraser, begun ["customers.erasure.begun"];
+    Belongings => {
+        run erase_belongings, at most Bound::Budget, crash "customers.belongings.erased";
+        forward only;
+    }
+    Profile => {
+        run delete_profile, at most ONCE, crash "customers.profile.erased";
+        forward only;
+    }
+}
+
+struct Eraser<'a> {
+    table: &'a Table,
+    profile: &'a Stored<Customer>,
+    until: Instant,
+    budget: &'a Budget<'a>,
+}
+
+impl Worker for Eraser<'_> {
+    type End = ();
+
+    async fn stands(&mut self, done: Option<EraseCustomer>) -> Result<Standing<EraseCustomer, ()>, RemovalError> {
+        Ok(match done {
+            None => Standing::At(EraseCustomer::Belongings),
+            Some(EraseCustomer::Belongings) => Standing::At(EraseCustomer::Profile),
+            Some(EraseCustomer::Profile) => Standing::Over(()),
+        })
+    }
+}
+
+impl Eraser<'_> {
+    async fn erase_belongings(&mut self) -> Result<(), Stop<CustomerAction>> {
+        Ok(erase_belongings(self.table, &self.profile.id, self.until, self.budget).await?)
+    }
+
+    async fn delete_profile(&mut self) -> Result<(), Stop<CustomerAction>> {
+        Ok(self.table.transact(&customer::delete(self.profile, Instant::now())?).await??)
+    }
+}
+
+/// Erases a customer whose profile is marked, until the profile is deleted. `until` is as in
+/// [`erase_belongings`]. The transaction that deletes the profile also writes an
 /// [`Erasure`](key_schema::erasure::Erasure). When the janitor finds that item, it does the rest of
 /// the erasure.
 ///
 /// # Errors
-/// As [`erase_belongings`]. [`TableError::Rejected`] when the claim of one of the customer's names
-/// is missing or belongs to another customer. A repetition has the same result.
+/// As [`erase_belongings`]. [`WorkflowError::Refused`](crate::WorkflowError::Refused) when the
+/// profile has changed, or the claim of one of the customer's names is missing or belongs to
+/// another customer.
+pub async fn erase(
+    table: &Table,
+    profile: &Stored<Customer>,
+    until: Instant,
+    budget: &Budget<'_>,
+) -> Result<(), RemovalError> {
+    engine::run(&mut Eraser { table, profile, until, budget }).await
+}
+
+/// Continues an erasure that has begun. Returns whether this call deleted the profile.
+///
+/// # Errors
+/// As [`erase`], but not if another worker has deleted the profile.
 pub async fn go_on(table: &Table, customer: &CustomerId, budget: &Budget<'_>) -> Result<bool, RemovalError> {
     let until = Instant::now();
     // The caller may have found the customer in an outdated list, so the profile decides.
     let profile = table.get(&customer::read_for_update(customer)?).await?;
     let Some(profile) = profile.filter(|profile| profile.erasing_since.is_some()) else { return Ok(false) };
-    erase_belongings(table, customer, until, budget).await?;
-    match table.transact(&customer::delete(&profile, Instant::now())?).await? {
-        Ok(()) => Ok(true),
-        // Another worker has deleted the profile.
-        Err(refusals) if refusals.names(CustomerAction::Profile) => Ok(false),
-        Err(_) => Err(TableError::Rejected("the claims of an erased customer's names".to_owned()).into()),
+    match erase(table, &profile, until, budget).await {
+        Err(RemovalError::Refused(refusals)) if refusals.names(CustomerAction::Profile) => Ok(false),
+        erased => erased.map(|()| true),
     }
 }

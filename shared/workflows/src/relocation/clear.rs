@@ -1,14 +1,13 @@
 //! Removes the old categories: children before their parents.
 
-use key_schema::category::relocation::{self, CategoryMove, CategoryMoveAction};
+use key_schema::category::relocation::{self, CategoryMoveAction};
 use key_schema::instant::Instant;
-use key_schema::item::Stored;
 use key_schema::product::CategoryPath;
 use table::Backoff;
 
 use crate::relocation::copy::Copied;
 use crate::relocation::walk::Children;
-use crate::relocation::{Mover, Stop};
+use crate::relocation::{Moving, Stop};
 
 /// A category with children that are not yet processed.
 struct Open {
@@ -23,25 +22,21 @@ impl Open {
     }
 }
 
-impl Mover<'_> {
+impl Moving<'_> {
     /// Removes the category and all categories below it. If a category cannot move, it is kept
     /// together with its ancestors.
-    pub(super) async fn clear_all(&self, moving: &Stored<CategoryMove>) -> Result<(), Stop> {
-        let mut open = vec![Open::at(moving.from.clone())];
+    pub(super) async fn clear_all(&self) -> Result<(), Stop> {
+        let mut open = vec![Open::at(self.moving.from.clone())];
         while let Some(last) = open.last_mut() {
             if let Some(node) = last.children.next(self.table).await? {
-                match moving.destination(&node.path) {
+                match self.moving.destination(&node.path) {
                     Some(_) => open.push(Open::at(node.data.path)),
                     None => last.keeps = true,
                 }
                 continue;
             }
             let Some(Open { children, keeps }) = open.pop() else { break };
-            let stays = if keeps {
-                self.keep(moving, &children.parent).await?
-            } else {
-                !self.clear(moving, &children.parent).await?
-            };
+            let stays = if keeps { self.keep(&children.parent).await? } else { !self.clear(&children.parent).await? };
             if let Some(above) = open.last_mut() {
                 above.keeps |= stays;
             }
@@ -50,10 +45,10 @@ impl Mover<'_> {
     }
 
     /// Removes one category. Returns whether it is gone.
-    async fn clear(&self, moving: &Stored<CategoryMove>, path: &CategoryPath) -> Result<bool, Stop> {
+    async fn clear(&self, path: &CategoryPath) -> Result<bool, Stop> {
         let mut backoff = Backoff::new();
         loop {
-            let Err(refusals) = self.transact(&relocation::clear(moving, path, Instant::now())?).await? else {
+            let Err(refusals) = self.transact(&relocation::clear(&self.moving, path, Instant::now())?).await? else {
                 telemetry::crash_point("catalog.move.cleared");
                 return Ok(true);
             };
@@ -62,8 +57,8 @@ impl Mover<'_> {
                 // A client created or changed the category after the copy, so the category is not
                 // marked as moving.
                 Some(_) => {
-                    let Some(to) = moving.destination(path) else { return Ok(false) };
-                    if self.copy(moving, path, &to).await? == Copied::Stays {
+                    let Some(to) = self.moving.destination(path) else { return Ok(false) };
+                    if self.copy(path, &to).await? == Copied::Stays {
                         return Ok(false);
                     }
                 }
@@ -71,18 +66,18 @@ impl Mover<'_> {
                 // removal. `keep` sets `moving` to false, and the next attempt then copies the
                 // description.
                 None => {
-                    self.keep(moving, path).await?;
+                    self.keep(path).await?;
                 }
             }
             if !backoff.wait().await {
-                self.keep(moving, path).await?;
+                self.keep(path).await?;
                 return Ok(false);
             }
         }
     }
 
     /// Sets `moving` to false in a category that is kept. Returns whether the category exists.
-    async fn keep(&self, moving: &Stored<CategoryMove>, path: &CategoryPath) -> Result<bool, Stop> {
-        Ok(self.transact(&relocation::keep(moving, path, Instant::now())?).await?.is_ok())
+    async fn keep(&self, path: &CategoryPath) -> Result<bool, Stop> {
+        Ok(self.transact(&relocation::keep(&self.moving, path, Instant::now())?).await?.is_ok())
     }
 }

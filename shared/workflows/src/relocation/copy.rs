@@ -2,14 +2,13 @@
 //! ancestors of categories that clients created again below the old path.
 
 use key_schema::category;
-use key_schema::category::relocation::{self, ADDED_AT_ONCE, CategoryMove, CategoryMoveAction};
+use key_schema::category::relocation::{self, ADDED_AT_ONCE, CategoryMoveAction};
 use key_schema::instant::Instant;
-use key_schema::item::Stored;
 use key_schema::product::CategoryPath;
 use table::Backoff;
 
 use crate::relocation::walk::Walk;
-use crate::relocation::{Mover, Stop};
+use crate::relocation::{Moving, Stop};
 
 /// The number of checked categories after which the check records its progress.
 const NOTED_EVERY: usize = 50;
@@ -23,18 +22,18 @@ pub(crate) enum Copied {
     Stays,
 }
 
-impl Mover<'_> {
+impl Moving<'_> {
     /// Creates the successors of the category and of all categories below it, from the top down.
-    pub(super) async fn copy_all(&self, moving: &Stored<CategoryMove>) -> Result<(), Stop> {
-        if moving.reached.is_none() {
-            self.copy(moving, &moving.from, &moving.to).await?;
+    pub(super) async fn copy_all(&self) -> Result<(), Stop> {
+        if self.moving.reached.is_none() {
+            self.copy(&self.moving.from, &self.moving.to).await?;
         }
-        let mut walk = Walk::resumed(self.table, &moving.from, moving.reached.as_ref());
+        let mut walk = Walk::resumed(self.table, &self.moving.from, self.moving.reached.as_ref());
         while let Some(node) = walk.next().await? {
-            match moving.destination(&node.path) {
+            match self.moving.destination(&node.path) {
                 Some(_) if node.moving => {}
                 Some(to) => {
-                    self.copy(moving, &node.path, &to).await?;
+                    self.copy(&node.path, &to).await?;
                 }
                 // There is no destination, because the path would be too deep or too long. The
                 // subcategories have no destination either.
@@ -45,16 +44,11 @@ impl Mover<'_> {
     }
 
     /// Creates a category's successor with the same description.
-    pub(super) async fn copy(
-        &self,
-        moving: &Stored<CategoryMove>,
-        path: &CategoryPath,
-        to: &CategoryPath,
-    ) -> Result<Copied, Stop> {
+    pub(super) async fn copy(&self, path: &CategoryPath, to: &CategoryPath) -> Result<Copied, Stop> {
         let mut backoff = Backoff::new();
         loop {
             let about = self.table.get(&relocation::about(path)?).await?;
-            let copy = relocation::copy(moving, path, to, about.as_ref(), Instant::now())?;
+            let copy = relocation::copy(&self.moving, path, to, about.as_ref(), Instant::now())?;
             let Err(refusals) = self.transact(&copy).await? else {
                 telemetry::crash_point("catalog.move.copied");
                 return Ok(Copied::Yes);
@@ -74,39 +68,35 @@ impl Mover<'_> {
     /// Adds the missing ancestors of categories that clients created again below the old path.
     /// Clients can create such categories only below a category with a successor, so this method
     /// checks the old path of every successor.
-    pub(super) async fn check_all(&self, moving: &Stored<CategoryMove>) -> Result<(), Stop> {
-        if moving.reached.is_none() {
-            self.check(moving, &moving.to).await?;
+    pub(super) async fn check_all(&self) -> Result<(), Stop> {
+        if self.moving.reached.is_none() {
+            self.check(&self.moving.to).await?;
         }
-        let mut walk = Walk::resumed(self.table, &moving.to, moving.reached.as_ref());
+        let mut walk = Walk::resumed(self.table, &self.moving.to, self.moving.reached.as_ref());
         let mut seen = 0;
         while let Some(node) = walk.next().await? {
-            self.check(moving, &node.path).await?;
+            self.check(&node.path).await?;
             seen += 1;
             if seen % NOTED_EVERY == 0 {
-                self.update(relocation::reach(moving, &node.path, Instant::now())?).await?;
+                self.update(relocation::reach(&self.moving, &node.path, Instant::now())?).await?;
             }
         }
         Ok(())
     }
 
-    async fn check(&self, moving: &Stored<CategoryMove>, successor: &CategoryPath) -> Result<(), Stop> {
-        let Some(old) = moving.source(successor) else { return Ok(()) };
+    async fn check(&self, successor: &CategoryPath) -> Result<(), Stop> {
+        let Some(old) = self.moving.source(successor) else { return Ok(()) };
         let left = self.table.query(&relocation::below(&old, None)?.limit(1)).await?;
-        if left.items.is_empty() { Ok(()) } else { self.add_missing(moving, old.lineage().collect()).await }
+        if left.items.is_empty() { Ok(()) } else { self.add_missing(old.lineage().collect()).await }
     }
 
     /// Adds those of the given categories that do not exist.
-    pub(super) async fn add_missing(
-        &self,
-        moving: &Stored<CategoryMove>,
-        paths: Vec<CategoryPath>,
-    ) -> Result<(), Stop> {
+    pub(super) async fn add_missing(&self, paths: Vec<CategoryPath>) -> Result<(), Stop> {
         let known = self.table.batch_get(&category::known(&paths)?).await?;
         let missing: Vec<&CategoryPath> =
             paths.iter().zip(known).filter(|(_, node)| node.is_none()).map(|(path, _)| path).collect();
         for paths in missing.chunks(ADDED_AT_ONCE) {
-            let add = relocation::add(moving, paths.iter().copied(), Instant::now())?;
+            let add = relocation::add(&self.moving, paths.iter().copied(), Instant::now())?;
             let _ = self.transact(&add).await?;
         }
         Ok(())

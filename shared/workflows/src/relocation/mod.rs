@@ -1,50 +1,56 @@
 //! Moves a category. A request begins the move, and that request or the janitor continues it.
 //!
 //! [`key_schema::category::relocation`] contains the transactions and explains why an interruption
-//! between them is harmless. Two workers may work on one move at the same time. Each worker reads
-//! the table before every step. The table refuses the step when the other worker has begun the next
-//! phase.
+//! between them is harmless. The table refuses the step of a worker when another worker has begun the
+//! next phase.
 
 mod clear;
 mod copy;
-mod place;
+mod products;
 mod walk;
 
 use key_schema::category::relocation::{self, CategoryMove, CategoryMoveAction, Phase, SETTLING_SECONDS};
 use key_schema::instant::Instant;
-use key_schema::item::{EncodeError, Stored};
-use key_schema::key::KeyError;
+use key_schema::item::Stored;
 use key_schema::request::{Single, Transaction};
-use table::{Refusals, Table, TableError};
-use tokio::time::{self, timeout_at};
+use table::{Refusals, Table};
+use tokio::time;
 
+use crate::engine::{self, Bound, Standing, Worker, workflow};
 pub use walk::Walk;
 
-/// An error that stopped the work. The steps so far remain, and the next call continues after them.
-#[derive(Debug, thiserror::Error)]
-pub enum RelocationError {
-    #[error(transparent)]
-    Table(#[from] TableError),
-    #[error(transparent)]
-    Encode(#[from] EncodeError),
-}
+/// An error that stopped the move. Another worker can continue it.
+pub type RelocationError = crate::WorkflowError<CategoryMoveAction>;
 
-impl From<KeyError> for RelocationError {
-    fn from(error: KeyError) -> Self {
-        Self::Encode(error.into())
+type Stop = engine::Stop<CategoryMoveAction>;
+
+workflow! {
+    /// Moves a category with its products. The move's item has the phase. A worker completes the
+    /// phase, and then advances the item to the next one.
+    MoveCategory of CategoryMoveAction, by Moving, begun ["catalog.move.begun"];
+    Copying => {
+        run copy_all, at most Bound::Deadline, within "catalog.move.copied";
+        forward only;
     }
-}
-
-/// A reason why a phase was not completed.
-enum Stop {
-    /// Another worker has begun the next phase.
-    Late,
-    Failed(RelocationError),
-}
-
-impl<E: Into<RelocationError>> From<E> for Stop {
-    fn from(error: E) -> Self {
-        Self::Failed(error.into())
+    Placing => {
+        run move_all, at most Bound::Deadline, within "catalog.move.placed", within "catalog.move.transferred";
+        forward only;
+    }
+    Settling => {
+        run move_all, at most Bound::Deadline;
+        forward only;
+    }
+    Clearing => {
+        run clear_all, at most Bound::Deadline, within "catalog.move.cleared";
+        forward only;
+    }
+    Checking => {
+        run check_all, at most Bound::Deadline;
+        forward only;
+    }
+    Advance => {
+        run advance, at most Bound::Deadline, crash "catalog.move.advanced";
+        forward only;
     }
 }
 
@@ -76,34 +82,60 @@ impl<'a> Mover<'a> {
     /// Continues the current move until it is done or must wait, or until the time `until` has
     /// come. Returns the move in its current state.
     pub async fn go_on(&self, until: time::Instant) -> Result<Option<Stored<CategoryMove>>, RelocationError> {
-        loop {
-            let Some(moving) = self.current().await? else { return Ok(None) };
-            if moving.phase == Phase::Done || self.must_wait(&moving) || time::Instant::now() >= until {
-                return Ok(Some(moving));
-            }
-            match timeout_at(until, self.phase(&moving)).await {
-                Ok(Err(Stop::Failed(error))) => return Err(error),
-                Ok(Ok(()) | Err(Stop::Late)) | Err(_) => {}
+        let Some(moving) = self.current().await? else { return Ok(None) };
+        let mut moving = Moving { table: self.table, settling: self.settling, until, moving, is_current: true };
+        engine::run(&mut moving).await
+    }
+}
+
+/// A worker on a move.
+struct Moving<'a> {
+    table: &'a Table,
+    settling: i64,
+    until: time::Instant,
+    moving: Stored<CategoryMove>,
+    /// Whether `moving` was read after the last step.
+    is_current: bool,
+}
+
+impl Worker for Moving<'_> {
+    type End = Option<Stored<CategoryMove>>;
+
+    async fn stands(
+        &mut self,
+        done: Option<MoveCategory>,
+    ) -> Result<Standing<MoveCategory, Self::End>, RelocationError> {
+        if done.is_some_and(|done| done != MoveCategory::Advance) {
+            return Ok(Standing::At(MoveCategory::Advance));
+        }
+        if !std::mem::take(&mut self.is_current) {
+            match self.table.get(&relocation::get()?).await? {
+                Some(moving) => self.moving = moving,
+                None => return Ok(Standing::Over(None)),
             }
         }
+        let step = match self.moving.phase {
+            _ if time::Instant::now() >= self.until => None,
+            Phase::Copying => Some(MoveCategory::Copying),
+            Phase::Placing => Some(MoveCategory::Placing),
+            Phase::Settling if Instant::now() < self.moving.since.plus_seconds(self.settling) => None,
+            Phase::Settling => Some(MoveCategory::Settling),
+            Phase::Clearing => Some(MoveCategory::Clearing),
+            Phase::Checking => Some(MoveCategory::Checking),
+            Phase::Done => None,
+        };
+        Ok(step.map_or_else(|| Standing::Over(Some(self.moving.clone())), Standing::At))
     }
 
-    fn must_wait(&self, moving: &CategoryMove) -> bool {
-        moving.phase == Phase::Settling && Instant::now() < moving.since.plus_seconds(self.settling)
+    fn deadline(&self) -> Option<time::Instant> {
+        Some(self.until)
     }
+}
 
-    /// Completes the current phase, and advances to the next one.
-    async fn phase(&self, moving: &Stored<CategoryMove>) -> Result<(), Stop> {
-        match moving.phase {
-            Phase::Copying => self.copy_all(moving).await?,
-            Phase::Placing | Phase::Settling => self.place_all(moving).await?,
-            Phase::Clearing => self.clear_all(moving).await?,
-            Phase::Checking => self.check_all(moving).await?,
-            Phase::Done => return Ok(()),
-        }
-        self.update(relocation::advance(moving, Instant::now())?).await?;
-        telemetry::crash_point("catalog.move.advanced");
-        Ok(())
+impl Moving<'_> {
+    /// Advances the move to its next phase.
+    async fn advance(&mut self) -> Result<(), Stop> {
+        self.update(relocation::next_phase(&self.moving, Instant::now())?).await
     }
 
     async fn update(&self, update: Single<Stored<CategoryMove>>) -> Result<(), Stop> {

@@ -1,10 +1,9 @@
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
-use key_schema::order::OrderItem;
 use key_schema::order::{self, OrderAction, OrderStatus, RETURNED_AT_ONCE};
 use table::Table;
 
-use crate::staging::{StagingError, advance, give_back};
+use crate::staging::{Items, StagingError, give_back, transition};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lapsed {
@@ -21,26 +20,17 @@ pub enum Lapsed {
 /// # Errors
 /// [`StagingError`]. If the order is still pending after the error, the next call cancels it.
 pub async fn lapse(table: &Table, id: &OrderId, now: Instant) -> Result<Lapsed, StagingError> {
-    let items = table.query(&order::read_for_update(id)?).await?.items;
-    let (mut head, mut lines, mut last) = (None, Vec::new(), Instant::MIN);
-    for item in items {
-        match item {
-            OrderItem::Order(order) => head = Some(order),
-            OrderItem::OrderLine(line) => lines.push(line.data),
-            OrderItem::OrderStatusEvent(event) => last = last.max(event.at),
-        }
-    }
+    let mut items = Items::read(table, id).await?;
     let due = |lapses_at: Instant| lapses_at <= now;
-    let Some(head) = head.filter(|head| head.status == OrderStatus::Pending && head.lapses_at.is_some_and(due)) else {
+    let Some(head) =
+        items.head.take().filter(|head| head.status == OrderStatus::Pending && head.lapses_at.is_some_and(due))
+    else {
         return Ok(Lapsed::NotDue);
     };
-    if u64::try_from(lines.len()) != Ok(head.line_count) {
-        return Err(StagingError::Contended);
-    }
     // The instants of the history must increase, but the clocks of two functions may differ.
-    let at = now.max(last.plus_millis(1));
-    lines.sort_by_key(|line| line.line);
-    match advance(table, order::lapse(&head, &lines, at)?).await? {
+    let at = now.max(items.last.plus_millis(1));
+    let lines = items.all(&head)?;
+    match transition(table, order::lapse(&head, &lines, at)?).await? {
         Ok(()) => {}
         Err(refusals) if refusals.names(OrderAction::Order) => return Ok(Lapsed::NotDue),
         Err(refusals) => return Err(refusals.into()),

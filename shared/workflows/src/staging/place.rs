@@ -2,14 +2,15 @@ use std::time::Duration;
 
 use key_schema::item::Stored;
 use key_schema::order::addresses::OrderAddresses;
-use key_schema::order::staged::{self, RESERVED_AT_ONCE};
-use key_schema::order::{Order, OrderAction, OrderLine};
+use key_schema::order::staged::{self, RESERVED_AT_ONCE, UNDONE_AT_ONCE};
+use key_schema::order::{MAX_LINES, Order, OrderAction, OrderLine};
 use key_schema::product::Stock;
 use key_schema::request::Guarded;
 use table::{Refusal, Refusals, Table};
 
-use crate::staging::StagingError;
-use crate::staging::undo::{Undone, undo};
+use crate::engine::{Bound, ONCE, Standing, Worker, run_or_undo, workflow};
+use crate::staging::undo::Undoer;
+use crate::staging::{ATTEMPTS, StagingError, Stop};
 
 /// The maximum time that a request spends on undoing an order that it could not place.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -33,6 +34,24 @@ pub struct Placing<'a> {
     pub uses: Vec<(OrderAction, Guarded)>,
 }
 
+workflow! {
+    /// Places an order of many lines, which no list shows before the last step. A failed request
+    /// undoes its order. The janitor undoes the order of an interrupted request.
+    PlaceOrder of OrderAction, by Placer undone by Undoer, begun [];
+    Begin => {
+        run begin, at most ONCE, crash "orders.staged.begun";
+        undo remove, at most Bound::Times(ATTEMPTS);
+    }
+    Reserve => {
+        run reserve, at most Bound::Times(MAX_LINES.div_ceil(RESERVED_AT_ONCE)), crash "orders.staged.reserved";
+        undo release, at most Bound::Times(MAX_LINES.div_ceil(UNDONE_AT_ONCE) + ATTEMPTS), crash "orders.staged.undone";
+    }
+    Commit => {
+        run commit, at most ONCE, crash "orders.placed";
+        forward only;
+    }
+}
+
 /// Places an order. After a failure the function undoes the order. If that fails too, the janitor
 /// undoes the order.
 ///
@@ -43,53 +62,63 @@ pub struct Placing<'a> {
 ///   not be undone yet.
 /// - [`StagingError::Table`] when a request failed. The order is undone.
 pub async fn place(table: &Table, placing: Placing<'_>) -> Result<(), StagingError> {
-    let id = &placing.order.id;
-    let mut refused_by_check = false;
-    let Err(error) = steps(table, &placing, &mut refused_by_check).await else { return Ok(()) };
-    // If the response of the last transaction was lost, the order may have been placed. In that
-    // case `undo` reads the order and does nothing.
-    match tokio::time::timeout(PATIENCE, undo(table, id)).await {
-        Ok(Ok(Undone::Visible)) => Ok(()),
-        Ok(Ok(Undone::Gone)) => {
-            tracing::info!(order = %id, %error, "an order was not placed, and its request has undone it");
-            // The check already named every line with too little stock, so it is not repeated.
-            Err(if refused_by_check { error } else { complete(table, &placing, error).await })
-        }
-        // Until the janitor undoes the order, its idempotency key is in use and its stock is
-        // reserved. The error must not say that nothing happened.
-        Ok(Err(left)) => {
-            tracing::warn!(order = %id, error = %left, "an order is left to the janitor");
-            Err(StagingError::Contended)
-        }
-        Err(_) => {
-            tracing::warn!(order = %id, "an order is left to the janitor, because undoing it takes too long");
-            Err(StagingError::Contended)
-        }
+    let (head, id) = (placing.order.clone(), &placing.order.id);
+    let mut placer = Placer { table, placing: &placing, head, rest: placing.lines, refused_by_check: false };
+    let Err(error) = run_or_undo(&mut placer, &mut Undoer::new(table, id), PATIENCE, id).await else { return Ok(()) };
+    // The check already named every line with too little stock, so it is not repeated.
+    Err(if placer.refused_by_check { error } else { complete(table, &placing, error).await })
+}
+
+struct Placer<'a> {
+    table: &'a Table,
+    placing: &'a Placing<'a>,
+    head: Stored<Order>,
+    /// The lines that are not reserved.
+    rest: &'a [Stored<OrderLine>],
+    /// Whether the check of all stocks refused the order.
+    refused_by_check: bool,
+}
+
+impl Worker for Placer<'_> {
+    type End = ();
+
+    async fn stands(&mut self, done: Option<PlaceOrder>) -> Result<Standing<PlaceOrder, ()>, StagingError> {
+        Ok(match done {
+            None => Standing::At(PlaceOrder::Begin),
+            Some(PlaceOrder::Commit) => Standing::Over(()),
+            Some(_) if self.rest.is_empty() => Standing::At(PlaceOrder::Commit),
+            Some(_) => Standing::At(PlaceOrder::Reserve),
+        })
     }
 }
 
-/// Places the order. Sets `refused_by_check` if the check of all stocks refuses the order.
-async fn steps(table: &Table, placing: &Placing<'_>, refused_by_check: &mut bool) -> Result<(), StagingError> {
-    let mut head = placing.order.clone();
-    let (claim, open, uses) = (placing.claim.clone(), placing.open.clone(), placing.uses.clone());
-    table.transact(&staged::begin(&head, claim, open, uses)?).await??;
-    telemetry::crash_point("orders.staged.begun");
-    // This check comes before the first reservation: an order that cannot be placed must not
-    // reserve stock that other orders need. It comes after the claims, because a refused claim is
-    // the more useful response.
-    let short = short(table, placing.lines).await?;
-    if !short.is_empty() {
-        *refused_by_check = true;
-        return Err(short.into());
+impl Placer<'_> {
+    async fn begin(&mut self) -> Result<(), Stop> {
+        let Placing { claim, open, uses, .. } = self.placing;
+        Ok(self.table.transact(&staged::begin(&self.head, claim.clone(), open.clone(), uses.clone())?).await??)
     }
-    for lines in placing.lines.chunks(RESERVED_AT_ONCE) {
-        table.transact(&staged::reserve(&head, lines)?).await??;
-        head = staged::counted(&head, lines.len(), true);
-        telemetry::crash_point("orders.staged.reserved");
+
+    async fn reserve(&mut self) -> Result<(), Stop> {
+        if self.rest.len() == self.placing.lines.len() {
+            // This check comes before the first reservation: an order that cannot be placed must
+            // not reserve stock that other orders need. It comes after the claims, because a
+            // refused claim is the more useful response.
+            let short = short(self.table, self.rest).await?;
+            if !short.is_empty() {
+                self.refused_by_check = true;
+                return Err(short.into());
+            }
+        }
+        let (lines, rest) = self.rest.split_at(self.rest.len().min(RESERVED_AT_ONCE));
+        self.table.transact(&staged::reserve(&self.head, lines)?).await??;
+        (self.head, self.rest) = (staged::counted(&self.head, lines.len(), true), rest);
+        Ok(())
     }
-    table.transact(&staged::commit(&head, placing.by, placing.cart.clone(), placing.addresses)?).await??;
-    telemetry::crash_point("orders.placed");
-    Ok(())
+
+    async fn commit(&mut self) -> Result<(), Stop> {
+        let Placing { by, cart, addresses, .. } = self.placing;
+        Ok(self.table.transact(&staged::commit(&self.head, by, cart.clone(), *addresses)?).await??)
+    }
 }
 
 /// Returns the lines that now have too little stock, as the refusals that their transactions would

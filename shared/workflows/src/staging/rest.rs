@@ -2,58 +2,78 @@
 
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
-use key_schema::order::OrderItem;
+use key_schema::item::Stored;
 use key_schema::order::staged::{self, GIVEN_BACK_AT_ONCE, Unfinished, Work};
-use key_schema::order::{self, MAX_LINES, OrderAction};
+use key_schema::order::{self, MAX_LINES, Order, OrderAction, OrderLine};
 use table::Table;
 
-use crate::staging::advance::return_pieces;
-use crate::staging::{ATTEMPTS, StagingError};
+use crate::engine::{self, Bound, Standing, Worker, workflow};
+use crate::staging::transition::return_pieces;
+use crate::staging::{ATTEMPTS, Items, StagingError, Stop};
 
-/// The number of transactions for the largest order, plus some for conflicts with other workers.
-const STEPS: usize = MAX_LINES.div_ceil(GIVEN_BACK_AT_ONCE) + ATTEMPTS;
+workflow! {
+    /// Returns the stock of a cancelled or returned order of many lines. The write that changes the
+    /// status returns the first part.
+    ReturnStock of OrderAction, by Returner, begun ["orders.lapsed", "orders.moved"];
+    GiveBack => {
+        run give_back, at most Bound::Times(MAX_LINES.div_ceil(GIVEN_BACK_AT_ONCE) + ATTEMPTS),
+            crash "orders.staged.given_back";
+        forward only;
+    }
+}
 
 /// Gives the rest of an order's stock back. The function is idempotent and may run concurrently.
 ///
 /// # Errors
 /// [`StagingError`]. After an error, the next call gives the rest back.
 pub async fn give_back(table: &Table, id: &OrderId) -> Result<(), StagingError> {
-    let items = table.query(&order::read_for_update(id)?).await?.items;
-    let (mut head, mut lines) = (None, Vec::new());
-    for item in items {
-        match item {
-            OrderItem::Order(order) => head = Some(order),
-            OrderItem::OrderLine(line) => lines.push(line.data),
-            OrderItem::OrderStatusEvent(_) => {}
-        }
-    }
-    let Some(mut head) = head else { return Ok(()) };
-    if u64::try_from(lines.len()) != Ok(head.line_count) {
-        return Err(StagingError::Contended);
-    }
-    // The head's count of returned lines refers to this sequence of the lines.
-    lines.sort_by_key(|line| line.line);
-    for _ in 0..STEPS {
-        let Some(transaction) = staged::give_back(&head, &lines, Instant::now())? else { return Ok(()) };
-        match return_pieces(table, transaction).await? {
-            Ok(()) => advance(&mut head.data.unfinished, lines.len()),
-            Err(refusals) if refusals.names(OrderAction::Order) => {
-                let Some(current) = table.get(&order::head(id)?).await? else { return Ok(()) };
-                head = current;
-            }
-            Err(refusals) => return Err(refusals.into()),
-        }
-        telemetry::crash_point("orders.staged.given_back");
-    }
-    Err(StagingError::Contended)
+    let mut items = Items::read(table, id).await?;
+    let Some(head) = items.head.take() else { return Ok(()) };
+    let lines = items.all(&head)?;
+    engine::run(&mut Returner { table, head, lines, is_current: true }).await
 }
 
-/// Advances the head's count of returned lines, as the transaction does.
-fn advance(unfinished: &mut Option<Unfinished>, lines: usize) {
-    if let Some(Unfinished { work: Work::Returning(done), .. }) = unfinished {
-        *done += GIVEN_BACK_AT_ONCE as u64;
-        if *done >= lines as u64 {
-            *unfinished = None;
+struct Returner<'a> {
+    table: &'a Table,
+    head: Stored<Order>,
+    /// The head's count of returned lines refers to this sequence of the lines.
+    lines: Vec<OrderLine>,
+    /// Whether `head` was read or written after the last step.
+    is_current: bool,
+}
+
+impl Worker for Returner<'_> {
+    type End = ();
+
+    async fn stands(&mut self, _: Option<ReturnStock>) -> Result<Standing<ReturnStock, ()>, StagingError> {
+        if !std::mem::take(&mut self.is_current) {
+            match self.table.get(&order::head(&self.head.id)?).await? {
+                Some(head) => self.head = head,
+                None => return Ok(Standing::Over(())),
+            }
         }
+        Ok(match self.head.unfinished {
+            Some(Unfinished { work: Work::Returning(_), .. }) => Standing::At(ReturnStock::GiveBack),
+            _ => Standing::Over(()),
+        })
+    }
+}
+
+impl Returner<'_> {
+    async fn give_back(&mut self) -> Result<(), Stop> {
+        let Some(give_back) = staged::give_back(&self.head, &self.lines, Instant::now())? else { return Ok(()) };
+        match return_pieces(self.table, give_back).await? {
+            Err(refusals) if refusals.names(OrderAction::Order) => return Err(Stop::Late),
+            outcome => outcome?,
+        }
+        // The transaction has advanced the head's count in the same way.
+        if let Some(Unfinished { work: Work::Returning(done), .. }) = &mut self.head.data.unfinished {
+            *done += GIVEN_BACK_AT_ONCE as u64;
+            if *done >= self.lines.len() as u64 {
+                self.head.data.unfinished = None;
+            }
+        }
+        self.is_current = true;
+        Ok(())
     }
 }

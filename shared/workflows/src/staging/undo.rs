@@ -1,93 +1,107 @@
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::order::OrderItem;
 use key_schema::order::staged::{self, Claims, UNDONE_AT_ONCE, Unfinished, Work};
-use key_schema::order::{self, Order, OrderAction, OrderLine, OrderStatus};
-use table::{Backoff, Table};
+use key_schema::order::{Order, OrderAction, OrderLine, OrderStatus};
+use key_schema::request::Transaction;
+use table::{Backoff, Refusals, Table};
 
-use crate::staging::advance::return_pieces;
-use crate::staging::{ATTEMPTS, StagingError};
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Undone {
-    Gone,
-    /// The order was placed, so it is kept.
-    Visible,
-}
+use crate::engine::{self, Standing, Undone, Worker};
+use crate::staging::transition::return_pieces;
+use crate::staging::{Items, PlaceOrder, StagingError, Stop};
 
 /// Undoes an order unless it was placed. The function is idempotent and may run concurrently.
 ///
 /// # Errors
 /// [`StagingError`]. After an error, the next call undoes the rest.
 pub async fn undo(table: &Table, id: &OrderId) -> Result<Undone, StagingError> {
-    let mut backoff = Backoff::new();
-    for _ in 0..ATTEMPTS {
-        let items = table.query(&order::read_for_update(id)?).await?.items;
-        let (mut head, mut lines) = (None, Vec::new());
-        for item in items {
-            match item {
-                OrderItem::Order(order) => head = Some(order),
-                OrderItem::OrderLine(line) => lines.push(line),
-                OrderItem::OrderStatusEvent(_) => {}
+    engine::run(&mut Undoer::new(table, id)).await
+}
+
+pub(super) struct Undoer<'a> {
+    table: &'a Table,
+    id: &'a OrderId,
+    head: Option<Stored<Order>>,
+    /// The reserved lines that are not undone.
+    lines: Vec<Stored<OrderLine>>,
+    backoff: Backoff,
+}
+
+impl<'a> Undoer<'a> {
+    pub(super) fn new(table: &'a Table, id: &'a OrderId) -> Self {
+        Self { table, id, head: None, lines: Vec::new(), backoff: Backoff::new() }
+    }
+}
+
+impl Worker for Undoer<'_> {
+    type End = Undone;
+
+    async fn stands(&mut self, done: Option<PlaceOrder>) -> Result<Standing<PlaceOrder, Undone>, StagingError> {
+        if done == Some(PlaceOrder::Begin) {
+            return Ok(Standing::Over(Undone::Gone));
+        }
+        if done.is_none() {
+            if self.head.is_some() && !self.backoff.wait().await {
+                return Err(StagingError::Contended);
+            }
+            let items = Items::read(self.table, self.id).await?;
+            match &items.head {
+                // Without a head there are no lines either: one transaction removes the head and
+                // the last lines.
+                None => return Ok(Standing::Over(Undone::Gone)),
+                Some(head) if head.status != OrderStatus::Placing => return Ok(Standing::Over(Undone::Visible)),
+                Some(_) => (self.head, self.lines) = (items.head, items.lines),
             }
         }
-        // Without a head there are no lines either: one transaction removes the head and the last
-        // lines.
-        let Some(head) = head else { return Ok(Undone::Gone) };
-        if head.status != OrderStatus::Placing {
-            return Ok(Undone::Visible);
-        }
-        // Another worker may have reserved further lines while the items were read. The next
-        // attempt reads them.
-        if is_whole(&head, lines.len()) && attempt(table, head, &lines).await? {
-            return Ok(Undone::Gone);
-        }
-        if !backoff.wait().await {
-            break;
-        }
-    }
-    Err(StagingError::Contended)
-}
-
-/// Returns whether `lines` is the number of all reserved lines.
-fn is_whole(head: &Order, lines: usize) -> bool {
-    match &head.unfinished {
-        Some(Unfinished { work: Work::Placing { lines: reserved, .. }, .. }) => u64::try_from(lines) == Ok(*reserved),
-        _ => false,
+        Ok(Standing::At(if self.lines.len() > UNDONE_AT_ONCE { PlaceOrder::Reserve } else { PlaceOrder::Begin }))
     }
 }
 
-/// Undoes the order. Returns `false` if another worker has changed it.
-async fn attempt(table: &Table, mut head: Stored<Order>, lines: &[Stored<OrderLine>]) -> Result<bool, StagingError> {
-    let at = Instant::now();
-    let lines: Vec<&Stored<OrderLine>> = lines.iter().collect();
-    let mut chunks: Vec<&[&Stored<OrderLine>]> = lines.chunks(UNDONE_AT_ONCE).collect();
-    let last = chunks.pop().unwrap_or_default();
-    for chunk in chunks {
-        match return_pieces(table, staged::undo(&head, chunk, at)?).await? {
-            Ok(()) => head = staged::counted(&head, chunk.len(), false),
-            Err(refusals) if refusals.names(OrderAction::Order) => return Ok(false),
-            Err(refusals) => return Err(refusals.into()),
+impl Undoer<'_> {
+    /// Returns the head and the next lines. Another worker may have reserved further lines while
+    /// the items were read. Then the step is late, and the next read finds these lines.
+    fn next(&self) -> Result<(&Stored<Order>, Vec<&Stored<OrderLine>>), Stop> {
+        let head = self.head.as_ref().ok_or(Stop::Late)?;
+        match &head.unfinished {
+            Some(Unfinished { work: Work::Placing { lines, .. }, .. })
+                if u64::try_from(self.lines.len()) == Ok(*lines) => {}
+            _ => return Err(Stop::Late),
         }
-        telemetry::crash_point("orders.staged.undone");
+        Ok((head, self.lines.iter().take(UNDONE_AT_ONCE).collect()))
     }
-    let mut claims = Claims { reference: true, idempotency: true, open: true };
-    // Each iteration leaves out at least one refused claim, or ends the loop.
-    loop {
-        let done = return_pieces(table, staged::undo_last(&head, last, claims, at)?).await?;
-        let Err(refusals) = done else { return Ok(true) };
-        if refusals.names(OrderAction::Order) {
-            return Ok(false);
+
+    async fn send(&self, undo: Transaction<OrderAction>) -> Result<Result<(), Refusals<OrderAction>>, Stop> {
+        match return_pieces(self.table, undo).await? {
+            Err(refusals) if refusals.names(OrderAction::Order) => Err(Stop::Late),
+            outcome => Ok(outcome),
         }
-        let kept = Claims {
-            reference: claims.reference && !refusals.names(OrderAction::Reference),
-            idempotency: claims.idempotency && !refusals.names(OrderAction::Idempotency),
-            open: claims.open && !refusals.names(OrderAction::Open),
-        };
-        if kept == claims {
-            return Err(refusals.into());
+    }
+
+    pub(super) async fn release(&mut self) -> Result<(), Stop> {
+        let (head, lines) = self.next()?;
+        self.send(staged::undo(head, &lines, Instant::now())?).await??;
+        let (head, count) = (staged::counted(head, lines.len(), false), lines.len());
+        self.head = Some(head);
+        self.lines.drain(..count);
+        Ok(())
+    }
+
+    pub(super) async fn remove(&mut self) -> Result<(), Stop> {
+        let (head, lines) = self.next()?;
+        let mut claims = Claims { reference: true, idempotency: true, open: true };
+        // Each iteration leaves out at least one refused claim, or ends the loop.
+        loop {
+            let done = self.send(staged::undo_last(head, &lines, claims, Instant::now())?).await?;
+            let Err(refusals) = done else { return Ok(()) };
+            let kept = Claims {
+                reference: claims.reference && !refusals.names(OrderAction::Reference),
+                idempotency: claims.idempotency && !refusals.names(OrderAction::Idempotency),
+                open: claims.open && !refusals.names(OrderAction::Open),
+            };
+            if kept == claims {
+                return Err(refusals.into());
+            }
+            claims = kept;
         }
-        claims = kept;
     }
 }

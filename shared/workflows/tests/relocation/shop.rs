@@ -11,7 +11,7 @@ use key_schema::category::{self, CategoryAbout, CategoryNode};
 use key_schema::id::{Born, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
-use key_schema::membership::PlacedItem;
+use key_schema::membership::CategorizedItem;
 use key_schema::membership::{self, ProductCategories};
 use key_schema::product::{self, CategoryIndexKey, CategoryPath, Product};
 use tokio::time;
@@ -93,9 +93,9 @@ impl Shop {
     pub async fn read(&self, name: &str) -> (Stored<Product>, Option<Stored<ProductCategories>>) {
         let mut items = self.own().batch_get(&membership::prepare(&id(name)).unwrap()).await.unwrap().into_iter();
         let (product, further) = (items.next().flatten(), items.next().flatten());
-        let Some(PlacedItem::Product(product)) = product else { panic!("{name}") };
+        let Some(CategorizedItem::Product(product)) = product else { panic!("{name}") };
         let further = further.map(|further| {
-            let PlacedItem::ProductCategories(further) = further else { panic!("{name}") };
+            let CategorizedItem::ProductCategories(further) = further else { panic!("{name}") };
             further
         });
         (product, further)

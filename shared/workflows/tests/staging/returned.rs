@@ -26,7 +26,7 @@ async fn cancelled(shop: &Shop, basket: &Basket) {
         tracking: None,
         money: None,
     };
-    staging::advance(shop.own(), order::advance(step).unwrap()).await.unwrap().unwrap();
+    staging::transition(shop.own(), order::transition(step).unwrap()).await.unwrap().unwrap();
 }
 
 #[tokio::test]

@@ -44,7 +44,7 @@ pub use patterns::*;
 pub use requests::*;
 
 /// The number of products that one transaction moves at most.
-pub const PLACED_AT_ONCE: usize = 25;
+pub const MOVED_AT_ONCE: usize = 25;
 /// The number of categories that one transaction adds at most.
 pub const ADDED_AT_ONCE: usize = 50;
 /// How long the move waits after it has removed the old categories. Within this time, all requests
@@ -147,8 +147,8 @@ pub enum CategoryMoveAction {
     About,
     /// The description of its successor.
     AboutTo,
-    /// The product at this position in the argument of [`place`]. In [`transfer`], the position is
-    /// 0.
+    /// The product at this position in the argument of [`move_products`]. In [`transfer`], the
+    /// position is 0.
     Product(usize),
     /// The list of a product's further categories, or a membership.
     Membership,

@@ -258,7 +258,7 @@ patterns! {
         consistency: Consistency::Strong("the sum must include the change in the stream record"),
         callers: "system",
     }
-    PLACE {
+    STORE_RANK {
         id: "leaderboards.place",
         purpose: "Copy the sum of a product's counts to a board",
         request: PutItem,
@@ -339,8 +339,8 @@ pub fn days(board: Board, product: &ProductId, day: Instant) -> Result<Query<Sto
 }
 
 /// Writes a rank, unless the stored rank is as new or newer.
-pub fn place(rank: &Stored<Rank>) -> Result<Single<()>, EncodeError> {
-    Ok(Single::new(&PLACE, Guarded::put(rank, Condition::count_below("rev", rank.meta.rev))?))
+pub fn store_rank(rank: &Stored<Rank>) -> Result<Single<()>, EncodeError> {
+    Ok(Single::new(&STORE_RANK, Guarded::put(rank, Condition::count_below("rev", rank.meta.rev))?))
 }
 
 /// Lists the products of a board by count, the largest first.

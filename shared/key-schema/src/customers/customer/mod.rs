@@ -86,7 +86,7 @@ impl fmt::Display for Tier {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct Location {
     pub country: String,
     pub city: String,
 }
@@ -110,7 +110,7 @@ entity! {
             /// The place in which the customer lives. It is part of the index key in the place's
             /// list. [`crate::residence::settle`] changes it.
             #[serde(skip_serializing_if = "Option::is_none", default)]
-            place: Option<Place>,
+            place: Option<Location>,
             /// When the erasure of the customer began, if it has begun. From then on no request
             /// adds items to the customer ([`check`]), so that the erasure can finish.
             #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -97,10 +97,11 @@ impl From<&ShippingMethod> for ChosenMethod {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct TaxRate {
-    /// The rate in millionths: 190,000 is 19 %.
+    /// The rate in millionths: 190,000 is 19 %, and 88,750 is the 8.875 % of New York City.
     pub rate_millionths: u32,
+    /// Whether prices include the tax. If they do not, the tax is added to the prices.
     pub included: bool,
 }
 
@@ -114,10 +115,10 @@ pub struct LineDiscount {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaxLine {
-    /// The rate in millionths: 190,000 is 19 %.
-    pub rate_millionths: u32,
-    pub included: bool,
-    /// The sum of the prices with this rate, after discounts.
+    #[serde(flatten)]
+    pub rate: TaxRate,
+    /// The sum of the prices with this rate, after discounts. It includes the tax if the prices
+    /// include it.
     pub amount: i64,
     pub tax: i64,
 }

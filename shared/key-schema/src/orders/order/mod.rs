@@ -46,7 +46,7 @@ pub use reference::ReferenceClaim;
 pub use requests::*;
 pub use retire::{Retirement, retire};
 pub use status::{OrderStatus, UnknownStatus};
-pub use transition::{LAPSED, Movement, RETURNED_AT_ONCE, SYSTEM, Step, advance, lapse, refund};
+pub use transition::{LAPSED, Movement, RETURNED_AT_ONCE, SYSTEM, Step, lapse, refund, transition};
 pub use views::{ListedOrder, LogLine, OrderSummary, Shipment};
 
 pub const MAX_LINES: usize = 500;

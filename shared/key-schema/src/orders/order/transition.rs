@@ -21,7 +21,7 @@ use crate::promotion::{self, MAX_APPLIED};
 use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Transaction};
 use crate::wallet;
 
-/// One status change of an order, for [`advance`].
+/// One status change of an order, for [`transition`].
 #[derive(Debug)]
 pub struct Step<'a> {
     /// The head as it was read.
@@ -65,9 +65,9 @@ pub const RETURNED_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 8 - 2 * MAX_APPLIE
 
 /// Changes the status of the order that was read. The transaction also writes the history, the copy
 /// and the stock, and moves the money.
-pub fn advance(step: Step<'_>) -> Result<Transaction<OrderAction>, EncodeError> {
+pub fn transition(step: Step<'_>) -> Result<Transaction<OrderAction>, EncodeError> {
     let (head, condition) = (Change::<Order>::visible(step.at), unmoved(step.order)?);
-    transition(&MOVE, step, head, condition)
+    status_change(&MOVE, step, head, condition)
 }
 
 /// The `by` of a change that the system makes without a caller.
@@ -82,7 +82,7 @@ pub fn lapse(order: &Stored<Order>, lines: &[OrderLine], at: Instant) -> Result<
     let (to, note) = (OrderStatus::Cancelled, Some(LAPSED.to_owned()));
     let step =
         Step { order, lines, to, at, by: SYSTEM, note, message: None, carrier: None, tracking: None, money: None };
-    transition(&LAPSE, step, head, due)
+    status_change(&LAPSE, step, head, due)
 }
 
 /// Returns the condition that the order is unchanged since it was read.
@@ -90,7 +90,7 @@ fn unmoved(order: &Stored<Order>) -> Result<Condition, EncodeError> {
     Ok(Condition::version(order.meta.version).and(Condition::Is("status", value(order.status)?)))
 }
 
-fn transition(
+fn status_change(
     pattern: &'static Pattern,
     step: Step<'_>,
     head: Change<Order>,

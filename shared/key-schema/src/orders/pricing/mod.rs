@@ -168,10 +168,10 @@ impl Rules {
         self.zones.iter().map(|other| &other.data).find(|other| other.id != zone.id && other.overlaps(zone))
     }
 
-    /// Returns another tax rule for the same goods in the same place.
+    /// Returns another tax rule for the same goods in the same country and region.
     #[must_use]
     pub fn same_tax_rule(&self, rule: &TaxRule) -> Option<&TaxRule> {
-        self.tax_rules.iter().map(|other| &other.data).find(|other| other.id != rule.id && other.is_same_place(rule))
+        self.tax_rules.iter().map(|other| &other.data).find(|other| other.id != rule.id && other.conflicts_with(rule))
     }
 
     #[must_use]

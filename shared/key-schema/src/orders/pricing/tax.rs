@@ -50,8 +50,8 @@ impl TaxRule {
         self.region.as_deref().is_some_and(|named| folded(named) == region)
     }
 
-    /// Returns whether both rules are for the same goods in the same place.
-    pub(super) fn is_same_place(&self, other: &Self) -> bool {
+    /// Returns whether both rules are for the same goods in the same country and region.
+    pub(super) fn conflicts_with(&self, other: &Self) -> bool {
         let region = match &other.region {
             Some(region) => self.names(&folded(region)),
             None => self.region.is_none(),

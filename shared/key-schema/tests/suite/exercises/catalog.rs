@@ -164,12 +164,14 @@ pub(super) fn category_moves(world: &World) -> Vec<Shown> {
         relocation::listed(category).unwrap().show("category::listed"),
         relocation::read([&world.product]).unwrap().show("category::read"),
         relocation::add(&moving, [&successor], now).unwrap().show("category::add"),
-        relocation::place(&moving, &[(&product, successor.clone())], now).unwrap().show("category::place"),
+        relocation::move_products(&moving, &[(&product, successor.clone())], now)
+            .unwrap()
+            .show("category::move_products"),
         relocation::transfer(&moving, &product, &known, now).unwrap().unwrap().show("category::transfer"),
         relocation::transfer(&moving, &elsewhere, &known, now).unwrap().unwrap().show("category::transfer"),
         relocation::clear(&moving, category, now).unwrap().show("category::clear"),
         relocation::keep(&moving, category, now).unwrap().show("category::keep"),
-        relocation::advance(&moving, now).unwrap().show("category::advance"),
+        relocation::next_phase(&moving, now).unwrap().show("category::next_phase"),
         relocation::reach(&moving, category, now).unwrap().show("category::reach"),
     ]
 }

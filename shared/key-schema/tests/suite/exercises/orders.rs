@@ -8,7 +8,7 @@ use key_schema::order::{Movement, OrderStatus, Placement, Step};
 use key_schema::pricing::Rules;
 use key_schema::promotion::Promotion;
 use key_schema::sales::DerivedItem;
-use key_schema::{cart, guest_cart, idempotency, invoice, order, place, pricing, promotion, sales};
+use key_schema::{cart, guest_cart, idempotency, invoice, order, pricing, promotion, region, sales};
 
 use super::NOW;
 use crate::rendering::{Request as _, Shown};
@@ -95,16 +95,16 @@ pub(super) fn orders(world: &World) -> Vec<Shown> {
         order::reference(&world.own_reference_claim()).unwrap().show("order::reference"),
         order::open::get(customer).unwrap().show("order::get"),
         order::open::lapsing(now).unwrap().show("order::lapsing"),
-        order::advance(own_paid).unwrap().show("order::advance"),
+        order::transition(own_paid).unwrap().show("order::transition"),
         order::lapse(&own, &lines, now).unwrap().show("order::lapse"),
         order::get(id).unwrap().show("order::get"),
         order::read_for_update(id).unwrap().show("order::read_for_update"),
         order::lines(id).unwrap().show("order::lines"),
         order::head(id).unwrap().show("order::head"),
-        order::advance(shipped).unwrap().show("order::advance"),
-        order::advance(cancelled).unwrap().show("order::advance"),
-        order::advance(paid).unwrap().show("order::advance"),
-        order::advance(undone).unwrap().show("order::advance"),
+        order::transition(shipped).unwrap().show("order::transition"),
+        order::transition(cancelled).unwrap().show("order::transition"),
+        order::transition(paid).unwrap().show("order::transition"),
+        order::transition(undone).unwrap().show("order::transition"),
         order::refund(&picking, &entry, 100, claim, now).unwrap().show("order::refund"),
         order::of_customer(customer, from, to).unwrap().show("order::of_customer"),
         order::of_customer(customer, None, None).unwrap().show("order::of_customer"),
@@ -182,7 +182,7 @@ pub(super) fn promotions(world: &World) -> Vec<Shown> {
         promotion::delete(&rules, &coded, now).unwrap().show("promotion::delete"),
         promotion::delete(&rules, &automatic, now).unwrap().show("promotion::delete"),
         order::place(placement).unwrap().show("order::place"),
-        order::advance(step).unwrap().show("order::advance"),
+        order::transition(step).unwrap().show("order::transition"),
         order::lapse(&cancelled, &[], now).unwrap().show("order::lapse"),
     ]
 }
@@ -237,14 +237,14 @@ pub(super) fn sold(world: &World) -> Vec<Shown> {
     cancelled.meta.rev += 1;
     let lines = [world.order_line()];
     let apply = |head, seen: &sales::Derived| {
-        sales::apply(head, &lines, seen, world.sale_place(false).data, at(NOW)).unwrap().remove(0)
+        sales::apply(head, &lines, seen, world.sale_region(false).data, at(NOW)).unwrap().remove(0)
     };
     let counted = apply(&pending, &sales::Derived::default());
-    let seen = [DerivedItem::Sale(world.sale(false)), DerivedItem::SalePlace(world.sale_place(false))];
+    let seen = [DerivedItem::Sale(world.sale(false)), DerivedItem::SaleRegion(world.sale_region(false))];
     let reversed = apply(&cancelled, &seen.into_iter().collect());
     let mut shipped = world.order(OrderStatus::Shipped);
     shipped.meta.rev += 1;
-    let seen = [DerivedItem::Sale(world.sale(false)), DerivedItem::SalePlace(world.sale_place(false))];
+    let seen = [DerivedItem::Sale(world.sale(false)), DerivedItem::SaleRegion(world.sale_region(false))];
     let ranked = apply(&shipped, &seen.into_iter().collect());
     vec![
         sales::of_product(&world.product, 2017, from, to).unwrap().show("sales::of_product"),
@@ -252,11 +252,11 @@ pub(super) fn sold(world: &World) -> Vec<Shown> {
         counted.show("sales::apply"),
         reversed.show("sales::apply"),
         ranked.show("sales::apply"),
-        place::get(&world.store).unwrap().show("place::get"),
-        place::read_for_update(&world.store).unwrap().show("place::read_for_update"),
-        place::create(&world.shop()).unwrap().show("place::create"),
-        place::change(&world.shop(), 3, at(NOW)).unwrap().show("place::change"),
-        place::sales(&world.country, &month, None).unwrap().show("place::sales"),
-        place::sales(&world.country, &month, Some(&city)).unwrap().show("place::sales"),
+        region::get(&world.store).unwrap().show("region::get"),
+        region::read_for_update(&world.store).unwrap().show("region::read_for_update"),
+        region::create(&world.shop()).unwrap().show("region::create"),
+        region::change(&world.shop(), 3, at(NOW)).unwrap().show("region::change"),
+        region::sales(&world.country, &month, None).unwrap().show("region::sales"),
+        region::sales(&world.country, &month, Some(&city)).unwrap().show("region::sales"),
     ]
 }

@@ -103,7 +103,8 @@ pub(super) fn subscribers(world: &World) -> Vec<Shown> {
     let (now, id, mail) = (at(NOW), &world.order, world.mail());
     let (born, to) = (Born::new(id.as_str()).unwrap(), RecipientHash::of(&world.email));
     vec![
-        mail::prepare(&world.customer, id).unwrap().show("mail::prepare"),
+        mail::prepare(&world.customer, Some(id)).unwrap().show("mail::prepare"),
+        mail::prepare(&world.customer, None).unwrap().show("mail::prepare"),
         mail::claim(&mail, &to, false, now).unwrap().show("mail::claim"),
         mail::claim(&mail, &to, true, now).unwrap().show("mail::claim"),
         mail::reclaim(&mail, &to, now).unwrap().show("mail::reclaim"),

@@ -12,7 +12,7 @@ use key_schema::order::addresses::{Destination, OrderAddresses};
 use key_schema::order::open::{OpenOrder, OpenOrders};
 use key_schema::order::staged::{Unfinished, Work};
 use key_schema::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim};
-use key_schema::place::{PlaceSales, SHARDS, SalePlace, StoreLocation};
+use key_schema::region::{RegionSales, SHARDS, SaleRegion, StoreLocation};
 use key_schema::sales::Sale;
 use key_schema::shard::Shards;
 
@@ -29,8 +29,8 @@ impl World {
         })
     }
 
-    pub fn sale_place(&self, reversed: bool) -> Stored<SalePlace> {
-        self.stored(SalePlace {
+    pub fn sale_region(&self, reversed: bool) -> Stored<SaleRegion> {
+        self.stored(SaleRegion {
             order_id: self.order.clone(),
             country: self.country.clone(),
             city: self.city.clone(),
@@ -42,8 +42,8 @@ impl World {
         })
     }
 
-    pub fn place_sales(&self) -> Stored<PlaceSales> {
-        self.stored(PlaceSales {
+    pub fn region_sales(&self) -> Stored<RegionSales> {
+        self.stored(RegionSales {
             shard: SHARDS.of(self.store.as_str()),
             country: self.country.clone(),
             city: self.city.clone(),

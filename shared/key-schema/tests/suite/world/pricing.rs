@@ -152,7 +152,11 @@ impl World {
             shipping_tax_lines: Vec::new(),
             promotions: Vec::new(),
             method: Some(ChosenMethod { id: "post".parse().unwrap(), name: "Parcel post".into(), days: (2, 4) }),
-            tax_lines: vec![TaxLine { rate_millionths: 81_000, included: true, amount: 1400, tax: 105 }],
+            tax_lines: vec![TaxLine {
+                rate: TaxRate { rate_millionths: 81_000, included: true },
+                amount: 1400,
+                tax: 105,
+            }],
             tax_rounding: TaxRounding::Line,
         });
         order
@@ -180,7 +184,8 @@ impl World {
         let mut order = self.quoted_order();
         let charges = order.data.charges.as_mut().unwrap();
         charges.shipping_tax = 53;
-        charges.shipping_tax_lines = vec![TaxLine { rate_millionths: 81_000, included: true, amount: 700, tax: 53 }];
+        charges.shipping_tax_lines =
+            vec![TaxLine { rate: TaxRate { rate_millionths: 81_000, included: true }, amount: 700, tax: 53 }];
         order
     }
 

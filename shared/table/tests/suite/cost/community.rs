@@ -69,13 +69,13 @@ pub async fn measure(bench: &mut Bench) {
     bench.get("one customer", graph::lives_in(&id).unwrap()).await;
     bench.query("22 follows, 22 likes", 44, graph::own(&id).unwrap()).await;
     bench.query("a page of 20", 20, sales::bought(&id).unwrap().limit(20)).await;
-    bench.query("a page of 20", 20, residence::of_place(&"US".parse().unwrap()).unwrap().limit(20)).await;
+    bench.query("a page of 20", 20, residence::of_location(&"US".parse().unwrap()).unwrap().limit(20)).await;
     let profile = bench.table.get(&customer::read_for_update(&id).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let mut place = profile.place.clone().unwrap();
     place.city = "Shelbyville".to_owned();
     let moved = residence::settle(Change::<Customer>::visible(at(501)), &id, Some(&place)).unwrap();
-    bench.update("the place: the index entry moves", customer::update(&profile, moved).unwrap()).await;
+    bench.update("the location: the index entry moves", customer::update(&profile, moved).unwrap()).await;
     let products: Vec<_> = (3..=12).map(product_id).collect();
     bench.transact("10 likes", like::erase(&id, &products, at(502)).unwrap()).await;
     let others: Vec<_> = (3..=12).map(customer_id).collect();
@@ -90,7 +90,7 @@ async fn leaderboards(bench: &mut Bench, parts: usize) {
         let rank = Rank { board: Board::Views, product_id: product_id(number), period: Period::day(at(0)), count };
         let mut rank = data::stored(rank, number);
         rank.meta.rev = count.unsigned_abs();
-        leaderboard::place(&rank).unwrap()
+        leaderboard::store_rank(&rank).unwrap()
     };
     for number in 1..=20 {
         bench.table.write(&rank(number, 160)).await.unwrap().unwrap();

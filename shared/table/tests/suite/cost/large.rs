@@ -102,7 +102,8 @@ pub async fn measure(bench: &mut Bench) {
     let lines: Vec<_> = lines.into_iter().map(|line| line.data).collect();
     // This cancellation gets no lines, so it returns no stock. Afterwards the test sets the head's
     // count of returned lines to 0, and then measures the return of the stock.
-    let cancelled = order::advance(step(&head, &[], OrderStatus::Cancelled, Movement::Refund(&entry(1), 1))).unwrap();
+    let cancelled =
+        order::transition(step(&head, &[], OrderStatus::Cancelled, Movement::Refund(&entry(1), 1))).unwrap();
     bench.transact("cancelled, with a refund", cancelled).await;
     head = bench.table.get(&order::head(&head.id).unwrap()).await.unwrap().unwrap();
     head.data.unfinished = Some(Unfinished { since: at(500), work: Work::Returning(0) });
@@ -113,7 +114,7 @@ pub async fn measure(bench: &mut Bench) {
 
     let head = bench.table.get(&order::head(&data::order_id(15)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
-    let paid = order::advance(step(&head, &[], OrderStatus::Paid, Movement::Payment(&entry(2)))).unwrap();
+    let paid = order::transition(step(&head, &[], OrderStatus::Paid, Movement::Payment(&entry(2)))).unwrap();
     bench.transact("paid from the wallet", paid).await;
     let head = bench.table.get(&order::head(&data::order_id(15)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();

@@ -6,7 +6,7 @@ use key_schema::category::{self, CategoryAbout, CategoryNode};
 use key_schema::id::ProductId;
 use key_schema::item::Stored;
 use key_schema::membership;
-use key_schema::membership::PlacedItem;
+use key_schema::membership::CategorizedItem;
 use key_schema::product::{self, CategoryPath, Product};
 
 use super::Bench;
@@ -29,7 +29,7 @@ pub async fn measure(bench: &mut Bench) {
     let successor = moving.destination(&leaf).unwrap();
     let copy = relocation::copy(&moving, &leaf, &successor, Some(&about), at(901)).unwrap();
     bench.transact("one described category", copy).await;
-    let moving = bench.update("the next phase", relocation::advance(&moving, at(902)).unwrap()).await;
+    let moving = bench.update("the next phase", relocation::next_phase(&moving, at(902)).unwrap()).await;
 
     bench.query("25 products and a membership", 26, relocation::listed(&from).unwrap()).await;
     bench.batch_get("25 products, one of them in a further category", relocation::read(&ids).unwrap()).await;
@@ -40,15 +40,15 @@ pub async fn measure(bench: &mut Bench) {
     let _ = bench.table.meter().take();
     let mut products = Vec::new();
     for pair in items.chunks(2) {
-        let [Some(PlacedItem::Product(product)), further] = pair else { panic!("{pair:?}") };
-        if let Some(PlacedItem::ProductCategories(further)) = further {
+        let [Some(CategorizedItem::Product(product)), further] = pair else { panic!("{pair:?}") };
+        if let Some(CategorizedItem::ProductCategories(further)) = further {
             let transfer = relocation::transfer(&moving, product, further, at(904)).unwrap().unwrap();
             bench.transact("one membership, and its product", transfer).await;
             continue;
         }
         products.push((product, moving.destination(&product.category_path).unwrap()));
     }
-    bench.transact("24 products", relocation::place(&moving, &products, at(905)).unwrap()).await;
+    bench.transact("24 products", relocation::move_products(&moving, &products, at(905)).unwrap()).await;
 
     bench.transact("one category", relocation::clear(&moving, &leaf, at(906)).unwrap()).await;
     bench.transact("one category", relocation::keep(&moving, &from, at(907)).unwrap()).await;

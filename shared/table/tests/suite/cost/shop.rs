@@ -13,7 +13,7 @@ use key_schema::product::{CategoryPath, Product, ProductChanges as _};
 use key_schema::revocation::SignIn;
 use key_schema::verification::{self, EmailVerification};
 use key_schema::{
-    cart, category, erasure, guest_cart, idempotency, membership, place, product, review, revocation, session,
+    cart, category, erasure, guest_cart, idempotency, membership, product, region, review, revocation, session,
 };
 
 use super::meter::Bench;
@@ -261,17 +261,17 @@ async fn memberships(bench: &mut Bench) {
 pub(super) async fn places(bench: &mut Bench) {
     let city = "Springfield".to_owned();
     let id = StoreId::new("364").unwrap();
-    let store = place::StoreLocation { id, country: "US".to_owned(), city, name: "By the lake".to_owned() };
-    bench.write("one shop", place::create(&data::stored(store.clone(), 1)).unwrap()).await;
-    bench.get("one shop", place::get(&store.id).unwrap()).await;
-    bench.get("one shop", place::read_for_update(&store.id).unwrap()).await;
-    bench.update("one shop", place::change(&store, 1, at(1)).unwrap()).await;
+    let store = region::StoreLocation { id, country: "US".to_owned(), city, name: "By the lake".to_owned() };
+    bench.write("one shop", region::create(&data::stored(store.clone(), 1)).unwrap()).await;
+    bench.get("one shop", region::get(&store.id).unwrap()).await;
+    bench.get("one shop", region::read_for_update(&store.id).unwrap()).await;
+    bench.update("one shop", region::change(&store, 1, at(1)).unwrap()).await;
     let month = "2026-01".parse().unwrap();
-    let parts = bench.table.query(&place::sales("US", &month, None).unwrap()).await.unwrap().items.len();
+    let parts = bench.table.query(&region::sales("US", &month, None).unwrap()).await.unwrap().items.len();
     let _ = bench.table.meter().take();
-    bench.query("a country's month", parts, place::sales("US", &month, None).unwrap()).await;
+    bench.query("a country's month", parts, region::sales("US", &month, None).unwrap()).await;
     let one = "unknown~364".parse().unwrap();
-    bench.query("a physical shop without sales", 0, place::sales("US", &month, Some(&one)).unwrap()).await;
+    bench.query("a physical shop without sales", 0, region::sales("US", &month, Some(&one)).unwrap()).await;
 }
 
 async fn adjust(bench: &mut Bench) {
@@ -360,15 +360,18 @@ pub(super) async fn orders(bench: &mut Bench) {
             money: None,
         }
     }
-    bench.transact("paid", order::advance(step(&head, &lines, OrderStatus::Paid)).unwrap()).await;
+    bench.transact("paid", order::transition(step(&head, &lines, OrderStatus::Paid)).unwrap()).await;
     let (second, _) = data::order(2, 5);
     bench
-        .transact("cancelled: 5 stocks return", order::advance(step(&second, &lines, OrderStatus::Cancelled)).unwrap())
+        .transact(
+            "cancelled: 5 stocks return",
+            order::transition(step(&second, &lines, OrderStatus::Cancelled)).unwrap(),
+        )
         .await;
     let mut third = data::order(3, 5).0;
     for to in [OrderStatus::Paid, OrderStatus::Picking] {
         let step = Step { at: at(100 + i64::try_from(third.meta.version).unwrap()), ..step(&third, &lines, to) };
-        let moved = order::advance(step).unwrap();
+        let moved = order::transition(step).unwrap();
         bench.table.transact(&moved).await.unwrap().unwrap();
         third.meta.version += 1;
         third.data.status = to;
@@ -377,7 +380,7 @@ pub(super) async fn orders(bench: &mut Bench) {
     bench
         .transact(
             "shipped: enters the index of shipments",
-            order::advance(step(&third, &lines, OrderStatus::Shipped)).unwrap(),
+            order::transition(step(&third, &lines, OrderStatus::Shipped)).unwrap(),
         )
         .await;
     bench.query("a page of 20", 20, order::of_customer(&id, None, None).unwrap().limit(20)).await;

@@ -76,7 +76,7 @@ patterns! {
         requires: "the move and its phase are unchanged",
         callers: "staff",
     }
-    PLACE {
+    MOVE_PRODUCTS {
         id: "category-moves.place",
         purpose: "Move products",
         request: TransactWriteItems,

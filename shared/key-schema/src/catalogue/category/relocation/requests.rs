@@ -4,8 +4,8 @@ use item_model::prelude::*;
 
 use super::super::{CategoryAbout, CategoryNode, MOVING, about_key, children_partition, node_key};
 use super::{
-    ABOUT, ADD, ADVANCE, BEGIN, BELOW, CLEAR, COPY, CategoryMove, CategoryMoveAction, GET, KEEP, LISTED, PLACE, READ,
-    TRANSFER, move_key,
+    ABOUT, ADD, ADVANCE, BEGIN, BELOW, CLEAR, COPY, CategoryMove, CategoryMoveAction, GET, KEEP, LISTED, MOVE_PRODUCTS,
+    READ, TRANSFER, move_key,
 };
 use crate::change::Change;
 use crate::expression::{Condition, number, value};
@@ -13,7 +13,7 @@ use crate::id::{Born, ProductId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Meta, Stored};
 use crate::key::KeyError;
-use crate::membership::{self, PlacedItem, ProductCategories};
+use crate::membership::{self, CategorizedItem, ProductCategories};
 use crate::product::{self, CategoryIndexKey, CategoryPath, Product, ProductSummary};
 use crate::request::{BatchGet, Get, Guarded, Query, Range, Single, Transaction};
 
@@ -111,7 +111,7 @@ pub fn listed(path: &CategoryPath) -> Result<Query<ProductSummary>, KeyError> {
 }
 
 /// Reads each product, followed by its further categories.
-pub fn read<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<PlacedItem>, KeyError> {
+pub fn read<'a>(ids: impl IntoIterator<Item = &'a ProductId>) -> Result<BatchGet<CategorizedItem>, KeyError> {
     let mut keys = Vec::new();
     for id in ids {
         keys.extend([product::key(id)?, product::categories_key(id)?]);
@@ -129,16 +129,16 @@ pub fn add<'a>(
     paths.into_iter().try_fold(add, |add, path| Ok(add.action(CategoryMoveAction::To, node(moving, path.clone(), at)?)))
 }
 
-/// Moves up to [`PLACED_AT_ONCE`] products, each to the category given with it.
-pub fn place(
+/// Moves up to [`MOVED_AT_ONCE`] products, each to the category given with it.
+pub fn move_products(
     moving: &Stored<CategoryMove>,
     products: &[(&Stored<Product>, CategoryPath)],
     at: Instant,
 ) -> Result<Transaction<CategoryMoveAction>, EncodeError> {
     let count = |change| counted(change, "products", products.len());
-    let place = Transaction::new(&PLACE).action(CategoryMoveAction::Move, step(moving, count, at)?);
-    products.iter().enumerate().try_fold(place, |place, (position, (product, category_path))| {
-        Ok(place.action(CategoryMoveAction::Product(position), stand(product, category_path, at)?))
+    let moves = Transaction::new(&MOVE_PRODUCTS).action(CategoryMoveAction::Move, step(moving, count, at)?);
+    products.iter().enumerate().try_fold(moves, |moves, (position, (product, category_path))| {
+        Ok(moves.action(CategoryMoveAction::Product(position), stand(product, category_path, at)?))
     })
 }
 
@@ -166,16 +166,16 @@ pub fn transfer(
         return Ok(None);
     }
     let new: BTreeSet<CategoryPath> = gone.iter().filter_map(|path| moving.destination(path)).collect();
-    let place = moving.destination(&product.category_path);
+    let destination = moving.destination(&product.category_path);
     let count = |change| {
         let change = counted(change, "memberships", gone.len())?;
-        if place.is_some() { counted(change, "products", 1) } else { Ok(change) }
+        if destination.is_some() { counted(change, "products", 1) } else { Ok(change) }
     };
     let mut shown = product.clone();
-    let guarded = match &place {
-        Some(place) => {
-            (shown.data.category_path, shown.meta.version) = (place.clone(), product.meta.version + 1);
-            stand(product, place, at)?
+    let guarded = match &destination {
+        Some(destination) => {
+            (shown.data.category_path, shown.meta.version) = (destination.clone(), product.meta.version + 1);
+            stand(product, destination, at)?
         }
         None => membership::unchanged(product)?,
     };
@@ -212,7 +212,7 @@ pub fn keep(
 }
 
 /// Begins the next phase.
-pub fn advance(moving: &Stored<CategoryMove>, at: Instant) -> Result<Single<Stored<CategoryMove>>, EncodeError> {
+pub fn next_phase(moving: &Stored<CategoryMove>, at: Instant) -> Result<Single<Stored<CategoryMove>>, EncodeError> {
     let next = |change: Change<CategoryMove>| {
         change.set("phase", moving.phase.next())?.set("since", at)?.set("reached", None::<CategoryPath>)
     };

@@ -6,7 +6,7 @@ use std::slice::from_ref;
 use key_schema::item::Stored;
 use key_schema::money::{Currency, Money};
 use key_schema::order::{Order, OrderStatus};
-use key_schema::place::{self, SHARDS, StoreLocation};
+use key_schema::region::{self, SHARDS, StoreLocation};
 
 use crate::derived::Shop;
 use crate::support::{insert, meta, modify, order};
@@ -95,7 +95,7 @@ async fn an_order_counts_on_the_day_in_utc_on_which_it_was_placed() {
 /// Returns the number of orders in each shard of the online store's total.
 async fn counted(shop: &Shop) -> BTreeMap<u32, i64> {
     let month = "2017-01".parse().unwrap();
-    let parts = shop.table.query(&place::sales("US", &month, None).unwrap()).await.unwrap().items;
+    let parts = shop.table.query(&region::sales("US", &month, None).unwrap()).await.unwrap().items;
     parts.iter().map(|part| (part.shard, part.orders)).collect()
 }
 

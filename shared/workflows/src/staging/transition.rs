@@ -14,7 +14,7 @@ use table::{Refusal, Refusals, Table, TableError};
 ///   these pieces
 ///
 /// Returns the refusals of the last transaction.
-pub async fn advance(
+pub async fn transition(
     table: &Table,
     transaction: Transaction<OrderAction>,
 ) -> Result<Result<(), Refusals<OrderAction>>, TableError> {

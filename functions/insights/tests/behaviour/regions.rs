@@ -10,7 +10,7 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::{Currency, Money};
 use key_schema::order::Order;
-use key_schema::place::{self, SalePlace};
+use key_schema::region::{self, SaleRegion};
 use key_schema::sales::{self, Derived};
 use serde_json::{Value, json};
 
@@ -50,9 +50,9 @@ impl Shop {
                 0,
             )
         };
-        let (table, id) = (self.own(), place::store_of(&order));
-        let store = table.get(&place::read_for_update(&id).unwrap()).await.unwrap();
-        let counted_at = SalePlace::of(&order, store.as_deref(), id);
+        let (table, id) = (self.own(), region::store_of(&order));
+        let store = table.get(&region::read_for_update(&id).unwrap()).await.unwrap();
+        let counted_at = SaleRegion::of(&order, store.as_deref(), id);
         let head = Stored::new(order, Born::new("b1").unwrap(), Instant::EPOCH);
         for transaction in sales::apply(&head, &[], &Derived::default(), counted_at, Instant::now()).unwrap() {
             self.transact(&transaction).await;

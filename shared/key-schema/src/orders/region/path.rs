@@ -1,4 +1,4 @@
-//! The parameters of the list of a place's sales: a month, and a part of a country.
+//! The parameters of the list of a region's sales: a month, and a part of a country.
 
 use std::fmt;
 use std::str::FromStr;
@@ -42,11 +42,11 @@ impl fmt::Display for Month {
 /// A part of a country: a city, a shop in it, or a day of that shop. In a URL, the names have the
 /// same encoding as the names of a category path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlacePath(Vec<String>);
+pub struct RegionPath(Vec<String>);
 
 /// An error for a text that is not a part of a country.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum PlacePathError {
+pub enum RegionPathError {
     /// The text is not 1 to 3 names joined by `~`.
     #[error(
         "must be `city`, `city~shop` or `city~shop~day` with a day such as 2017-01-01, and with \
@@ -61,19 +61,19 @@ pub enum PlacePathError {
     Day,
 }
 
-impl FromStr for PlacePath {
-    type Err = PlacePathError;
+impl FromStr for RegionPath {
+    type Err = RegionPathError;
 
-    fn from_str(text: &str) -> Result<Self, PlacePathError> {
-        let names = segment::decode(text).filter(|names| names.len() <= 3).ok_or(PlacePathError::Form)?;
+    fn from_str(text: &str) -> Result<Self, RegionPathError> {
+        let names = segment::decode(text).filter(|names| names.len() <= 3).ok_or(RegionPathError::Form)?;
         for name in &names {
             check(name)?;
         }
-        if names.get(2).is_none_or(|day| is_day(day)) { Ok(Self(names)) } else { Err(PlacePathError::Day) }
+        if names.get(2).is_none_or(|day| is_day(day)) { Ok(Self(names)) } else { Err(RegionPathError::Day) }
     }
 }
 
-impl PlacePath {
+impl RegionPath {
     /// Returns the shop, if the path names one.
     pub(super) fn shop(&self) -> Option<&str> {
         self.0.get(1).map(String::as_str)

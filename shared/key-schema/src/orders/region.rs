@@ -1,4 +1,4 @@
-//! Places: the locations of shops, and the daily sales of each shop.
+//! Regions: the locations of shops, and the daily sales of each shop.
 //!
 //! The hierarchy is country / city / shop / day. The partition key contains the country and the
 //! month, and the sort key contains the rest. So one range of sort keys has the totals of any
@@ -18,9 +18,9 @@
 //!
 //! # Why the sum is exact
 //!
-//! The record of an addition ([`SalePlace`]) has the number of the shard that counted the order. A
+//! The record of an addition ([`SaleRegion`]) has the number of the shard that counted the order. A
 //! cancellation subtracts the amount from that shard. A reader reads every shard that may have a
-//! part of the total, and adds the parts ([`PlaceSales::add`]).
+//! part of the total, and adds the parts ([`RegionSales::add`]).
 
 mod path;
 
@@ -39,7 +39,7 @@ use crate::pattern::Consistency;
 use crate::request::{Get, Guarded, Query, Range, Single};
 use crate::shard::Shards;
 
-pub use path::{Month, MonthError, PlacePath, PlacePathError};
+pub use path::{Month, MonthError, RegionPath, RegionPathError};
 
 /// The number of partitions of a country's month. One transaction on a total costs two write units,
 /// so the online total of a country accepts at most 8,000 transactions a second. A change of this
@@ -79,9 +79,9 @@ fn key(id: &StoreId) -> Result<Key, KeyError> {
 }
 
 entity! {
-    /// The record that an order was counted, with the place whose total counts it. A cancellation
-    /// or return subtracts from the same place, even if the shop has moved since.
-    SalePlace = "SalePlace" {
+    /// The record that an order was counted, with the region whose total counts it. A cancellation
+    /// or return subtracts from the same region, even if the shop has moved since.
+    SaleRegion = "SalePlace" {
         fixed {
             order_id: OrderId,
             /// The country of the shop when the order was counted.
@@ -102,7 +102,7 @@ entity! {
     }
 }
 
-impl Entity for SalePlace {
+impl Entity for SaleRegion {
     const NAME: &'static str = Self::ENTITY;
 
     fn key(&self) -> Result<Key, KeyError> {
@@ -110,8 +110,8 @@ impl Entity for SalePlace {
     }
 }
 
-impl SalePlace {
-    /// Returns the place that counts an order of this shop. `store` is [`None`] if the shop has no
+impl SaleRegion {
+    /// Returns the region that counts an order of this shop. `store` is [`None`] if the shop has no
     /// [`StoreLocation`] item.
     #[must_use]
     pub fn of(order: &Order, store: Option<&StoreLocation>, store_id: StoreId) -> Self {
@@ -145,7 +145,7 @@ pub fn store_of(order: &Order) -> StoreId {
 entity! {
     /// The sales of a shop on one day in one currency, or only the part in one shard. The total is
     /// the sum of the shards.
-    PlaceSales = "PlaceSales" {
+    RegionSales = "PlaceSales" {
         fixed {
             country: String,
             city: String,
@@ -163,7 +163,7 @@ entity! {
     }
 }
 
-impl Entity for PlaceSales {
+impl Entity for RegionSales {
     const NAME: &'static str = Self::ENTITY;
 
     fn key(&self) -> Result<Key, KeyError> {
@@ -172,7 +172,7 @@ impl Entity for PlaceSales {
     }
 }
 
-impl PlaceSales {
+impl RegionSales {
     /// Adds another part of the same total.
     pub const fn add(&mut self, part: &Self) {
         self.orders = self.orders.saturating_add(part.orders);
@@ -201,13 +201,13 @@ fn totals_partition(country: &str, month: &str, shard: u32) -> Result<PartitionK
     PartitionKey::of("PLACESALES", &[&country, &month, &shard])
 }
 
-/// Adds orders and an amount to the total of a place. Negative values subtract. The action belongs
-/// to the transaction that writes `place`.
-pub(crate) fn count(place: &Stored<SalePlace>, orders: i64, amount: i64) -> Result<Guarded, EncodeError> {
-    let SalePlace { country, city, store_id, placed_at, total, shard, .. } = &place.data;
+/// Adds orders and an amount to the total of a region. Negative values subtract. The action belongs
+/// to the transaction that writes `region`.
+pub(crate) fn count(region: &Stored<SaleRegion>, orders: i64, amount: i64) -> Result<Guarded, EncodeError> {
+    let SaleRegion { country, city, store_id, placed_at, total, shard, .. } = &region.data;
     let (date, currency) = (placed_at.day(), total.currency);
-    let change = Change::<PlaceSales>::visible(place.meta.updated_at)
-        .or_create(&place.meta.born, place.meta.updated_at)
+    let change = Change::<RegionSales>::visible(region.meta.updated_at)
+        .or_create(&region.meta.born, region.meta.updated_at)
         .set("country", country)?
         .set("city", city)?
         .set("store_id", store_id)?
@@ -236,7 +236,7 @@ patterns! {
         request: GetItem,
         key: "PK = STORE#<id>, SK = STORE",
         returns: "the shop",
-        consistency: Consistency::Strong("an order is counted at the shop's current place"),
+        consistency: Consistency::Strong("an order is counted at the shop's current region"),
         callers: "system",
     }
     CREATE {
@@ -257,7 +257,7 @@ patterns! {
     }
     SALES {
         id: "sales.of-place",
-        purpose: "List a place's sales of a month",
+        purpose: "List a region's sales of a month",
         request: ShardedQuery,
         key: "PK = PLACESALES#<country>#<month>#<shard>, SK under <city>#<store>#<date>#, or a \
             prefix of it",
@@ -282,18 +282,22 @@ pub fn create(store: &Stored<StoreLocation>) -> Result<Single<()>, EncodeError> 
 }
 
 /// Replaces country, city and name of a shop that is at `version`, and returns the shop. Sales that
-/// were counted at its former place stay there.
+/// were counted at its former region stay there.
 pub fn change(store: &StoreLocation, version: u64, at: Instant) -> Result<Single<Stored<StoreLocation>>, EncodeError> {
     let change = Change::<StoreLocation>::visible(at).country(&store.country)?.city(&store.city)?.name(&store.name)?;
     Ok(Single::new(&CHANGE, Guarded::update(key(&store.id)?, change, Condition::version(version))))
 }
 
 /// Lists a month's sales of a country, or of a part of it, by city, shop, day and currency.
-/// The items of one total share a sort key, and [`PlaceSales::add`] adds them. For a shop other
+/// The items of one total share a sort key, and [`RegionSales::add`] adds them. For a shop other
 /// than the online shop, the query reads only the shop's shard.
-pub fn sales(country: &str, month: &Month, within: Option<&PlacePath>) -> Result<Query<Stored<PlaceSales>>, KeyError> {
+pub fn sales(
+    country: &str,
+    month: &Month,
+    within: Option<&RegionPath>,
+) -> Result<Query<Stored<RegionSales>>, KeyError> {
     let range = within.map_or(Range::All, |path| Range::under(&path.key_text()));
-    let shards = match within.and_then(PlacePath::shop) {
+    let shards = match within.and_then(RegionPath::shop) {
         Some(shop) if shop != StoreId::online().as_str() => vec![SHARDS.of(shop)],
         _ => SHARDS.all().collect(),
     };
