@@ -146,7 +146,7 @@ fn a_retired_order_is_removed_when_it_expires_and_can_be_restored_from_the_archi
         shop::step(&before, "returned").staff().send(system).await.expect(404);
         Call::new("GET", &log).staff().send(system).await.expect(404);
         assert_eq!(note().await, 404);
-        assert!(sweep(system).await >= 9);
+        assert!(sweep(system).await >= 10);
         drain(system).await;
         read().await.expect(404);
         assert_eq!(found(system, &id).await, 0);
@@ -159,6 +159,7 @@ fn a_retired_order_is_removed_when_it_expires_and_can_be_restored_from_the_archi
         kinds.sort_unstable();
         let mut parts = vec!["CustomerOrder", "Order", "OrderLine", "OrderLine"];
         parts.extend(["OrderStatusEvent"; 5]);
+        parts.push("Payment");
         assert_eq!(kinds, parts);
 
         for object in &objects {
@@ -166,7 +167,7 @@ fn a_retired_order_is_removed_when_it_expires_and_can_be_restored_from_the_archi
         }
         drain(system).await;
         let after = read().await.expect(200).body;
-        for same in ["id", "status", "lines", "history", "total", "placed_at"] {
+        for same in ["id", "status", "lines", "history", "payments", "total", "placed_at"] {
             assert_eq!(after[same], before[same], "{same}");
         }
         for list in ["/v1/orders?status=delivered", &own[0], &own[1], &overview] {
@@ -204,6 +205,10 @@ async fn retire(system: &System, id: &str, expires_at: Instant) {
                 meta
             }
             AnyEntity::OrderStatusEvent(Stored { meta, data }) if data.order_id.as_str() == id => {
+                data.expires_at = Some(expires_at);
+                meta
+            }
+            AnyEntity::Payment(Stored { meta, data }) if data.order_id.as_str() == id => {
                 data.expires_at = Some(expires_at);
                 meta
             }

@@ -60,11 +60,15 @@ fn an_order_is_paid_from_the_wallet_by_its_owner_and_the_money_returns_with_the_
         assert_eq!(step(&order, "paid").customer(buyer).send(system).await.expect(403).code(), "forbidden");
         let paid = pay(&order).customer(buyer).send(system).await.expect(200).body;
         assert_eq!((&paid["status"], &paid["version"]), (&json!("paid"), &json!(2)));
+        let payment = &paid["payments"][0];
+        let said = (&payment["method"], &payment["amount"], &payment["refunded"], &payment["by"]);
+        assert_eq!(said, (&json!("wallet"), &usd(258), &usd(0), &json!(buyer)));
         assert_eq!(pay(&order).customer(buyer).send(system).await.expect(412).code(), "version_mismatch");
         assert_eq!(balance(system, buyer).await, usd(99));
 
         let cancelled = step(&paid, "cancelled").customer(buyer).send(system).await.expect(200).body;
-        assert_eq!(cancelled["refunded"], usd(258));
+        assert_eq!((&cancelled["refunded"], &cancelled["payments"][0]["refunded"]), (&usd(258), &usd(258)));
+        assert_eq!(cancelled["payments"].as_array().unwrap().len(), 1);
         let read = Call::new("GET", &path(&["orders", order["id"].as_str().unwrap()])).customer(buyer);
         assert_eq!(read.send(system).await.expect(200).body, cancelled);
         assert_eq!((balance(system, buyer).await, stock(system, product).await), (usd(357), 10));
@@ -100,7 +104,7 @@ fn staff_can_refund_an_order_in_parts_but_never_more_than_its_total() {
         let left = 29 - 7 * i64::try_from(done).unwrap();
         let path = path(&["orders", paid["id"].as_str().unwrap()]);
         let read = Call::new("GET", &path).staff().send(system).await.expect(200).body;
-        assert_eq!(read["refunded"], usd(129 - left));
+        assert_eq!((&read["refunded"], &read["payments"][0]["refunded"]), (&usd(129 - left), &usd(129 - left)));
         assert_eq!(balance(system, buyer).await, usd(129 - left));
 
         // The order was not paid from the wallet, so staff chooses the amount of the refund.

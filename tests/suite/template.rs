@@ -192,7 +192,7 @@ fn a_consumer_gets_the_records_that_its_sinks_use_and_none_of_its_own_writes() {
             _ => (
                 &["Customer", "Heartbeat", "Order", "Product", "Review", "ReviewStats", "Stock"],
                 &["EmailVerification", "LikeCount", "Tally"],
-                &["Cart", "CustomerOrder", "OrderLine", "OrderStatusEvent", "Session"],
+                &["Cart", "CustomerOrder", "OrderLine", "OrderStatusEvent", "Payment", "Session"],
             ),
         };
         for entity in AnyEntity::NAMES {

@@ -172,7 +172,7 @@ function created({ id, customer_id, status, total, placed_at }, items, history, 
   const none = { ...total, amount: 0 };
   const lines = items.map(({ total, ...line }) => ({ ...line, thumbnail: null, discount: none, tax: none, total }));
   const totals = { items: total, discount: none, shipping: none, tax: none, total };
-  const order = { id, reference: null, customer_id, store_id: null, status, lines, total, totals, placed_at, history, invoice_number: null, version: 1 };
+  const order = { id, reference: null, customer_id, store_id: null, status, lines, total, totals, placed_at, history, payments: [], invoice_number: null, version: 1 };
   return json(201, order, { location: `/v1/orders/${id}`, etag: '"1"', ...headers });
 }
 

@@ -198,6 +198,7 @@ def created(order, lines, history, headers=None):
         "totals": {"items": total, "discount": none, "shipping": none, "tax": none, "total": total},
         "placed_at": order["placed_at"],
         "history": history,
+        "payments": [],
         "invoice_number": None,
         "version": 1,
     }

@@ -356,7 +356,7 @@ fn assemble(
     };
     let first = order::history(&order, order.status, order.placed_at, caller.id().as_str(), None);
     let order = Stored::new(order, services.born(now)?, now);
-    Ok((OrderCollection { order, lines, history: vec![first], addresses: None }, uses))
+    Ok((OrderCollection { order, lines, history: vec![first], payments: Vec::new(), addresses: None }, uses))
 }
 
 fn created(collection: &OrderCollection) -> Response {

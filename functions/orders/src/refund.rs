@@ -6,7 +6,8 @@ use key_schema::id::{EntryId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::Money;
-use key_schema::order::{self, Movement, Order, OrderAction, OrderStatus};
+use key_schema::order::{self, Movement, OrderAction, OrderStatus};
+use key_schema::payment::Payment;
 use key_schema::wallet::{self, Wallet, WalletError};
 use serde::Serialize;
 use table::{Refusals, TableError, retry_on_conflict};
@@ -40,19 +41,23 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         let items = services.table.query(&order::read_for_update(&id)?).await?.items;
         let collection = OrderCollection::visible(items, now).ok_or_else(no_such_order)?;
         let order = &collection.order;
-        if let Err(problem) = refundable(&collection, amount, "/amount") {
-            return once.replay_or(services, problem).await.map(Some);
+        if collection.lacks_payment() {
+            return Ok(None);
         }
+        let payment = match refundable(&collection, amount, "/amount") {
+            Ok(payment) => payment,
+            Err(problem) => return once.replay_or(services, problem).await.map(Some),
+        };
         let entry = EntryId::generate(now, services.random()?);
         let refunded = Money::new(order.refunded.saturating_add(amount.amount), amount.currency);
         let view = View { id: &entry, order_id: &id, amount, refunded, at: now };
         // A refund never changes, so its version is always 1.
         let answer = Response::created(location(&id), &view).etag(1);
         let claim = once.claim_with(&answer, entry.born(), now)?;
-        let refund = order::refund(order, &entry, amount.amount, claim, now)?;
+        let refund = order::refund(order, &entry, payment, amount.amount, claim, now)?;
         let Err(refusals) = services.table.transact(&refund).await? else { return Ok(Some(answer)) };
         if refusals.names(OrderAction::Wallet) {
-            let problem = wallet_refused(&refusals, Movement::Refund(&entry, amount.amount), order);
+            let problem = wallet_refused(&refusals, Movement::Refund(&entry, payment, amount.amount));
             return once.replay_or(services, problem).await.map(Some);
         }
         // If the idempotency key was not refused, the order has changed. The next attempt reads it
@@ -62,12 +67,16 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     .await
 }
 
-/// Checks that a paid order can be refunded: the amount must not exceed the part that is not
-/// refunded yet.
+/// Returns the payment that a refund of this amount changes. The amount must not exceed the part of
+/// the payment that is not refunded yet.
 ///
 /// # Errors
 /// 409 `illegal_transition`, or 422 `invalid_body` below `pointer`.
-pub fn refundable(collection: &OrderCollection, amount: Money, pointer: &str) -> Result<(), Problem> {
+pub fn refundable<'a>(
+    collection: &'a OrderCollection,
+    amount: Money,
+    pointer: &str,
+) -> Result<&'a Stored<Payment>, Problem> {
     let order = &collection.order;
     if order.expires_at.is_some() {
         return Err(Problem::new(Code::IllegalTransition, "The order is archived and cannot change."));
@@ -82,16 +91,12 @@ pub fn refundable(collection: &OrderCollection, amount: Money, pointer: &str) ->
     if amount.currency != order.total.currency {
         return refuse("currency", format!("must be {}, the currency of the order", order.total.currency));
     }
-    let left = refundable_amount(order);
-    if amount.amount > left {
-        return refuse("amount", format!("must be at most {left}, the part of the total that was not refunded"));
+    let payment = collection.payments.first();
+    let left = payment.map_or(0, |payment| payment.refundable());
+    match payment {
+        Some(payment) if amount.amount <= left => Ok(payment),
+        _ => refuse("amount", format!("must be at most {left}, the part of the total that was not refunded")),
     }
-    Ok(())
-}
-
-/// Returns the amount of an order's total that was not refunded yet, in minor units.
-pub fn refundable_amount(order: &Order) -> i64 {
-    order.total.amount.saturating_sub(order.refunded).max(0)
 }
 
 fn wallet_in(refusals: &Refusals<OrderAction>) -> Option<Stored<Wallet>> {
@@ -99,13 +104,12 @@ fn wallet_in(refusals: &Refusals<OrderAction>) -> Option<Stored<Wallet>> {
 }
 
 /// Explains why the table refused to change the wallet.
-pub fn wallet_refused(refusals: &Refusals<OrderAction>, movement: Movement<'_>, order: &Order) -> Problem {
+pub fn wallet_refused(refusals: &Refusals<OrderAction>, movement: Movement<'_>) -> Problem {
     let wallet = wallet_in(refusals);
     let held = wallet.as_deref();
-    let currency = order.total.currency;
     let error = match movement {
-        Movement::Payment(_) => wallet::minus(held, order.total).err(),
-        Movement::Refund(_, amount) => wallet::plus(held, Money::new(amount, currency)).err(),
+        Movement::Payment(payment) => wallet::minus(held, payment.amount).err(),
+        Movement::Refund(_, payment, amount) => wallet::plus(held, Money::new(amount, payment.amount.currency)).err(),
     };
     match error {
         // The wallet now has enough money, so it has changed. A retry would succeed.

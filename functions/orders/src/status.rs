@@ -2,14 +2,17 @@ use std::time::Duration;
 
 use http_api::fields::{boolean, money, one_of, visible_text};
 use http_api::{Code, Problem, Request, Response, Services};
-use key_schema::id::{EntryId, OrderId};
+use key_schema::id::{EntryId, OrderId, PaymentId};
 use key_schema::instant::Instant;
+use key_schema::item::Stored;
 use key_schema::money::Money;
 use key_schema::order::{
     self, MAX_TOTAL, Movement, OrderAction, OrderStatus, OrderStatusEvent, RETURNED_AT_ONCE, Step,
 };
+use key_schema::payment::{Payment, PaymentMethod};
+use table::TableError;
 
-use crate::refund::{refundable, refundable_amount, wallet_refused};
+use crate::refund::{refundable, wallet_refused};
 use crate::view::{OrderCollection, no_such_order};
 use workflows::staging;
 
@@ -102,14 +105,35 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
         tracking: tracking.clone(),
         ..order::history(&collection.order, to, at, by, note.clone())
     };
-    let entry = EntryId::generate(at, services.random()?);
-    let money = movement(&collection, &entry, pay_from_wallet, to, refund)?;
+    if to.returns_stock() && collection.lacks_payment() {
+        return Err(TableError::Contended.into());
+    }
+    let random = services.random()?;
+    let entry = EntryId::generate(at, random);
+    let total = collection.order.total;
+    // There is nothing to pay for a total of 0, so staff confirm the order without a payment.
+    let payment = (to == OrderStatus::Paid && total.amount > 0).then(|| Payment {
+        id: PaymentId::generate(at, random),
+        order_id: id.clone(),
+        customer_id: collection.order.customer_id.clone(),
+        method: if pay_from_wallet { PaymentMethod::Wallet } else { PaymentMethod::Manual },
+        amount: total,
+        at,
+        by: by.to_owned(),
+        expires_at: None,
+        refunded: 0,
+    });
+    let refund = refunded(&collection, to, refund)?;
+    let refunded = refund.as_ref().map(|(payment, amount)| Movement::Refund(&entry, payment, *amount));
+    let money = payment.as_ref().map(Movement::Payment).or(refunded);
     let (order, lines) = (&collection.order, &collection.lines);
     let transition = order::transition(Step { order, lines, to, at, by, note, message, carrier, tracking, money })?;
     if let Err(refusals) = staging::transition(&services.table, transition).await? {
         return Err(match money {
             _ if refusals.names(OrderAction::Order) => Problem::version_mismatch(),
-            Some(money) if refusals.names(OrderAction::Wallet) => wallet_refused(&refusals, money, &collection.order),
+            // The read was not isolated from a refund, so it had the old payment.
+            _ if refusals.names(OrderAction::Payment) => TableError::Contended.into(),
+            Some(money) if refusals.names(OrderAction::Wallet) => wallet_refused(&refusals, money),
             _ => Problem::unexpected(&refusals),
         });
     }
@@ -121,8 +145,15 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
         // The status has changed. The janitor returns the rest of the stock.
         tracing::warn!(order = %id, "some of an order's stock is left to the janitor");
     }
-    if let Some(Movement::Refund(_, amount)) = money {
+    if let Some((payment, amount)) = refund {
         collection.order.data.refunded = collection.order.refunded.saturating_add(amount);
+        for refunded in collection.payments.iter_mut().filter(|known| known.id == payment.id) {
+            refunded.data.refunded = payment.refunded.saturating_add(amount);
+        }
+    }
+    if let Some(payment) = payment {
+        let born = payment.id.born();
+        collection.payments.push(Stored::new(payment, born, at));
     }
     collection.order.data.status = to;
     collection.order.meta.version += 1;
@@ -130,31 +161,21 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(Response::ok(&collection.view(caller.is_staff())).etag(collection.order.meta.version))
 }
 
-/// Returns the movement of money that belongs to a step. If the order was paid from the wallet, its
-/// cancellation or return refunds the part of its total that was not refunded yet. Staff may give
-/// another amount. Other payments are refunded only if staff give an amount.
-fn movement<'a>(
+/// Returns the payment that a step refunds, and the amount. If the order was paid from the wallet,
+/// its cancellation or return refunds the part that was not refunded yet. Staff may give another
+/// amount. Other payments are refunded only if staff give an amount.
+fn refunded(
     collection: &OrderCollection,
-    entry: &'a EntryId,
-    pay: bool,
     to: OrderStatus,
     refund: Option<Money>,
-) -> Result<Option<Movement<'a>>, Problem> {
-    let order = &collection.order;
-    if pay {
-        return Ok((order.total.amount > 0).then_some(Movement::Payment(entry)));
-    }
+) -> Result<Option<(Stored<Payment>, i64)>, Problem> {
     if !to.returns_stock() {
         return Ok(None);
     }
-    let amount = match refund {
-        Some(refund) if refund.amount > 0 => {
-            refundable(collection, refund, "/refund")?;
-            refund.amount
-        }
-        Some(_) => 0,
-        None if order.paid_from_wallet => refundable_amount(order),
-        None => 0,
-    };
-    Ok((amount > 0).then_some(Movement::Refund(entry, amount)))
+    if let Some(refund) = refund {
+        let payment = if refund.amount > 0 { Some(refundable(collection, refund, "/refund")?) } else { None };
+        return Ok(payment.map(|payment| (payment.clone(), refund.amount)));
+    }
+    let due = |payment: &&Stored<Payment>| payment.method == PaymentMethod::Wallet && payment.refundable() > 0;
+    Ok(collection.payments.iter().find(due).map(|payment| (payment.clone(), payment.refundable())))
 }

@@ -2,13 +2,14 @@ mod price;
 
 use http_api::{Problem, Services};
 use key_schema::address::PostalAddress;
-use key_schema::id::{CustomerId, OrderId, OrderReference, StoreId};
+use key_schema::id::{CustomerId, OrderId, OrderReference, PaymentId, StoreId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::money::Money;
 use key_schema::order::OrderItem;
 use key_schema::order::addresses::{self, Destination, OrderAddresses};
 use key_schema::order::{Order, OrderLine, OrderStatus, OrderStatusEvent, TaxRounding};
+use key_schema::payment::{Payment, PaymentMethod};
 use serde::Serialize;
 
 pub use price::{
@@ -24,6 +25,8 @@ pub struct OrderCollection {
     pub lines: Vec<OrderLine>,
     /// The steps, by time.
     pub history: Vec<OrderStatusEvent>,
+    /// The payments, by time.
+    pub payments: Vec<Stored<Payment>>,
     /// The addresses, if the order has any, they were read, and the customer was not erased.
     pub addresses: Option<Stored<OrderAddresses>>,
 }
@@ -45,16 +48,17 @@ impl OrderCollection {
     /// Assembles the parts of an order that were read. Returns `None` without the head, or if the
     /// status is `placing`.
     pub fn parts(items: Vec<OrderItem>) -> Option<Self> {
-        let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
+        let (mut head, mut lines, mut history, mut payments) = (None, Vec::new(), Vec::new(), Vec::new());
         for item in items {
             match item {
                 OrderItem::Order(order) => head = Some(order),
                 OrderItem::OrderLine(line) => lines.push(line.data),
                 OrderItem::OrderStatusEvent(event) => history.push(event.data),
+                OrderItem::Payment(payment) => payments.push(payment),
             }
         }
         let order = head.filter(|order| order.status != OrderStatus::Placing)?;
-        Some(Self { order, lines, history, addresses: None })
+        Some(Self { order, lines, history, payments, addresses: None })
     }
 
     /// Reads the addresses, if the order has any.
@@ -84,15 +88,22 @@ impl OrderCollection {
         self.history.iter().map(|step| StepView::new(step, for_staff || !step.is_by_staff(customer))).collect()
     }
 
+    /// Returns whether the order was paid, but its payment was not read. A Query is not isolated from
+    /// the transaction that pays the order. A caller that decides about money must read again.
+    pub fn lacks_payment(&self) -> bool {
+        let is_paid = self.order.status.is_sale() && self.order.status != OrderStatus::Pending;
+        is_paid && self.order.total.amount > 0 && self.payments.is_empty()
+    }
+
     /// Returns the order as the first response showed it. Lines, total and the first step never
     /// change.
     pub fn into_placed(mut self) -> Self {
         self.order.meta.version = 1;
         self.order.data.status = OrderStatus::Pending;
         self.order.data.invoice_number = None;
-        self.order.data.paid_from_wallet = false;
         self.order.data.refunded = 0;
         self.order.data.lapsed = false;
+        self.payments.clear();
         self.history.retain(|step| step.status == OrderStatus::Pending);
         self
     }
@@ -132,6 +143,7 @@ impl OrderCollection {
             placed_at: *placed_at,
             lapses_at: lapses_at.filter(|_| *status == OrderStatus::Pending),
             history: self.history_views(for_staff),
+            payments: self.payments.iter().map(|payment| PaymentView::new(payment, for_staff)).collect(),
             shipped_at: shipped.map(|step| step.at),
             carrier: shipped.and_then(|step| step.carrier.as_deref()),
             tracking: shipped.and_then(|step| step.tracking.as_deref()),
@@ -182,6 +194,7 @@ pub struct View<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     lapses_at: Option<Instant>,
     history: Vec<StepView<'a>>,
+    payments: Vec<PaymentView<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     shipped_at: Option<Instant>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -193,6 +206,26 @@ pub struct View<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     refunded: Option<Money>,
     version: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct PaymentView<'a> {
+    id: &'a PaymentId,
+    method: PaymentMethod,
+    amount: Money,
+    refunded: Money,
+    at: Instant,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'a str>,
+}
+
+impl<'a> PaymentView<'a> {
+    /// Only staff see the ids of staff.
+    fn new(payment: &'a Payment, for_staff: bool) -> Self {
+        let Payment { id, customer_id, method, amount, at, by, .. } = payment;
+        let by = (for_staff || by == customer_id.as_str()).then_some(by.as_str());
+        Self { id, method: *method, amount: *amount, refunded: payment.refunded(), at: *at, by }
+    }
 }
 
 /// The address to which an order is sent. An erased customer's order keeps only country and city.

@@ -89,6 +89,7 @@ async fn headless(table: &Table, entity: &AnyEntity) -> Result<Option<String>, O
     let id = match entity {
         AnyEntity::OrderLine(line) => &line.order_id,
         AnyEntity::OrderStatusEvent(event) => &event.order_id,
+        AnyEntity::Payment(payment) => &payment.order_id,
         AnyEntity::CustomerOrder(copy) => &copy.id,
         _ => return Ok(None),
     };
@@ -99,7 +100,7 @@ async fn headless(table: &Table, entity: &AnyEntity) -> Result<Option<String>, O
     }))
 }
 
-/// Restores an order: its lines and history, its customer's copy, and then its head.
+/// Restores an order: its lines, history and payments, its customer's copy, and then its head.
 ///
 /// The items of an order reach the archive one by one, so some may be missing. The head is written
 /// only if all lines of the order exist. The head stores the number of lines. It does not store the
@@ -147,6 +148,7 @@ async fn lacking(table: &Table, head: &Stored<Order>) -> Result<Option<String>, 
                 is_expired |= line.expires_at.is_some();
             }
             OrderItem::OrderStatusEvent(event) => is_expired |= event.expires_at.is_some(),
+            OrderItem::Payment(payment) => is_expired |= payment.expires_at.is_some(),
             OrderItem::Order(_) => {}
         }
     }

@@ -23,6 +23,7 @@ use key_schema::item::Stored;
 use key_schema::order::{
     self, Order, OrderAction, OrderItem, OrderLine, OrderStatus, OrderStatusEvent, Retirement, addresses,
 };
+use key_schema::payment::Payment;
 use serde::Serialize;
 use table::Table;
 
@@ -191,7 +192,7 @@ async fn retire_one(
     options: &RetireOptions,
     retired: &mut Retired,
 ) -> Result<(), OpsError> {
-    let Some(OrderCollection { head, lines, history }) = read(table, id).await? else {
+    let Some(OrderCollection { head, lines, history, payments }) = read(table, id).await? else {
         retired.concurrent += 1;
         return Ok(());
     };
@@ -215,7 +216,8 @@ async fn retire_one(
             None => None,
         };
         let addresses = addresses.as_ref();
-        let retirement = Retirement { order: &head, lines: &lines, history: &history, addresses, expires_at, at };
+        let (lines, history, payments) = (&lines, &history, &payments);
+        let retirement = Retirement { order: &head, lines, history, payments, addresses, expires_at, at };
         for transaction in order::retire(retirement)? {
             match table.transact(&transaction).await? {
                 Ok(()) => {}
@@ -245,16 +247,18 @@ struct OrderCollection {
     head: Stored<Order>,
     lines: Vec<Stored<OrderLine>>,
     history: Vec<Stored<OrderStatusEvent>>,
+    payments: Vec<Stored<Payment>>,
 }
 
 async fn read(table: &Table, id: &OrderId) -> Result<Option<OrderCollection>, OpsError> {
-    let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
+    let (mut head, mut lines, mut history, mut payments) = (None, Vec::new(), Vec::new(), Vec::new());
     for item in table.query(&order::read_for_update(id)?).await?.items {
         match item {
             OrderItem::Order(order) => head = Some(order),
             OrderItem::OrderLine(line) => lines.push(line),
             OrderItem::OrderStatusEvent(event) => history.push(event),
+            OrderItem::Payment(payment) => payments.push(payment),
         }
     }
-    Ok(head.map(|head| OrderCollection { head, lines, history }))
+    Ok(head.map(|head| OrderCollection { head, lines, history, payments }))
 }

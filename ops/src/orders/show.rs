@@ -13,6 +13,7 @@ use key_schema::invoice;
 use key_schema::item::{Entity as _, FromItem as _, Item, Stored, key_of};
 use key_schema::order::staged::{self, Unfinished, Work};
 use key_schema::order::{self, CustomerOrder, Order, OrderLine, OrderStatus, OrderStatusEvent, ReferenceClaim, open};
+use key_schema::payment::Payment;
 use serde::Serialize;
 
 use crate::error::OpsError;
@@ -38,6 +39,7 @@ pub struct ShownOrder {
     pub janitor: JanitorStep,
     pub lines: Vec<OrderLine>,
     pub history: Vec<OrderStatusEvent>,
+    pub payments: Vec<Payment>,
     /// The customer's copy, with the shipment. An order in status `placing` has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy: Option<CustomerOrder>,
@@ -118,7 +120,7 @@ impl fmt::Display for ShownOrders {
 
 impl ShownOrder {
     fn write(&self, f: &mut fmt::Formatter<'_>, with_lines: bool) -> fmt::Result {
-        let Self { id, head, janitor, lines, history, copy, unreadable } = self;
+        let Self { id, head, janitor, lines, history, payments, copy, unreadable } = self;
         match head {
             Some(head) => writeln!(
                 f,
@@ -142,6 +144,9 @@ impl ShownOrder {
         writeln!(f, "  the janitor does: {janitor}")?;
         for event in history {
             writeln!(f, "  {}  {}  by {}", event.at, event.status.as_str(), event.by)?;
+        }
+        for Payment { id, method, amount, refunded, .. } in payments {
+            writeln!(f, "  payment {id} ({}): {}, refunded {refunded}", method.as_str(), amount.amount)?;
         }
         if let Some(CustomerOrder { carrier, tracking, shipped_at: Some(at), .. }) = copy {
             let name = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
@@ -222,13 +227,15 @@ async fn read(items: &Items, id: OrderId) -> Result<Option<ShownOrder>, OpsError
     if found.is_empty() {
         return Ok(None);
     }
-    let (mut head, mut lines, mut history, mut unreadable) = (None, Vec::new(), Vec::new(), Vec::new());
+    let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
+    let (mut payments, mut unreadable) = (Vec::new(), Vec::new());
     for item in found {
         let place = key_of(&item).map_or_else(String::new, |key| key.sk.as_str().to_owned());
         match AnyEntity::from_item(item) {
             Ok(AnyEntity::Order(order)) => head = Some(order.data),
             Ok(AnyEntity::OrderLine(line)) => lines.push(line.data),
             Ok(AnyEntity::OrderStatusEvent(event)) => history.push(event.data),
+            Ok(AnyEntity::Payment(payment)) => payments.push(payment.data),
             Ok(_) => {}
             Err(error) => unreadable.push(format!("{place}: {error}")),
         }
@@ -249,5 +256,5 @@ async fn read(items: &Items, id: OrderId) -> Result<Option<ShownOrder>, OpsError
         None => None,
     };
     let janitor = head.as_ref().map_or(JanitorStep::Nothing, JanitorStep::of);
-    Ok(Some(ShownOrder { id, head, janitor, lines, history, copy, unreadable }))
+    Ok(Some(ShownOrder { id, head, janitor, lines, history, payments, copy, unreadable }))
 }

@@ -274,6 +274,7 @@ pub(super) fn facts(entity: &AnyEntity, now: Instant) -> Result<Vec<Fact>, OpsEr
             facts.part(Table, &Pricing { rules: 0 }.key()?, "rules", 1);
         }
         AnyEntity::OrderLine(item) if item.expires_at.is_none_or(|at| at > now) => orders::line(&mut facts, item)?,
+        AnyEntity::Payment(item) if item.expires_at.is_none_or(|at| at > now) => orders::payment(&mut facts, item)?,
         AnyEntity::OrderStatusEvent(item) if item.expires_at.is_none_or(|at| at > now) => {
             facts.under(order::head(&item.order_id)?.key());
         }

@@ -45,6 +45,7 @@ async fn parts(table: &Table, id: &str) -> Parts {
             OrderItem::Order(order) => head = Some(order),
             OrderItem::OrderLine(line) => lines.push(line),
             OrderItem::OrderStatusEvent(event) => history.push(event),
+            OrderItem::Payment(_) => {}
         }
     }
     (head.unwrap(), lines, history)
@@ -53,8 +54,8 @@ async fn parts(table: &Table, id: &str) -> Parts {
 /// Runs only the first `after` transactions of a retirement, like an interrupted run.
 async fn broken_off(table: &Table, id: &str, expires_at: Instant, after: usize) {
     let (head, lines, history) = parts(table, id).await;
-    let retirement =
-        Retirement { order: &head, lines: &lines, history: &history, addresses: None, expires_at, at: Instant::now() };
+    let (lines, history, at) = (&lines, &history, Instant::now());
+    let retirement = Retirement { order: &head, lines, history, payments: &[], addresses: None, expires_at, at };
     let transactions = order::retire(retirement).unwrap();
     assert!(transactions.len() > after);
     for transaction in transactions.iter().take(after) {
@@ -128,6 +129,7 @@ async fn a_large_order_cannot_change_its_status_during_its_retirement_and_a_chan
         order: &head,
         lines: &lines,
         history: &history,
+        payments: &[],
         addresses: None,
         expires_at: Instant::MAX,
         at: Instant::now(),

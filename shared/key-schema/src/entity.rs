@@ -26,6 +26,7 @@ use crate::order::open::OpenOrders;
 use crate::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatusEvent, ReferenceClaim};
 use crate::organization::invitation::{Invitation, Invitations};
 use crate::organization::{Member, Organization, Team};
+use crate::payment::Payment;
 use crate::picking::{PickingStations, WaitingJob};
 use crate::picture::ProductPictures;
 use crate::pricing::{Pricing, ShippingZone, TaxRule};
@@ -89,7 +90,7 @@ entities! {
     CustomerQuestion CustomerUses Document DocumentSection DocumentVersion EmailClaim EmailVerification Erasure
     Expiration Follow GuestCart Heartbeat IdempotencyRecord Invitation Invitations Invoice InvoiceCounter Like
     LikeCount Mail MailDay MailStop Mark Member Membership MetricPoint OpenOrders Order OrderAddresses OrderLine
-    OrderLog OrderStatusEvent Organization PickingStations RegionSales Pricing Product ProductCategories
+    OrderLog OrderStatusEvent Organization Payment PickingStations RegionSales Pricing Product ProductCategories
     ProductContent ProductPictures ProductSales Promotion PromotionCode PromotionUses Question QuotaDay Rank
     RecentReview ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SaleRegion Session Settings
     ShippingZone Stock StoreLocation Tally TaxRule Team UnsettledObject UsernameClaim Variant WaitingJob Wallet WalletEntry

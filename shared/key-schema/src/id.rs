@@ -24,6 +24,8 @@ ids! { check_id:
     LogId
     /// The id of a movement of money: a wallet's entry, or a transfer with both its entries.
     EntryId
+    /// The id of a payment for an order.
+    PaymentId
     QuestionId
     AnswerId
     /// The name of a customer's address, such as "home".
@@ -68,6 +70,20 @@ impl PointId {
     #[must_use]
     pub fn born(&self) -> Born {
         Born::of(self)
+    }
+}
+
+impl PaymentId {
+    /// Returns the `born` of the payment.
+    #[must_use]
+    pub fn born(&self) -> Born {
+        Born::of(self)
+    }
+
+    /// Returns the id of the wallet's entry of this payment.
+    #[must_use]
+    pub fn entry(&self) -> EntryId {
+        EntryId(self.0.clone())
     }
 }
 

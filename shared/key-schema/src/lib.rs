@@ -102,4 +102,4 @@ pub use operations::{
     archive, counter, expiration, heartbeat, idempotency, lists, mail, mark, metric, month, recipient, settings,
 };
 pub use orders::{cart, guest_cart, invoice, order, picking, pricing, promotion, region, sales};
-pub use payments::{money, wallet};
+pub use payments::{money, payment, wallet};

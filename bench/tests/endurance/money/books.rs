@@ -8,6 +8,7 @@ use key_schema::idempotency::IdempotencyRecord;
 use key_schema::invoice::Invoice;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::order::{CustomerOrder, Order, OrderLine, OrderStatusEvent, ReferenceClaim};
+use key_schema::payment::Payment;
 use key_schema::product::Stock;
 use key_schema::promotion::{CustomerUses, PromotionUses};
 use key_schema::wallet::{Wallet, WalletEntry};
@@ -29,6 +30,8 @@ pub struct Books {
     pub stocks: BTreeMap<String, u64>,
     pub wallets: BTreeMap<String, Wallet>,
     pub entries: Vec<WalletEntry>,
+    /// The payments by order.
+    pub payments: BTreeMap<String, Vec<Payment>>,
     pub invoices: Vec<Invoice>,
     /// The counted uses of the coupon, by all customers and by the hash of each customer.
     pub uses: u64,
@@ -83,7 +86,7 @@ impl Books {
     pub async fn of(shop: &Shop) -> Self {
         let mut books = Self::default();
         let orders = [Order::NAME, OrderLine::NAME, OrderStatusEvent::NAME, CustomerOrder::NAME, ReferenceClaim::NAME];
-        let money = [Wallet::NAME, WalletEntry::NAME, Invoice::NAME];
+        let money = [Wallet::NAME, WalletEntry::NAME, Payment::NAME, Invoice::NAME];
         let rest = [Stock::NAME, Cart::NAME, IdempotencyRecord::NAME, PromotionUses::NAME, CustomerUses::NAME];
         shop.read(&[&orders[..], &money, &rest].concat(), |entity| books.enter(entity)).await.unwrap();
         books.lines.values_mut().for_each(|lines| lines.sort_by_key(|line| line.line));
@@ -107,6 +110,9 @@ impl Books {
             AnyEntity::Stock(stock) => drop(self.stocks.insert(stock.product_id.to_string(), stock.available)),
             AnyEntity::Wallet(wallet) => drop(self.wallets.insert(wallet.customer_id.to_string(), wallet.data)),
             AnyEntity::WalletEntry(entry) => self.entries.push(entry.data),
+            AnyEntity::Payment(payment) => {
+                self.payments.entry(payment.order_id.to_string()).or_default().push(payment.data);
+            }
             AnyEntity::Invoice(invoice) => self.invoices.push(invoice.data),
             AnyEntity::PromotionUses(all) => self.uses += all.uses,
             AnyEntity::CustomerUses(own) if own.uses > 0 => {

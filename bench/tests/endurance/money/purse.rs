@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 
 use key_schema::money::Currency;
+use key_schema::order::OrderStatus;
+use key_schema::payment::{Payment, PaymentMethod};
 use key_schema::wallet::{EntryKind, WalletEntry};
 
 use super::books::{Books, Report};
@@ -49,15 +51,26 @@ impl Books {
             let found = self.entries_of(kind).map(movement).collect();
             differ(kind.as_str(), found, wanted, report);
         }
-        let mut paid: BTreeMap<&str, Vec<(&str, i64)>> = BTreeMap::new();
+        let mut paid: BTreeMap<&str, Vec<(&str, &str, i64)>> = BTreeMap::new();
         for entry in self.entries_of(EntryKind::Payment) {
-            paid.entry(order_of(entry)).or_default().push((entry.customer_id.as_str(), -entry.amount));
+            let payment = (entry.id.as_str(), entry.customer_id.as_str(), -entry.amount);
+            paid.entry(order_of(entry)).or_default().push(payment);
         }
         report.payments = paid.len();
         for (id, order) in &self.orders {
-            let once = || vec![(order.customer_id.as_str(), order.total.amount)];
-            let (found, wanted) = (paid.remove(id.as_str()), order.paid_from_wallet.then(once));
-            report.same(|| format!("the payment of {id}"), found, wanted);
+            let wanted = self
+                .wallet_payment(id)
+                .map(|payment| vec![(payment.id.as_str(), order.customer_id.as_str(), payment.amount.amount)]);
+            report.same(|| format!("the payment of {id}"), paid.remove(id.as_str()), wanted);
+            // An order is paid once, and wholly.
+            let steps = self.history.get(id).map(Vec::as_slice).unwrap_or_default();
+            let is_paid = steps.iter().any(|step| step.status == OrderStatus::Paid) && order.total.amount > 0;
+            let payments = self.payments.get(id).map(Vec::as_slice).unwrap_or_default();
+            let amounts: Vec<_> = payments.iter().map(|payment| payment.amount).collect();
+            let wanted = if is_paid { vec![order.total] } else { Vec::new() };
+            report.same(|| format!("the payments of {id}"), amounts, wanted);
+            let refunded = payments.iter().map(|payment| payment.refunded).sum();
+            report.same(|| format!("the refunds of the payments of {id}"), refunded, order.refunded);
         }
         report.wrong.extend(paid.keys().map(|id| format!("a payment for the missing order {id}")));
     }
@@ -94,7 +107,7 @@ impl Books {
                     None => report.wrong.push(format!("an acknowledged refund of {id} is missing: {refund:?}")),
                 }
             }
-            let remainder = order.paid_from_wallet && !order.status.is_sale();
+            let remainder = self.wallet_payment(id).is_some() && !order.status.is_sale();
             if remainder {
                 report.remainders += found.len();
                 report.same(
@@ -136,6 +149,12 @@ impl Books {
             let found = (Some(order.as_str()), found.map(|found| found.0), found.map(|found| found.2.amount));
             report.same(|| format!("the acknowledged invoice of {order}"), found, said);
         }
+    }
+
+    /// Returns the payment of an order from the wallet.
+    fn wallet_payment(&self, order: &str) -> Option<&Payment> {
+        let payments = self.payments.get(order)?;
+        payments.iter().find(|payment| payment.method == PaymentMethod::Wallet)
     }
 
     fn entries_of(&self, kind: EntryKind) -> impl Iterator<Item = &WalletEntry> {

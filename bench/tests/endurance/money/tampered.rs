@@ -21,6 +21,7 @@ const TAMPERINGS: &[(&str, Tampering)] = &[
         let order = books.orders.get_mut(refund.order_id.as_ref()?.as_str())?;
         order.data.refunded += refund.amount;
         order.meta.version += 1;
+        books.payments.get_mut(order.id.as_str())?.first_mut()?.refunded += refund.amount;
         books.again(refund)
     }),
     ("a deposit was done twice under one key", |books, _| {

@@ -146,6 +146,8 @@ async fn either_a_payment_or_a_concurrent_cancellation_takes_effect_but_not_both
         assert!([[200, 412], [412, 200]].contains(&statuses), "{statuses:?}");
         let expected = if paid.status == 200 { (8, money(300)) } else { (10, money(500)) };
         assert_eq!((shop.stock("tea").await, shop.balances().await[0]), expected);
+        let payments = read(&shop, &seen).await["payments"].as_array().unwrap().len();
+        assert_eq!(payments, usize::from(paid.status == 200), "a lost race writes no payment");
     }
 }
 

@@ -3,6 +3,7 @@
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::order::{self, Order, OrderLine, OrderStatus};
+use key_schema::payment::Payment;
 use key_schema::promotion::{CustomerUses, PromotionUses};
 
 use super::Scope::{Partition, Table};
@@ -12,6 +13,9 @@ use crate::error::OpsError;
 /// The name of the check that an order's discounts are those of its promotions and those that staff
 /// entered.
 const NAMED: &str = "named discounts";
+
+/// The name of the check that an order's refunds are those of its payments.
+const REFUNDED: &str = "refunded";
 
 pub(super) fn order(facts: &mut Facts, item: &Stored<Order>, now: Instant) -> Result<(), OpsError> {
     let key = item.key()?;
@@ -24,6 +28,7 @@ pub(super) fn order(facts: &mut Facts, item: &Stored<Order>, now: Instant) -> Re
         ("discount", charges.discount.into()),
         (NAMED, charges.discount.into()),
         ("tax", charges.tax.into()),
+        (REFUNDED, item.refunded.into()),
     ];
     facts.is(Partition, item, &key, &sums);
     facts.part(Partition, &key, "total", charges.shipping_total);
@@ -41,10 +46,17 @@ pub(super) fn order(facts: &mut Facts, item: &Stored<Order>, now: Instant) -> Re
     // While an order is being placed, lines are added or removed. The lines of an expired
     // order disappear one by one. In both cases the sums cannot be checked.
     if item.status == OrderStatus::Placing || item.is_expired(now) {
-        for field in ["line_count", "total", "items", "discount", NAMED] {
+        for field in ["line_count", "total", "items", "discount", NAMED, REFUNDED] {
             facts.push(Partition, &key, field, Says::Open);
         }
     }
+    Ok(())
+}
+
+pub(super) fn payment(facts: &mut Facts, item: &Payment) -> Result<(), OpsError> {
+    let head = order::head(&item.order_id)?.key().clone();
+    facts.under(&head);
+    facts.part(Partition, &head, REFUNDED, item.refunded);
     Ok(())
 }
 

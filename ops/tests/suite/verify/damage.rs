@@ -406,6 +406,13 @@ async fn a_sum_without_a_source_of_truth_is_only_reported() {
     each([
         ("WALLET#bob WALLET", Set("EUR", number(1)), &[(Total, "WALLET#bob WALLET")] as &[_], false),
         ("WALLET#bob ENTRY#", Delete, &[(Total, "WALLET#bob WALLET")], false),
+        ("ORDER#0159f8e6-ea80-7111-9111-000000000002 ORDER", Set("refunded", number(5)), &[(Total, "ORDER#")], false),
+        (
+            "ORDER#0159f8e6-ea80-7111-9111-000000000002 TENDER#pay1",
+            Set("refunded", number(5)),
+            &[(Total, "ORDER#")],
+            false,
+        ),
         ("COUNTER#invoices COUNTER", Set("last", number(5)), &[(Total, "COUNTER#invoices COUNTER")], false),
         ("DOC#rules SECTION#Aim#00000000000000000001", Delete, &[(Total, "DOC#rules DOC")], false),
         (

@@ -13,9 +13,10 @@ use key_schema::item::{FromItem as _, Stored};
 use key_schema::leaderboard::{self, Board, Period, Rank, Tally, VIEW_SAMPLE};
 use key_schema::money::Money;
 use key_schema::order::open::{self, OpenOrder};
-use key_schema::order::{self, Order, OrderLine, OrderStatus, Placement, Step};
+use key_schema::order::{self, Movement, Order, OrderLine, OrderStatus, Placement, Step};
 use key_schema::organization::invitation::{self, Invitation, State};
 use key_schema::organization::{self, Authority, Role, Team};
+use key_schema::payment::{Payment, PaymentMethod};
 use key_schema::picking::{self, WaitingJob};
 use key_schema::question::{self, Answer, Question, QuestionStatus};
 use key_schema::region::{self, SaleRegion};
@@ -154,6 +155,17 @@ async fn orders(table: &TestTable) {
     table.transact(&order::place(placement).unwrap()).await;
     for to in [OrderStatus::Paid, OrderStatus::Picking, OrderStatus::Shipped] {
         let stored = stored_order(table, PAID).await;
+        let payment = Payment {
+            id: "pay1".parse().unwrap(),
+            order_id: stored.id.clone(),
+            customer_id: stored.customer_id.clone(),
+            method: PaymentMethod::Manual,
+            amount: stored.total,
+            at: Instant::now(),
+            by: "s".to_owned(),
+            expires_at: None,
+            refunded: 0,
+        };
         let carrier = (to == OrderStatus::Shipped).then(|| "Post".to_owned());
         let at = Instant::now();
         let step = Step {
@@ -166,7 +178,7 @@ async fn orders(table: &TestTable) {
             message: None,
             carrier,
             tracking: None,
-            money: None,
+            money: (to == OrderStatus::Paid).then_some(Movement::Payment(&payment)),
         };
         table.transact(&order::transition(step).unwrap()).await;
     }

@@ -133,6 +133,10 @@ pub fn restored(item: Item, at: Instant, until: Instant) -> Result<AnyEntity, Re
             data.expires_at = None;
             meta
         }
+        AnyEntity::Payment(Stored { meta, data }) => {
+            data.expires_at = None;
+            meta
+        }
         AnyEntity::CustomerOrder(Stored { meta, data }) => {
             data.expires_at = None;
             meta

@@ -12,6 +12,7 @@ use key_schema::key::Index;
 use key_schema::leaderboard::Period;
 use key_schema::order::OrderStatus;
 use key_schema::organization::Role;
+use key_schema::payment::PaymentMethod;
 use key_schema::question::QuestionStatus;
 use serde_dynamo::AttributeValue;
 
@@ -266,6 +267,12 @@ fn orders(world: &World) -> Vec<Golden> {
 fn payments(world: &World) -> Vec<Golden> {
     use AnyEntity as Any;
     vec![
+        Golden::of("Payment", world.order_payment(PaymentMethod::Wallet), Any::Payment),
+        Golden::of(
+            "Payment-refunded",
+            with(world.order_payment(PaymentMethod::Manual), |payment| payment.refunded = 100),
+            Any::Payment,
+        ),
         Golden::of("Wallet", world.wallet(), Any::Wallet),
         Golden::of("Wallet-currencies", world.wallet_of_two_currencies(), Any::Wallet),
         Golden::of("WalletEntry", world.wallet_entry(), Any::WalletEntry),

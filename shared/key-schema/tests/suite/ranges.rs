@@ -11,9 +11,10 @@ use key_schema::expression::Step;
 use key_schema::id::{Born, CustomerId, OrderId, ProductId, QuestionId};
 use key_schema::index::GSI2;
 use key_schema::instant::Instant;
-use key_schema::item::{FromItem as _, Stored};
+use key_schema::item::{Entity as _, FromItem as _, Stored};
 use key_schema::lists;
 use key_schema::order::{self, OrderStatus};
+use key_schema::payment::PaymentMethod;
 use key_schema::product::{self, CategoryIndexKey, CategoryPath};
 use key_schema::request::{Query, Range};
 use key_schema::residence;
@@ -26,6 +27,7 @@ use serde_dynamo::AttributeValue;
 
 use crate::categories::path;
 use crate::support::{at, deterministic, instant, instant_since_epoch, text};
+use crate::world::World;
 
 /// Generates parts of keys that differ little and sort close to the bounds.
 fn part() -> impl Strategy<Value = String> {
@@ -383,4 +385,15 @@ fn a_range_that_ends_before_it_begins_sends_no_query() {
     assert!(
         order::by_status(OrderStatus::Paid, Some(early), Some(early), lists::unchanged()).unwrap().bounds().is_some()
     );
+}
+
+#[test]
+fn neither_the_lines_nor_the_history_of_an_order_contain_its_payments() {
+    let world = World::plain();
+    let payment = world.order_payment(PaymentMethod::Wallet).key().unwrap();
+    let id = &world.order;
+    assert!(covers(&order::get(id).unwrap(), payment.sk.as_str()));
+    for part in [order::parts::with_lines(id).unwrap(), order::parts::with_history(id).unwrap()] {
+        assert!(!covers(&part, payment.sk.as_str()), "{}", payment.sk.as_str());
+    }
 }

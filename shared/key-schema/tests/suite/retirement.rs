@@ -6,6 +6,7 @@ use key_schema::expression::Step;
 use key_schema::item::{Entity as _, FromItem as _, Stored};
 use key_schema::key::Key;
 use key_schema::order::{self, OrderAction, OrderStatus, OrderStatusEvent, Retirement};
+use key_schema::payment::PaymentMethod;
 use key_schema::request::{Guarded, MAX_TRANSACTION_ACTIONS, Transaction, Write, render};
 use serde_dynamo::AttributeValue;
 
@@ -51,8 +52,8 @@ fn an_order_that_fits_one_transaction_is_retired_in_one_transaction() {
     for (count, transactions) in [(1, 1), (96, 1), (97, 2)] {
         let (lines, history) = parts(&world, count);
         let expires_at = world.expiry();
-        let retirement =
-            Retirement { order: &order, lines: &lines, history: &history, addresses: None, expires_at, at: at(NOW) };
+        let (lines, history, at) = (&lines, &history, at(NOW));
+        let retirement = Retirement { order: &order, lines, history, payments: &[], addresses: None, expires_at, at };
         let all = order::retire(retirement).unwrap();
         assert_eq!(all.len(), transactions, "{count} lines");
         let last = all.last().unwrap().actions();
@@ -67,12 +68,13 @@ fn an_order_that_fits_one_transaction_is_retired_in_one_transaction() {
 fn all_items_of_a_retired_order_get_one_time_to_live_and_the_head_gets_it_last() {
     let world = World::plain();
     let order = world.order(OrderStatus::Delivered);
-    let (lines, history) = parts(&world, 261);
+    let (lines, history) = parts(&world, 260);
     let expires_at = world.expiry();
     let all = order::retire(Retirement {
         order: &order,
         lines: &lines,
         history: &history,
+        payments: &[world.order_payment(PaymentMethod::Wallet)],
         addresses: None,
         expires_at,
         at: at(NOW),
@@ -80,7 +82,8 @@ fn all_items_of_a_retired_order_get_one_time_to_live_and_the_head_gets_it_last()
     let all = all.unwrap();
     let [first, second, last] = &all[..] else { panic!("{} transactions", all.len()) };
     let labels: Vec<OrderAction> = labels(&all).concat();
-    assert_eq!(labels[..3], [OrderAction::Order, OrderAction::History, OrderAction::History]);
+    let first_parts = [OrderAction::Order, OrderAction::History, OrderAction::History, OrderAction::Payment];
+    assert_eq!(labels[..4], first_parts);
     assert_eq!(labels.iter().filter(|label| **label == OrderAction::Order).count(), 3, "each transaction has the head");
 
     let (ttl, date) = (AttributeValue::N(expires_at.as_seconds().to_string()), expires_at.to_string());
@@ -134,6 +137,7 @@ fn an_interrupted_retirement_continues_with_the_remaining_items_and_the_stored_e
         order: &order,
         lines: &lines,
         history: &history,
+        payments: &[],
         addresses: None,
         expires_at: late,
         at: at(NOW),
@@ -165,6 +169,8 @@ fn a_restored_item_has_a_higher_rev_than_its_removal() {
     line.data.expires_at = Some(world.expiry());
     let mut event = world.status_event();
     event.data.expires_at = Some(world.expiry());
+    let mut payment = world.order_payment(PaymentMethod::Wallet);
+    payment.data.expires_at = Some(world.expiry());
     for archived in [
         world.session().to_item().unwrap(),
         world.cart().to_item().unwrap(),
@@ -172,6 +178,7 @@ fn a_restored_item_has_a_higher_rev_than_its_removal() {
         world.retired_customer_order().to_item().unwrap(),
         line.to_item().unwrap(),
         event.to_item().unwrap(),
+        payment.to_item().unwrap(),
     ] {
         let restored = archive::restored(archived.clone(), now, until).unwrap();
         let item = restored.to_item().unwrap();
@@ -192,7 +199,7 @@ fn a_restored_item_has_a_higher_rev_than_its_removal() {
         }
         kinds.push(restored.name());
     }
-    assert_eq!(kinds, ["Session", "Cart", "Order", "CustomerOrder", "OrderLine", "OrderStatusEvent"]);
+    assert_eq!(kinds, ["Session", "Cart", "Order", "CustomerOrder", "OrderLine", "OrderStatusEvent", "Payment"]);
     let order = archive::restored(world.retired_order().to_item().unwrap(), now, until).unwrap();
     assert!(order.to_item().unwrap().contains_key("GSI2PK"), "a restored order is in the lists again");
 }
@@ -200,7 +207,7 @@ fn a_restored_item_has_a_higher_rev_than_its_removal() {
 #[test]
 fn only_items_that_expire_and_are_archived_can_be_restored() {
     for golden in goldens(&World::plain()) {
-        let archived = ["Session", "Cart", "Order", "CustomerOrder", "OrderLine", "OrderStatusEvent"];
+        let archived = ["Session", "Cart", "Order", "CustomerOrder", "OrderLine", "OrderStatusEvent", "Payment"];
         let restored = archive::restored(golden.item.clone(), at(NOW), at(NOW));
         if archived.contains(&golden.entity.name()) {
             assert!(restored.is_ok(), "{}", golden.name);

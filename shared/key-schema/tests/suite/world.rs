@@ -15,8 +15,8 @@ use key_schema::customer::{Customer, EmailClaim, Location, Tier, UsernameClaim};
 use key_schema::guest_cart::{CartToken, GuestCart};
 use key_schema::id::{
     AddressName, AnswerId, Born, CounterName, CustomerId, DocumentId, EntryId, GuestCartId, LogId, MAX_ID_BYTES,
-    MediaId, MetricName, OrderId, OrderReference, OrganizationId, PointId, ProductId, QuestionId, SectionName,
-    SessionId, StoreId, TeamId,
+    MediaId, MetricName, OrderId, OrderReference, OrganizationId, PaymentId, PointId, ProductId, QuestionId,
+    SectionName, SessionId, StoreId, TeamId,
 };
 use key_schema::idempotency::Scope;
 use key_schema::item::{Meta, Stored};
@@ -41,6 +41,7 @@ pub struct World {
     pub session: SessionId,
     pub log: LogId,
     pub entry: EntryId,
+    pub payment: PaymentId,
     pub question: QuestionId,
     pub answer: AnswerId,
     pub metric: MetricName,
@@ -100,6 +101,7 @@ impl World {
             session: SessionId::generate(at("2017-03-05T08:00:00.000Z"), [0xB2; 10]),
             log: LogId::generate(at("2017-01-03T16:20:00.000Z"), [0xC3; 10]),
             entry: EntryId::generate(at("2017-01-04T10:05:00.000Z"), [0xD4; 10]),
+            payment: PaymentId::generate(at("2017-01-04T10:05:00.000Z"), [0xD4; 10]),
             question: QuestionId::generate(at("2017-02-01T09:00:00.000Z"), [0xE5; 10]),
             answer: AnswerId::generate(at("2017-02-02T10:30:00.250Z"), [0xF6; 10]),
             metric: MetricName::new("till #3: queue länge").unwrap(),
@@ -159,6 +161,7 @@ impl World {
             session: SessionId::new(hashes(128)).unwrap(),
             log: LogId::new(hashes(128)).unwrap(),
             entry: EntryId::new(hashes(128)).unwrap(),
+            payment: PaymentId::new(hashes(128)).unwrap(),
             question: QuestionId::new(hashes(128)).unwrap(),
             answer: AnswerId::new(hashes(128)).unwrap(),
             metric: MetricName::new(hashes(128)).unwrap(),

@@ -302,16 +302,18 @@ async fn subscribers(bench: &mut Bench) {
 async fn expired(bench: &mut Bench) {
     // `shop::orders` has cancelled this order, so it is closed.
     let items = bench.table.query(&order::read_for_update(&order_id(2)).unwrap()).await.unwrap().items;
-    let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
+    let (mut head, mut lines, mut history, mut payments) = (None, Vec::new(), Vec::new(), Vec::new());
     for item in items {
         match item {
             OrderItem::Order(order) => head = Some(order),
             OrderItem::OrderLine(line) => lines.push(line),
             OrderItem::OrderStatusEvent(event) => history.push(event),
+            OrderItem::Payment(payment) => payments.push(payment),
         }
     }
     let (order, expires_at, at) = (&head.unwrap(), at(86_400), at(200));
-    let retirement = order::Retirement { order, lines: &lines, history: &history, addresses: None, expires_at, at };
+    let (lines, history, payments) = (&lines, &history, &payments);
+    let retirement = order::Retirement { order, lines, history, payments, addresses: None, expires_at, at };
     let retire = order::retire(retirement).unwrap().remove(0);
     let _ = bench.table.meter().take();
     bench.transact("5 lines and 2 status changes", retire).await;

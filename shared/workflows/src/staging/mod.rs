@@ -56,6 +56,7 @@ impl Items {
                 OrderItem::Order(order) => found.head = Some(order),
                 OrderItem::OrderLine(line) => found.lines.push(line),
                 OrderItem::OrderStatusEvent(event) => found.last = found.last.max(event.at),
+                OrderItem::Payment(_) => {}
             }
         }
         found.lines.sort_by_key(|line| line.line);

@@ -1,9 +1,9 @@
 //! Orders: head, lines and history in one partition, a copy for the customer's list, and the lists
 //! by status.
 //!
-//! The partition `ORDER#<id>` holds the lines `ITEM#<line>`, the head `ORDER` and the history
-//! `STATUS#<instant>#<status>`. One Query reads head, lines and history together, or only the lines
-//! or only the history. The customer's partition holds a copy, `ORDER#<order id>`, with the
+//! The partition `ORDER#<id>` holds the lines `ITEM#<line>`, the head `ORDER`, the history
+//! `STATUS#<instant>#<status>` and the payments ([`crate::payment`]). One Query reads them together,
+//! or only the lines or only the history. The customer's partition holds a copy, `ORDER#<order id>`, with the
 //! attributes that appear in lists. The transaction that changes the head also changes the copy.
 
 pub mod addresses;
@@ -107,9 +107,8 @@ entity! {
         mutable by OrderChanges {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             invoice_number: Option<u64>,
-            #[serde(skip_serializing_if = "std::ops::Not::not", default)]
-            paid_from_wallet: bool,
-            /// The part of the total that was refunded to the wallet, in minor units.
+            /// The part of the total that was refunded to the wallet, in minor units: the sum of the
+            /// payments' refunds.
             #[serde(skip_serializing_if = "is_zero", default)]
             refunded: i64,
             /// Whether the order was cancelled because it had lapsed.
@@ -141,7 +140,6 @@ impl Order {
             unfinished: None,
             list_shards: lists::FIRST,
             invoice_number: None,
-            paid_from_wallet: false,
             refunded: 0,
             lapsed: false,
         }
@@ -356,7 +354,7 @@ impl Entity for CustomerOrder {
     }
 }
 
-fn partition(id: &OrderId) -> Result<PartitionKey, KeyError> {
+pub(crate) fn partition(id: &OrderId) -> Result<PartitionKey, KeyError> {
     PartitionKey::of("ORDER", &[id])
 }
 

@@ -34,10 +34,10 @@ patterns! {
     }
     GET {
         id: "orders.get",
-        purpose: "Read an order with its lines and history in one request",
+        purpose: "Read an order with its lines, history and payments in one request",
         request: Query,
         key: "PK = ORDER#<id>",
-        returns: "lines, head, history",
+        returns: "lines, head, history, payments",
         consistency: Consistency::Eventual,
         callers: "owner",
     }
@@ -46,7 +46,7 @@ patterns! {
         purpose: "Read an order before its status changes, or to answer a repeated request",
         request: Query,
         key: "PK = ORDER#<id>",
-        returns: "lines, head, history",
+        returns: "lines, head, history, payments",
         consistency: Consistency::Strong("the next step depends on the order's present state"),
         callers: "owner",
     }
@@ -70,14 +70,16 @@ patterns! {
     }
     MOVE {
         id: "orders.move",
-        purpose: "Change an order's status: head, list, history, copy, stock, money",
+        purpose: "Change an order's status: head, list, history, copy, stock, payment, money",
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = \
             PRODUCT#<id>, SK = PRODUCT#STOCK when stock returns; PK = CUSTOMER#<id>, SK = OPEN \
-            when a customer's order leaves pending; PK = WALLET#<customer>, SK = WALLET and \
-            ENTRY#<entry> when money moves; PK = PROMOTION#<id>, SK = USES and USE#<customer hash> \
+            when a customer's order leaves pending; PK = ORDER#<id>, SK = TENDER#<payment> when the \
+            order is paid or refunded; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry> when the \
+            wallet pays or gets a refund; PK = PROMOTION#<id>, SK = USES and USE#<customer hash> \
             when an order with promotions is cancelled",
-        requires: "version = the If-Match; the wallet has enough money; stock returns only to the \
+        requires: "version = the If-Match; the payment is new, or unchanged before a refund; the wallet \
+            has enough money; stock returns only to the \
             product that was ordered (same born)",
         callers: "owner",
     }
@@ -143,18 +145,18 @@ patterns! {
         id: "orders.refund",
         purpose: "Refund a part of an order's payment",
         request: TransactWriteItems,
-        key: "PK = ORDER#<id>, SK = ORDER; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry>; \
-            PK = IDEMPOTENCY#<caller>#<key>",
-        requires: "version = the version that was read; the wallet can hold the refund; the key is \
-            free",
+        key: "PK = ORDER#<id>, SK = ORDER, TENDER#<payment>; PK = WALLET#<customer>, SK = WALLET and \
+            ENTRY#<entry>; PK = IDEMPOTENCY#<caller>#<key>",
+        requires: "the versions of order and payment = those that were read; the wallet can hold the \
+            refund; the key is free",
         callers: "staff",
     }
     RETIRE {
         id: "orders.retire",
-        purpose: "Retire a closed order: head, lines, history and copy get a time to live",
+        purpose: "Retire a closed order: head, lines, history, payments and copy get a time to live",
         request: TransactWriteItems,
-        key: "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = \
-            ORDER#<id>",
+        key: "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>, TENDER#<payment>; PK = \
+            CUSTOMER#<id>, SK = ORDER#<id>",
         requires: "version = the version that was read; the order is closed",
         callers: "system",
     }

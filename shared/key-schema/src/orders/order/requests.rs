@@ -15,6 +15,7 @@ use crate::idempotency::{self, IdempotencyRecord};
 use crate::instant::Instant;
 use crate::item::{Entity, Stored};
 use crate::key::KeyError;
+use crate::payment::{MAX_PAYMENTS, Payment};
 use crate::pricing::{self, Pricing};
 use crate::product::{self, Product};
 use crate::request::{BatchGet, Get, Query, Range};
@@ -83,26 +84,28 @@ pub enum OrderAction {
     Wallet,
     /// A wallet entry with the same id already exists.
     Entry,
+    /// The payment already exists, or changed since it was read.
+    Payment,
 }
 
 one_of! {
     /// An item of the collection of an order.
-    pub enum OrderItem { OrderLine Order OrderStatusEvent }
+    pub enum OrderItem { OrderLine Order OrderStatusEvent Payment }
 }
 
-/// Reads an order's lines, head and history, in this order.
+/// Reads an order's lines, head, history and payments, in this order.
 pub fn get(id: &OrderId) -> Result<Query<OrderItem>, KeyError> {
     Ok(Query::new(&GET, partition(id)?, Range::All).limit(COLLECTION))
 }
 
-/// Reads an order's lines, head and history with strong consistency.
+/// Reads an order's lines, head, history and payments with strong consistency.
 pub fn read_for_update(id: &OrderId) -> Result<Query<OrderItem>, KeyError> {
     Ok(Query::new(&EDIT, partition(id)?, Range::All).limit(COLLECTION))
 }
 
-/// The maximum number of items in an order's collection: the lines, the head, and 16 events. No
-/// order can have more events than that.
-pub(super) const COLLECTION: usize = super::MAX_LINES + 1 + 16;
+/// The maximum number of items in an order's collection: the lines, the head, 16 events, and the
+/// payments. No order can have more events than that.
+pub(super) const COLLECTION: usize = super::MAX_LINES + 1 + 16 + MAX_PAYMENTS;
 
 pub fn lines(id: &OrderId) -> Result<Query<Stored<OrderLine>>, KeyError> {
     Ok(Query::new(&LINES, partition(id)?, Range::under("ITEM")).limit(super::MAX_LINES))

@@ -27,6 +27,7 @@ use crate::expression::{Condition, value};
 use crate::index::{GSI2, GSI3};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
+use crate::payment::Payment;
 use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Transaction};
 
 /// The maximum number of items that a transaction takes in addition to the head.
@@ -40,6 +41,7 @@ pub struct Retirement<'a> {
     pub order: &'a Stored<Order>,
     pub lines: &'a [Stored<OrderLine>],
     pub history: &'a [Stored<OrderStatusEvent>],
+    pub payments: &'a [Stored<Payment>],
     pub addresses: Option<&'a Stored<OrderAddresses>>,
     /// The instant at which the order expires, unless an earlier run has already set the expiry.
     pub expires_at: Instant,
@@ -52,12 +54,15 @@ pub struct Retirement<'a> {
 /// After a failed run, the caller reads the order again and calls this function again. If the order
 /// is already retired, DynamoDB refuses the last transaction.
 pub fn retire(retirement: Retirement<'_>) -> Result<Vec<Transaction<OrderAction>>, EncodeError> {
-    let Retirement { order, lines, history, addresses, expires_at, at } = retirement;
+    let Retirement { order, lines, history, payments, addresses, expires_at, at } = retirement;
     let begun = order.expires_at.is_some();
     let expires_at = order.expires_at.unwrap_or(expires_at);
     let mut parts = Vec::new();
     for event in history.iter().filter(|event| event.expires_at.is_none()) {
         parts.push((OrderAction::History, part(event, expires_at)?));
+    }
+    for payment in payments.iter().filter(|payment| payment.expires_at.is_none()) {
+        parts.push((OrderAction::Payment, part(payment, expires_at)?));
     }
     for line in lines.iter().filter(|line| line.expires_at.is_none()) {
         parts.push((OrderAction::Line(line.line), part(line, expires_at)?));
@@ -108,8 +113,8 @@ fn all(
     parts.into_iter().fold(first, |all, (action, guarded)| all.action(action, guarded))
 }
 
-/// Sets the time to live of a line, an event or the addresses. Nothing else ever changes them, and
-/// no response shows their expiry, so the change increases only `rev`.
+/// Sets the time to live of a line, an event, a payment or the addresses. Nothing else changes them
+/// once the order is retired, and no response shows their expiry, so the change increases only `rev`.
 fn part<T: Entity>(item: &Stored<T>, expires_at: Instant) -> Result<Guarded, EncodeError> {
     Ok(Guarded::update(item.key()?, expiring(Change::<T>::copied(), expires_at)?, Condition::Exists))
 }

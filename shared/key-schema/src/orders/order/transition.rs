@@ -16,6 +16,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
 use crate::money::Money;
 use crate::pattern::Pattern;
+use crate::payment::{self, Payment, PaymentMethod};
 use crate::product;
 use crate::promotion::{self, MAX_APPLIED};
 use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Transaction};
@@ -46,21 +47,20 @@ pub struct Step<'a> {
     pub money: Option<Movement<'a>>,
 }
 
-/// Money that moves between an order and its customer's wallet. For an amount of zero,
-/// [`Step::money`] is [`None`].
+/// A payment for an order, or its refund. For an amount of zero, [`Step::money`] is [`None`].
 #[derive(Debug, Clone, Copy)]
 pub enum Movement<'a> {
-    /// The wallet pays for the order, with this entry.
-    Payment(&'a EntryId),
-    /// The wallet gets this amount back, in minor units, with this entry. The amount is at most the
-    /// part of the payment that was not refunded yet.
-    Refund(&'a EntryId, i64),
+    /// The order is paid. If the method is the wallet, the amount is taken from the wallet.
+    Payment(&'a Payment),
+    /// The wallet gets this amount of the payment that was read back, in minor units, with this
+    /// entry. The amount is at most [`Payment::refundable`].
+    Refund(&'a EntryId, &'a Stored<Payment>, i64),
 }
 
 /// The maximum number of lines whose stock returns in the transaction that cancels or returns an
 /// order. Later transactions return the rest ([`super::staged::give_back`]). The 8 other actions
-/// suffice for the head, the copy, the history, the open orders, the wallet, and the wallet's
-/// entry. Each promotion may have two counts.
+/// suffice for the head, the copy, the history, the open orders, the payment, the wallet, and the
+/// wallet's entry. Each promotion may have two counts.
 pub const RETURNED_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 8 - 2 * MAX_APPLIED;
 
 /// Changes the status of the order that was read. The transaction also writes the history, the copy
@@ -143,34 +143,43 @@ fn status_change(
 /// Adds the effect of a movement to the change of the head.
 fn marked(order: &Order, head: Change<Order>, movement: Movement<'_>) -> Result<Change<Order>, EncodeError> {
     match movement {
-        Movement::Payment(_) => head.paid_from_wallet(&true),
-        Movement::Refund(_, amount) => head.refunded(&order.refunded.saturating_add(amount)),
+        Movement::Payment(_) => Ok(head),
+        Movement::Refund(_, _, amount) => head.refunded(&order.refunded.saturating_add(amount)),
     }
 }
 
 fn moved(order: &Order, movement: Movement<'_>, at: Instant) -> Result<Vec<(OrderAction, Guarded)>, EncodeError> {
-    let Order { id: order_id, customer_id, total, .. } = order;
-    let actions = match movement {
-        Movement::Payment(id) => wallet::debit(customer_id, *total, order_id, id, at)?,
-        Movement::Refund(id, amount) => {
-            wallet::credit(customer_id, Money::new(amount, total.currency), order_id, id, at)?
+    let Order { id: order_id, customer_id, .. } = order;
+    let (item, actions) = match movement {
+        Movement::Payment(payment) => {
+            let actions = match payment.method {
+                PaymentMethod::Wallet => wallet::debit(customer_id, payment.amount, order_id, &payment.id.entry(), at)?,
+                PaymentMethod::Manual => Vec::new(),
+            };
+            (payment::add(payment)?, actions)
+        }
+        Movement::Refund(id, payment, amount) => {
+            let money = Money::new(amount, payment.amount.currency);
+            (payment::refund(payment, amount, at)?, wallet::credit(customer_id, money, order_id, id, at)?)
         }
     };
     let action = |action| {
         if matches!(action, wallet::WalletAction::Wallet(_)) { OrderAction::Wallet } else { OrderAction::Entry }
     };
-    Ok(actions.into_iter().map(|(label, guarded)| (action(label), guarded)).collect())
+    let moved = actions.into_iter().map(|(label, guarded)| (action(label), guarded));
+    Ok(std::iter::once((OrderAction::Payment, item)).chain(moved).collect())
 }
 
-/// Refunds part of the payment for the order that was read. `claim` writes the idempotency record.
+/// Refunds part of a payment for the order that was read. `claim` writes the idempotency record.
 pub fn refund(
     order: &Stored<Order>,
     id: &EntryId,
+    payment: &Stored<Payment>,
     amount: i64,
     claim: Guarded,
     at: Instant,
 ) -> Result<Transaction<OrderAction>, EncodeError> {
-    let movement = Movement::Refund(id, amount);
+    let movement = Movement::Refund(id, payment, amount);
     let head = marked(order, Change::<Order>::visible(at), movement)?;
     let unchanged = Condition::version(order.meta.version);
     let transaction = Transaction::new(&REFUND)

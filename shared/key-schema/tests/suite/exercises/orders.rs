@@ -5,6 +5,7 @@ use key_schema::idempotency::StoredResponse;
 use key_schema::lists;
 use key_schema::order::staged::Claims;
 use key_schema::order::{Movement, OrderStatus, Placement, Step};
+use key_schema::payment::PaymentMethod;
 use key_schema::pricing::Rules;
 use key_schema::promotion::Promotion;
 use key_schema::sales::DerivedItem;
@@ -50,8 +51,12 @@ pub(super) fn orders(world: &World) -> Vec<Shown> {
         Step { carrier: Some("Post".into()), tracking: Some("CH-0001".into()), ..step(&picking, OrderStatus::Shipped) };
     let cancelled = Step { note: Some("changed my mind".into()), ..step(&pending, OrderStatus::Cancelled) };
     let entry = EntryId::new("0190163d-8694-739b-aea5-966c26f8ad91").unwrap();
-    let paid = Step { money: Some(Movement::Payment(&entry)), ..step(&pending, OrderStatus::Paid) };
-    let undone = Step { money: Some(Movement::Refund(&entry, 100)), ..step(&picking, OrderStatus::Cancelled) };
+    let payment = world.order_payment(PaymentMethod::Wallet);
+    let manual = world.order_payment(PaymentMethod::Manual);
+    let paid = Step { money: Some(Movement::Payment(&payment)), ..step(&pending, OrderStatus::Paid) };
+    let reported = Step { money: Some(Movement::Payment(&manual)), ..step(&pending, OrderStatus::Paid) };
+    let refunded = Movement::Refund(&entry, &payment, 100);
+    let undone = Step { money: Some(refunded), ..step(&picking, OrderStatus::Cancelled) };
     let claim = idempotency::claim(&world.idempotency_record(StoredResponse::Order(id.clone())), now).unwrap();
     let own = world.own_order(OrderStatus::Pending);
     let (own_paid, known) = (step(&own, OrderStatus::Paid), world.open_orders());
@@ -82,6 +87,7 @@ pub(super) fn orders(world: &World) -> Vec<Shown> {
         order: &world.order(OrderStatus::Delivered),
         lines: &[world.order_line()],
         history: &[world.status_event()],
+        payments: &[world.order_payment(PaymentMethod::Wallet)],
         addresses: Some(&addresses),
         expires_at: world.expiry(),
         at: now,
@@ -104,8 +110,9 @@ pub(super) fn orders(world: &World) -> Vec<Shown> {
         order::transition(shipped).unwrap().show("order::transition"),
         order::transition(cancelled).unwrap().show("order::transition"),
         order::transition(paid).unwrap().show("order::transition"),
+        order::transition(reported).unwrap().show("order::transition"),
         order::transition(undone).unwrap().show("order::transition"),
-        order::refund(&picking, &entry, 100, claim, now).unwrap().show("order::refund"),
+        order::refund(&picking, &entry, &payment, 100, claim, now).unwrap().show("order::refund"),
         order::of_customer(customer, from, to).unwrap().show("order::of_customer"),
         order::of_customer(customer, None, None).unwrap().show("order::of_customer"),
         order::earlier(customer).unwrap().show("order::earlier"),

@@ -12,6 +12,7 @@ use key_schema::order::addresses::{Destination, OrderAddresses};
 use key_schema::order::open::{OpenOrder, OpenOrders};
 use key_schema::order::staged::{Unfinished, Work};
 use key_schema::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim};
+use key_schema::payment::{Payment, PaymentMethod};
 use key_schema::region::{RegionSales, SHARDS, SaleRegion, StoreLocation};
 use key_schema::sales::Sale;
 use key_schema::shard::Shards;
@@ -151,8 +152,22 @@ impl World {
 
     pub fn refunded_order(&self) -> Stored<Order> {
         let mut order = self.order(OrderStatus::Returned);
-        (order.data.paid_from_wallet, order.data.refunded) = (true, 774);
+        order.data.refunded = 774;
         order
+    }
+
+    pub fn order_payment(&self, method: PaymentMethod) -> Stored<Payment> {
+        self.stored(Payment {
+            id: self.payment.clone(),
+            order_id: self.order.clone(),
+            customer_id: self.customer.clone(),
+            method,
+            amount: self.money(774),
+            at: at("2017-01-04T10:05:00.000Z"),
+            by: "staff-1".into(),
+            expires_at: None,
+            refunded: 0,
+        })
     }
 
     pub fn invoice(&self) -> Stored<Invoice> {

@@ -1,18 +1,35 @@
 //! Measures payments, refunds, invoices, and orders that need several transactions.
 
-use key_schema::id::EntryId;
+use key_schema::id::{EntryId, PaymentId};
 use key_schema::idempotency;
 use key_schema::invoice::{self, Invoice};
 use key_schema::item::Stored;
 use key_schema::order::open::{self, OpenOrder};
 use key_schema::order::staged::{self, Claims, Unfinished, Work};
 use key_schema::order::{self, Movement, Order, OrderLine, OrderStatus, Placement, ReferenceClaim, Step};
+use key_schema::payment::{Payment, PaymentMethod};
 
 use super::Bench;
 use crate::data::{self, at, born, customer_id, product_id};
 
 fn entry(number: u8) -> EntryId {
     EntryId::generate(at(500 + i64::from(number)), [number; 10])
+}
+
+pub(super) fn payment(number: u8, order: &Order, method: PaymentMethod) -> Stored<Payment> {
+    let id = PaymentId::generate(at(500 + i64::from(number)), [number; 10]);
+    let payment = Payment {
+        id: id.clone(),
+        order_id: order.id.clone(),
+        customer_id: order.customer_id.clone(),
+        method,
+        amount: order.total,
+        at: at(500),
+        by: "staff-7".into(),
+        expires_at: None,
+        refunded: 0,
+    };
+    Stored::new(payment, id.born(), at(500))
 }
 
 fn step<'a>(order: &'a Stored<Order>, lines: &'a [OrderLine], to: OrderStatus, money: Movement<'a>) -> Step<'a> {
@@ -100,10 +117,14 @@ pub async fn measure(bench: &mut Bench) {
     head = bench.table.get(&order::head(&head.id).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let lines: Vec<_> = lines.into_iter().map(|line| line.data).collect();
+    let paid = payment(1, &head, PaymentMethod::Wallet);
+    let put = bench.test.client().put_item().table_name(bench.test.name());
+    put.set_item(Some(paid.to_item().unwrap().into())).send().await.unwrap();
     // This cancellation gets no lines, so it returns no stock. Afterwards the test sets the head's
     // count of returned lines to 0, and then measures the return of the stock.
-    let cancelled =
-        order::transition(step(&head, &[], OrderStatus::Cancelled, Movement::Refund(&entry(1), 1))).unwrap();
+    let one = entry(1);
+    let cancelled = step(&head, &[], OrderStatus::Cancelled, Movement::Refund(&one, &paid, 1));
+    let cancelled = order::transition(cancelled).unwrap();
     bench.transact("cancelled, with a refund", cancelled).await;
     head = bench.table.get(&order::head(&head.id).unwrap()).await.unwrap().unwrap();
     head.data.unfinished = Some(Unfinished { since: at(500), work: Work::Returning(0) });
@@ -114,12 +135,13 @@ pub async fn measure(bench: &mut Bench) {
 
     let head = bench.table.get(&order::head(&data::order_id(15)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
-    let paid = order::transition(step(&head, &[], OrderStatus::Paid, Movement::Payment(&entry(2)))).unwrap();
+    let payment = payment(2, &head, PaymentMethod::Wallet);
+    let paid = order::transition(step(&head, &[], OrderStatus::Paid, Movement::Payment(&payment))).unwrap();
     bench.transact("paid from the wallet", paid).await;
     let head = bench.table.get(&order::head(&data::order_id(15)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let claim = idempotency::claim(&data::record(115), at(0)).unwrap();
-    bench.transact("one refund", order::refund(&head, &entry(3), 100, claim, at(503)).unwrap()).await;
+    bench.transact("one refund", order::refund(&head, &entry(3), &payment, 100, claim, at(503)).unwrap()).await;
 
     for number in [1, 2] {
         let order_id = data::order_id(15 + u8::try_from(number).unwrap());

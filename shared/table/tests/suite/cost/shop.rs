@@ -8,7 +8,8 @@ use key_schema::id::{AddressName, Born, StoreId};
 use key_schema::item::Stored;
 use key_schema::lists;
 use key_schema::order::addresses::{Destination, OrderAddresses};
-use key_schema::order::{self, OrderStatus, Placement, Step};
+use key_schema::order::{self, Movement, OrderStatus, Placement, Step};
+use key_schema::payment::PaymentMethod;
 use key_schema::product::{CategoryPath, Product, ProductChanges as _};
 use key_schema::revocation::SignIn;
 use key_schema::verification::{self, EmailVerification};
@@ -16,6 +17,7 @@ use key_schema::{
     cart, category, erasure, guest_cart, idempotency, membership, product, region, review, revocation, session,
 };
 
+use super::large;
 use super::meter::Bench;
 use crate::data::{self, at, customer_id, order_id, product_id};
 
@@ -360,7 +362,9 @@ pub(super) async fn orders(bench: &mut Bench) {
             money: None,
         }
     }
-    bench.transact("paid", order::transition(step(&head, &lines, OrderStatus::Paid)).unwrap()).await;
+    let payment = large::payment(9, &head, PaymentMethod::Manual);
+    let paid = Step { money: Some(Movement::Payment(&payment)), ..step(&head, &lines, OrderStatus::Paid) };
+    bench.transact("paid", order::transition(paid).unwrap()).await;
     let (second, _) = data::order(2, 5);
     bench
         .transact(
