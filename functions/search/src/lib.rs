@@ -9,20 +9,16 @@ mod orders;
 mod parameters;
 mod products;
 
-use http_api::{Checks, Code, Keys, Measured, PatternCost, Problem, Request, Response, Routes, SettingsCache, SignIns};
-use key_schema::cursor::Cursors;
+use http_api::{Code, Has, Keys, Measured, PatternCost, Problem, Request, Response, Routes, Services};
 use search_index::{ConfigError, SearchClient};
 use table::{SetupError, Table};
 
 #[derive(Debug)]
 pub struct App {
     pub client: SearchClient,
-    pub cursors: Keys<Cursors>,
-    /// The table with the revocations of sign-ins. The function reads nothing else from it.
-    pub table: Table,
-    pub sign_ins: SignIns,
-    /// The cache of the settings. The common checks of requests use it only for writes.
-    pub settings: SettingsCache,
+    /// The function reads only the revocations of sign-ins from the table. The common checks of
+    /// requests read the settings only for writes.
+    pub services: Services,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -37,24 +33,24 @@ impl App {
     /// Creates the state from the environment: `SEARCH_ENDPOINT`, `SEARCH_INDEX_PREFIX`,
     /// `CURSOR_KEYS_SECRET`, `TABLE_NAME`, the SDK's variables, and optionally `SEARCH_SERVICE`.
     pub async fn from_env() -> Result<Self, StartError> {
-        let (client, table, cursors) = (SearchClient::from_env()?, Table::from_env().await?, Keys::of_cursors()?);
-        Ok(Self { client, cursors, table, sign_ins: SignIns::default(), settings: SettingsCache::default() })
+        let client = SearchClient::from_env()?;
+        Ok(Self { client, services: Services::new(Table::from_env().await?, Keys::of_cursors()?) })
     }
 }
 
 impl Measured for App {
     fn take(&self) -> Vec<PatternCost> {
-        self.table.take()
+        self.services.take()
     }
 }
 
-#[must_use]
-pub fn routes() -> Routes<App> {
-    Routes::<App>::new()
-        .checking(|app| Checks { table: &app.table, sign_ins: &app.sign_ins, settings: &app.settings })
-        .public("GET /v1/search/products", |app, request| Box::pin(products::search(app, request)))
-        .on("GET /v1/search/orders", |app, request| Box::pin(orders::search(app, request)))
+impl Has<Services> for App {
+    fn part(&self) -> &Services {
+        &self.services
+    }
 }
+
+http_api::routes! { App; products::search, orders::search }
 
 /// Runs the function. With `SEARCH_SERVICE=none` every route responds 503 `search_disabled`.
 pub async fn run() -> Result<(), lambda_runtime::Error> {

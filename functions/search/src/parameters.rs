@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::str::FromStr;
 
+use http_api::contract::{Node, RuleSchema, Schemas};
 use http_api::{Code, Problem, Request};
 use key_schema::id;
 use key_schema::product::{CategoryError, CategoryPath};
@@ -9,6 +10,31 @@ use key_schema::text::visible_name;
 use search_index::{ProductSort, SearchText};
 
 const MAX_VALUES: usize = 10;
+
+/// The schema of a parameter.
+#[derive(Debug)]
+pub enum Parameter {
+    Categories,
+    Brands,
+    InStock,
+    Price,
+    Sort,
+}
+
+impl RuleSchema for Parameter {
+    fn schema(&self, _: &mut Schemas) -> Node {
+        let several =
+            |items: Node| Node::map([("type", "array".into()), ("maxItems", MAX_VALUES.into()), ("items", items)]);
+        match self {
+            Self::Categories => several(Node::map([("type", "string".into()), ("minLength", 1.into())])),
+            Self::Brands => several(Node::reference("schemas", "Brand")),
+            Self::InStock => Node::one_of(&["true", "false"]),
+            Self::Price => Node::map([("type", "integer".into()), ("format", "int64".into()), ("minimum", 0.into())]),
+            Self::Sort => Node::one_of(&["relevance", "price", "price_asc", "-price", "price_desc", "newest", "name"])
+                .with("default", "relevance".into()),
+        }
+    }
+}
 
 /// Reads a parameter with `read`. The response to the client contains the error of `read`.
 pub fn read<T, E: Display>(

@@ -3,20 +3,51 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use http_api::contract::rules::{Any, ListOf, Named, PRICE, any, component, integer, list_of, map_of, named};
+use http_api::contract::{PageWith, Schema, route};
 use http_api::{PageRequest, Problem, Request, Response, url};
+use key_schema::id::ProductId;
 use key_schema::product::CategoryPath;
 use search_index::{Facet, Hit, MAX_WINDOW, PageStart, ProductDocument, ProductQuery, SearchPage};
 use serde::Serialize;
 
 use crate::App;
 use crate::list::{self, Ends};
-use crate::parameters::{Sort, brands, categories, in_stock, prices, shown_category, text};
+use crate::parameters::{Parameter, Sort, brands, categories, in_stock, prices, shown_category, text};
 
 /// The maximum number of values of a facet, or of a level of the categories.
 const MAX_VALUES: usize = 20;
 
-/// Finds the products that match every given filter. Each product has at most one variant in the
-/// result: the first one in the sort order.
+/// Search products
+///
+/// Returns products that contain all words of `q` in name, brand, categories, summary or
+/// options, and match every filter. A word of three to five letters may have one wrong letter,
+/// and a longer word may have two. Without `q` every product matches. A deployment without a
+/// search engine always responds with 503 `search_disabled`.
+///
+/// A result has at most one variant of each parent: the best one in the sort order. A search
+/// does not return a parent of variants. The facets count products, including each variant. All
+/// pages of a result with variants together have at most 10,000 hits. If products change
+/// between two such pages, the second page may repeat or omit a hit. If the first page was read
+/// before the shop had variants, later pages can have several variants of a parent.
+#[route(GET "/v1/search/products", id = "searchProducts", who = any, task = "search",
+    parameters(
+        SearchText,
+        category = Parameter::Categories "A category in the form of a path, `GROCERY~FRZN_20ICE`, or of a facet, \
+            `GROCERY / FRZN ICE`. Products in its subcategories match too. If a name contains ` / ` or looks like a \
+            path, the form with ` / ` would be ambiguous. Then the facet has the form of a path. With several \
+            categories, a product must be in one of them.",
+        brand = Parameter::Brands "The exact brand. With several brands, a product must have one of them.",
+        in_stock = Parameter::InStock "True: only products in stock. False: only products out of stock.",
+        min_price = Parameter::Price "Lowest price in minor units, inclusive. It must not be above `max_price`.",
+        max_price = Parameter::Price "Highest price in minor units, inclusive.",
+        sort = Parameter::Sort "`price` and `price_asc` sort the cheapest first, `-price` and `price_desc` the most \
+            expensive first.",
+        Limit,
+        Cursor,
+    ),
+    answers(200 = PageWith<ProductHit<'_>, Found<'_>> "A page of products, with facets over all matches"
+        [Link, LeftOut]))]
 pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let (text, categories, brands) = (text(request)?, categories(request)?, brands(request)?);
     let in_stock = in_stock(request)?;
@@ -34,7 +65,7 @@ pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Proble
         ("max_price", &high),
         ("sort", sort.name),
     ];
-    let page = request.page(&app.cursors, "search.products", &parameters).await?;
+    let page = request.page(&app.services.cursors, "search.products", &parameters).await?;
     let mut query = ProductQuery {
         text,
         categories,
@@ -96,29 +127,46 @@ fn shown(amount: Option<i64>) -> String {
     amount.map(|amount| amount.to_string()).unwrap_or_default()
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
+#[schema(name = "ProductSearch")]
 struct Found<'a> {
     facets: Facets<'a>,
+    /// The number of all hits. A result with variants shows at most 10,000 of them, and its total
+    /// is exact up to about 40,000.
     total: u64,
 }
 
-#[derive(Serialize)]
+const FACET: Named<ListOf<Any<Count<'_>>>> =
+    named("Facet", "The most frequent values among all matches.", list_of(any(), 0..=MAX_VALUES));
+
+#[derive(Serialize, Schema)]
 struct Facets<'a> {
+    #[field(rule = FACET)]
     category: Vec<Count<'a>>,
+    /// The same counts for each level of the categories, the outermost level first. The list has
+    /// only the 200 most frequent categories of all levels together.
+    #[field(rule = list_of(any::<Level<'_>>(), 0..=20))]
     category_levels: Vec<Level<'a>>,
+    #[field(rule = FACET, example = [{"value": "Private", "count": 1}])]
     brand: Vec<Count<'a>>,
 }
 
 /// The categories of one level. The outermost level is 1.
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
+#[schema(name = "FacetLevel")]
 struct Level<'a> {
+    #[field(rule = integer(1..=20_usize), example = 1)]
     level: usize,
+    #[field(rule = FACET)]
     values: Vec<Count<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
+#[schema(name = "FacetValue")]
 struct Count<'a> {
+    #[field(example = "GROCERY")]
     value: Cow<'a, str>,
+    #[field(rule = integer(1..=u64::MAX), example = 1)]
     count: u64,
 }
 
@@ -128,32 +176,52 @@ impl<'a> Count<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
 struct ProductHit<'a> {
+    #[field(rule = any::<ProductId>())]
     id: &'a str,
+    #[field(rule = component("ProductName", r#""Ice 22 LB""#))]
     name: &'a str,
+    #[field(rule = component("Brand", r#""Private""#))]
     brand: &'a str,
+    #[field(rule = component("PackageSize", r#""22 LB""#), not_null)]
     package_size: Option<&'a str>,
+    #[field(rule = component("CategoryNames", r#"["GROCERY", "FRZN ICE"]"#))]
     category_path: &'a [String],
+    #[field(rule = PRICE)]
     price: Price<'a>,
+    #[field(rule = component("Summary", "null"), not_null)]
     summary: Option<&'a str>,
+    #[field(rule = component("Thumbnail", "null"), not_null)]
     thumbnail: Option<String>,
+    /// Whether the product is in stock, with a short delay.
     in_stock: bool,
+    /// The parent of a variant. Other products lack the field.
+    #[field(rule = any::<ProductId>(), example = "ice")]
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<&'a str>,
+    /// The values of the options of a variant, sorted by option name. Other products lack the
+    /// field.
+    #[field(rule = list_of(any::<String>(), 1..=5), example = ["22 LB"])]
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     options: &'a [String],
     rating: Rating,
-    /// The relevance of the hit, or null in other sort orders.
+    /// The relevance of the hit. Null unless the hits are sorted by relevance.
+    #[field(example = 7)]
     score: Option<f64>,
-    /// HTML for each field, with the matching words in `<em>`.
+    /// The text of each field as HTML, with the matching words in `<em>`.
+    #[field(rule = map_of::<String, _>(list_of(any::<String>(), 1..=1), usize::MAX), example = {"name": ["<em>Ice</em> 22 LB"]})]
     highlights: BTreeMap<&'a str, [&'a str; 1]>,
 }
 
-/// The rating of a product, in the same form as in `products/{id}/reviews`.
-#[derive(Serialize)]
+/// The review statistics, with a short delay.
+// The form is the same as in `products/{id}/reviews`.
+#[derive(Serialize, Schema)]
+#[schema(name = "HitRating")]
 struct Rating {
+    #[field(rule = component("Average", "4"), not_null)]
     average: Option<f64>,
+    #[field(example = 3)]
     count: u64,
 }
 

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use http_api::body::Invalid;
+use http_api::contract::{Body, Context, Node, Rule, RuleSchema, Schemas};
 use http_api::fields::{boolean, integer, one_of};
 use http_api::json::{Members, Value};
 use http_api::{Code, Problem, Request, caching, maintenance};
@@ -29,20 +30,56 @@ pub struct Wanted {
     pub private: String,
 }
 
-/// Reads the settings from a request's body. A missing `private` is empty.
-pub fn read(request: &Request<'_>) -> Result<Wanted, Problem> {
-    let mut body = request.object()?;
-    let values = body.required("values", public);
-    let private = body.optional("private", private);
-    body.finish((values, private))?;
-    let texts: Texts<'_> = serde_json::from_str(request.json_text()?).map_err(Problem::internal)?;
-    let values = serde_json::to_string(&texts.values).map_err(Problem::internal)?;
-    let private = serde_json::to_string(&texts.private.unwrap_or_default()).map_err(Problem::internal)?;
-    if values.len() + private.len() > MAX_BYTES {
-        let detail = format!("has more than {MAX_BYTES} bytes together with the private values");
-        return Err(Problem::new(Code::InvalidBody, "The settings are too large.").error("/values", detail));
+#[derive(Debug, Body)]
+pub struct NewSettings {
+    #[field(rule = VALUES, example = {"banner": "Ice is on sale"})]
+    values: (),
+    /// The settings that only staff may see. Without this field there are no private settings.
+    #[field(rule = PRIVATE_VALUES, example = {"partner": "acme"})]
+    private: Option<()>,
+}
+
+/// Settings, whose values the reader checks and does not keep.
+#[derive(Debug)]
+pub struct Values(fn(Value<'_>) -> Result<(), Invalid>);
+
+pub const VALUES: Values = Values(public);
+const PRIVATE_VALUES: Values = Values(private);
+
+impl Rule<()> for Values {
+    fn read(&self, value: Value<'_>, _: &Context<'_>) -> Result<(), Invalid> {
+        (self.0)(value)
     }
-    Ok(Wanted { values, private })
+}
+
+impl RuleSchema for Values {
+    fn schema(&self, schemas: &mut Schemas) -> Node {
+        schemas.named("SettingValues", |_| {
+            Node::map([("type", "object".into()), ("additionalProperties", true.into())])
+                .about(
+                    "Any JSON, at most 16 levels deep. Names have 1 to 128 bytes without control characters. Public \
+                     and private settings together have at most 32 KB. Numbers keep all their digits.",
+                )
+                .with_examples(&[
+                    r#"{"banner": "Ice is on sale", "orders": {"pending_minutes": 30}, "maintenance": {"on": false}}"#,
+                ])
+        })
+    }
+}
+
+impl Wanted {
+    /// Reads the settings from a request's body. A missing `private` is empty.
+    pub fn read(request: &Request<'_>) -> Result<Self, Problem> {
+        let NewSettings { values: (), private: Some(()) | None } = request.body()?;
+        let texts: Texts<'_> = serde_json::from_str(request.json_text()?).map_err(Problem::internal)?;
+        let values = serde_json::to_string(&texts.values).map_err(Problem::internal)?;
+        let private = serde_json::to_string(&texts.private.unwrap_or_default()).map_err(Problem::internal)?;
+        if values.len() + private.len() > MAX_BYTES {
+            let detail = format!("has more than {MAX_BYTES} bytes together with the private values");
+            return Err(Problem::new(Code::InvalidBody, "The settings are too large.").error("/values", detail));
+        }
+        Ok(Self { values, private })
+    }
 }
 
 /// The fields of the body as raw text. The strict reader has already refused every other field.

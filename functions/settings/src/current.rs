@@ -1,32 +1,71 @@
+use http_api::contract::rules::component;
+use http_api::contract::{Schema, route};
 use http_api::url::location;
 use http_api::{Code, Precondition, Problem, Request, Response, Services};
 use key_schema::settings::{self, Known};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::body::{self, Wanted};
+use crate::body::{NewSettings, VALUES, Wanted};
 
-/// GET /v1/settings: returns the public values, at most [`http_api::SETTINGS_MAX_AGE`] old. The
-/// response tells caches how much of that time remains.
-pub async fn public(services: &Services) -> Result<Response, Problem> {
+/// Read the public settings
+///
+/// Returns the public settings, at most 30 seconds old. `Cache-Control` has the time for which
+/// clients may still use them, so every client sees a change within 30 seconds. Before the first
+/// change the settings are empty and have version 0.
+#[route(GET "/v1/settings", id = "readSettings", who = any, task = "settings",
+    answers(200 = PublicView<'_> "The settings" [ETag]))]
+pub async fn public(services: &Services, _: &Request<'_>) -> Result<Response, Problem> {
     let (known, rest) = services.settings.current(&services.table).await?;
     let values = stored(&known.values)?;
     Ok(Response::ok(&PublicView { values, version: known.version }).etag(known.version).fresh_for(rest))
 }
 
-/// GET /v1/settings/private: returns all current values. For a change, staff need the version of
-/// these values.
+/// Read all current settings, public and private
+#[route(GET "/v1/settings/private", id = "readAllSettings", who = staff, task = "settings",
+    answers(200 = SettingsView<'_> "The settings" [ETag]))]
 pub async fn whole(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    // The gateway verifies tokens only on routes with an authorizer. So private settings have a
+    // separate route.
     request.staff()?;
     show(&*services.settings.latest(&services.table).await?)
 }
 
-/// PUT /v1/settings: replaces the settings. Settings that were never set have version 0 and accept
-/// `If-None-Match: *` or `If-Match: "0"`.
+/// Replace the settings
+///
+/// Replaces all settings, including the private ones. Values that the body leaves out are
+/// removed. `If-Match` has the version to replace, `"0"` before the first change. The first
+/// change may use `If-None-Match: *` instead.
+///
+/// The public value `orders` has the limits of customers' orders. `pending_minutes` is 1 to
+/// 43200, `max_pending_orders` 1 to 1000, `max_pending_quantity` 1 to 1000000000,
+/// `max_pending_lines` 500 to 500000 and `max_orders_per_day` 1 to 1000000. Each is optional.
+/// The defaults are the template's parameter `PendingOrderMinutes`, 20, 1000, 1000 and 1000. A
+/// change applies to new orders within 30 seconds. With `shipping_address_required: true` a
+/// customer's order must have a `shipping_address`. `tax_rounding` is `line` or `order`.
+/// `shipping_tax` is `rule` or `apportioned`. With `rule`, shipping has the tax rule of the
+/// category `shipping`, or else of `standard`. With `apportioned`, the price of shipping is
+/// spread over the rates of the shipped goods, in proportion to their prices after discounts.
+/// With `quote_optional: true` customers may order without a quote, at the prices of the
+/// products alone.
+///
+/// The public value `maintenance` is the maintenance mode, such as `{"on": true,
+/// "retry_after_seconds": 300}`. While it is on, every write except `PUT /v1/settings` gets 503
+/// `maintenance`, and reads are served. A change applies within 30 seconds.
+/// `retry_after_seconds` is 1 to 86400, 60 by default. All other values have a meaning only for
+/// clients.
+#[route(PUT "/v1/settings", id = "putSettings", who = staff, task = "settings",
+    parameters(IfMatchOrNone, IfNoneMatch), body = NewSettings, always,
+    answers(
+        200 = SettingsView<'_> "The settings" [ETag],
+        201 = SettingsView<'_> "The new settings" [Location, ETag],
+    ),
+    refuses(already_exists = "with Location", not_found = "never, because settings always exist"))]
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    // Staff end the maintenance with this route, so it works during maintenance, too.
     request.staff()?;
     let precondition = request.precondition()?;
-    let Wanted { values, private } = body::read(request)?;
+    let Wanted { values, private } = Wanted::read(request)?;
     let at = services.settings.now();
     let (before, transaction) = match precondition {
         Precondition::Version(version) if version > 0 || !is_first(request) => {
@@ -82,15 +121,22 @@ fn here() -> String {
     location(&["settings"])
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
+#[schema(name = "Settings")]
 struct PublicView<'a> {
+    #[field(rule = VALUES, example = {"banner": "Ice is on sale"})]
     values: &'a RawValue,
+    #[field(rule = component("SettingsVersion", "1"))]
     version: u64,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
+#[schema(name = "AllSettings")]
 struct SettingsView<'a> {
+    #[field(rule = VALUES, example = {"banner": "Ice is on sale"})]
     values: &'a RawValue,
+    #[field(rule = VALUES, example = {"partner": "acme"})]
     private: &'a RawValue,
+    #[field(rule = component("SettingsVersion", "1"))]
     version: u64,
 }

@@ -4,6 +4,8 @@ mod body;
 
 use std::collections::HashMap;
 
+use http_api::contract::rules::{VERSION, any, as_sent};
+use http_api::contract::{Page, Schema, route};
 use http_api::url::location;
 use http_api::{Code, Once, Problem, Request, Response, Services};
 use key_schema::id::PromotionId;
@@ -12,20 +14,35 @@ use key_schema::item::{Stored, size};
 use key_schema::pricing::Rules;
 use key_schema::promotion::PromotionItem;
 use key_schema::promotion::{
-    self, Conditions, Goods, MAX_AUTOMATIC, MAX_PROMOTION_BYTES, Promotion, PromotionAction, PromotionUses, Reduction,
+    self, Conditions, Goods, MAX_AUTOMATIC, MAX_PROMOTION_BYTES, Promotion, PromotionAction, PromotionUses,
 };
 use serde::Serialize;
 use table::{Refusals, retry_on_conflict};
 
+use crate::promotions::body::{
+    CODE, ConditionsPatch, GOODS, LIMIT, NAME, NewPromotion, PRIORITY, Patch, ReductionView,
+};
 use crate::rules::rules;
 
-/// POST promotions: creates a promotion. The Idempotency-Key is optional. With a key, a repeated
-/// request creates no second promotion.
+/// Create a promotion
+///
+/// A promotion with a code is for customers who enter the code. The comparison of codes ignores
+/// letter case and invisible characters. A promotion without a code is applied to each cart
+/// that meets its conditions. The shop can have at most 20 promotions without a code. A
+/// promotion takes at most 4 KB. The id of a deleted promotion cannot be used again.
+///
+/// If a promotion has a `limit_total`, each order with the promotion updates one counter. So
+/// the shop can place only a few dozen orders with this promotion in a second. A customer can
+/// use a promotion for the first order only once.
+#[route(POST "/v1/promotions", id = "createPromotion", who = staff, task = "pricing",
+    parameters(OptionalIdempotencyKey), body = NewPromotion,
+    answers(201 = PromotionView<'_> "The new promotion" [Location, ETag, IdempotencyReplayed]),
+    refuses(already_exists = "for the id or the code", too_many_rules))]
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let once = Once::optional(request)?;
     let now = Instant::now();
-    let promotion = body::new_promotion(request, PromotionId::generate(now, services.random()?))?;
+    let promotion = request.body::<NewPromotion>()?.promotion(PromotionId::generate(now, services.random()?))?;
     let promotion = &Stored::new(promotion, services.born(now)?, now);
     check_size(promotion)?;
     let answer = || {
@@ -56,6 +73,11 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     .await
 }
 
+/// List all promotions
+///
+/// Returns the promotions with the numbers of their uses, sorted by id.
+#[route(GET "/v1/promotions", id = "listPromotions", who = staff, task = "pricing",
+    parameters(Limit, Cursor), answers(200 = Page<PromotionView<'_>> "A page of promotions" [Link, LeftOut]))]
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let mut list = request.list(services, promotion::list()?, &[]).await?;
@@ -66,19 +88,27 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     list.answer(|promotion| PromotionView::with_uses(promotion, uses.get(&promotion.id).copied())).await
 }
 
+/// Read a promotion with the number of its uses
+#[route(GET "/v1/promotions/{id}", id = "readPromotion", who = staff, task = "pricing",
+    path(PromotionId), answers(200 = PromotionView<'_> "The promotion" [ETag]), refuses(not_found))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (promotion, uses) = load(services, &request.path("id")?).await?;
     Ok(current(&promotion, uses))
 }
 
-/// PATCH promotions/{id}: changes a promotion by a JSON Merge Patch (RFC 7396). A limit cannot be
-/// added later, because uses without a limit are not counted.
+/// Change a promotion
+///
+/// Changes the promotion with a JSON Merge Patch (RFC 7396). `kind` and `code` cannot be
+/// changed. Orders keep the discounts with which they were placed.
+#[route(PATCH "/v1/promotions/{id}", id = "changePromotion", who = staff, task = "pricing",
+    path(PromotionId), parameters(IfMatch), body = Patch,
+    answers(200 = PromotionView<'_> "The promotion" [ETag]))]
 pub async fn change(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: PromotionId = request.path("id")?;
     let version = request.if_match()?;
-    let patch = body::Patch::read(request)?;
+    let patch: Patch = request.body()?;
     let (mut promotion, uses) = load(services, &id).await?;
     if promotion.meta.version != version {
         return Err(Problem::version_mismatch());
@@ -100,7 +130,12 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     }
 }
 
-/// DELETE promotions/{id}: deletes a promotion. Its id stays reserved, and its code becomes free.
+/// Delete a promotion
+///
+/// The code becomes free for another promotion. Orders keep the discounts with which they were
+/// placed.
+#[route(DELETE "/v1/promotions/{id}", id = "deletePromotion", who = staff, task = "pricing",
+    path(PromotionId), parameters(IfMatch), answers(204 = () "Deleted"))]
 pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: PromotionId = request.path("id")?;
@@ -162,22 +197,33 @@ fn current(promotion: &Stored<Promotion>, uses: Option<u64>) -> Response {
     Response::ok(&PromotionView::with_uses(promotion, uses)).etag(promotion.meta.version)
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
 struct PromotionView<'a> {
     id: &'a PromotionId,
+    #[field(rule = NAME, example = "Summer sale")]
     name: &'a str,
+    #[field(rule = CODE, example = "SUMMER")]
     code: Option<&'a str>,
     #[serde(flatten)]
-    reduction: &'a Reduction,
+    reduction: ReductionView<'a>,
+    #[field(rule = GOODS)]
     applies_to: &'a Goods,
+    #[field(rule = as_sent(any::<ConditionsPatch>()), example = {"min_amount": {"amount": 2000, "currency": "USD"}})]
     conditions: &'a Conditions,
+    #[field(rule = LIMIT, example = 100)]
     limit_total: Option<u64>,
+    #[field(rule = LIMIT, example = 1)]
     limit_per_customer: Option<u64>,
+    #[field(example = false)]
     exclusive: bool,
+    #[field(rule = PRIORITY, example = 0)]
     priority: i64,
-    /// The number of uses, which is counted only with a `limit_total`.
+    /// The number of uses by orders that were not cancelled. Absent without a `limit_total`,
+    /// because only a limit counts the uses.
+    #[field(example = 3)]
     #[serde(skip_serializing_if = "Option::is_none")]
     uses: Option<u64>,
+    #[field(rule = VERSION)]
     version: u64,
     created_at: Instant,
     updated_at: Instant,
@@ -189,7 +235,7 @@ impl<'a> PromotionView<'a> {
             id: &data.id,
             name: &data.name,
             code: data.code.as_deref(),
-            reduction: &data.reduction,
+            reduction: ReductionView(&data.reduction),
             applies_to: &data.applies_to,
             conditions: &data.conditions,
             limit_total: data.limit_total,

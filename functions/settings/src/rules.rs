@@ -19,6 +19,7 @@ pub trait Rule: Entity + Clone {
     type View<'a>: Serialize
     where
         Self: 'a;
+    type List<'a>: Serialize;
     /// The name of the kind of rule in messages.
     const WHAT: &'static str;
     const PATH: [&'static str; 2];
@@ -27,7 +28,10 @@ pub trait Rule: Entity + Clone {
 
     fn id(&self) -> &Self::Id;
 
-    fn view(&self) -> Self::View<'_>;
+    fn view(rule: &Stored<Self>) -> Self::View<'_>;
+
+    /// Returns all rules of the kind, by id. Their number is limited, so the list has one page.
+    fn list(rules: &Rules) -> Self::List<'_>;
 
     /// Checks a wanted rule against the stored rules.
     ///
@@ -53,12 +57,9 @@ fn find<'a, R: Rule>(rules: &'a Rules, id: &R::Id) -> Option<&'a Stored<R>> {
     R::all(rules).iter().find(|rule| rule.id() == id)
 }
 
-/// Lists all rules of a kind, by id. Their number is limited, so the list has one page.
 pub async fn list<R: Rule>(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
-    let rules = rules(services).await?;
-    let items = R::all(&rules).iter().map(view).collect();
-    Ok(Response::ok(&List { items, version: rules.version }))
+    Ok(Response::ok(&R::list(&rules(services).await?)))
 }
 
 pub async fn read<R: Rule>(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
@@ -105,7 +106,7 @@ pub async fn put<R: Rule>(
         }
         let mut stored = Stored::new(rule.clone(), services.born(at)?, at);
         let Some(before) = before else {
-            return Ok(Some(Response::created(location, &view(&stored)).etag(stored.meta.version)));
+            return Ok(Some(Response::created(location, &R::view(&stored)).etag(stored.meta.version)));
         };
         stored.meta.created_at = before.meta.created_at;
         stored.meta.version = before.meta.version + 1;
@@ -114,7 +115,6 @@ pub async fn put<R: Rule>(
     .await
 }
 
-/// Deletes a rule. Orders keep the price and the tax with which they were placed.
 pub async fn delete<R: Rule>(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: R::Id = request.path("id")?;
@@ -132,26 +132,5 @@ pub async fn delete<R: Rule>(services: &Services, request: &Request<'_>) -> Resu
 }
 
 fn current<R: Rule>(rule: &Stored<R>) -> Response {
-    Response::ok(&view(rule)).etag(rule.meta.version)
-}
-
-#[derive(Serialize)]
-struct List<V> {
-    items: Vec<RuleView<V>>,
-    /// The number of changes of all rules of pricing.
-    version: u64,
-}
-
-#[derive(Serialize)]
-struct RuleView<V> {
-    #[serde(flatten)]
-    rule: V,
-    version: u64,
-    created_at: Instant,
-    updated_at: Instant,
-}
-
-fn view<R: Rule>(Stored { meta, data }: &Stored<R>) -> RuleView<R::View<'_>> {
-    let (version, created_at, updated_at) = (meta.version, meta.created_at, meta.updated_at);
-    RuleView { rule: data.view(), version, created_at, updated_at }
+    Response::ok(&R::view(rule)).etag(rule.meta.version)
 }

@@ -100,6 +100,7 @@ pub struct Container {
     pub examples: Vec<String>,
     /// Rules over several fields: the fields, and the function that checks them.
     pub checks: Vec<(Vec<Ident>, Expr)>,
+    pub is_not_empty: bool,
     pub tag: Option<String>,
     pub is_untagged: bool,
     pub is_transparent: bool,
@@ -125,6 +126,7 @@ impl Container {
             match name.to_string().as_str() {
                 "name" => self.name = Some(value::<LitStr>(input)?.value()),
                 "example" => self.examples.push(json(input)?),
+                "not_empty" => self.is_not_empty = true,
                 "check" => {
                     let fields;
                     syn::parenthesized!(fields in input);

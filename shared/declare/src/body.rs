@@ -9,7 +9,7 @@ use crate::schema::{named_fields, schema_of};
 pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let (ident, container) = (&input.ident, Container::of(&input.attrs)?);
     let (before, generics, after) = input.generics.split_for_impl();
-    let (mut reads, mut completes, mut members) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut reads, mut completes, mut members, mut empty) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for field in named_fields(input)? {
         let attributes = Field::of(&field.attrs)?;
         let Some(name) = &field.ident else { continue };
@@ -29,9 +29,11 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
         };
         let (core, reader, missing, is_required, is_nullable) = if let Some(core) = inner(ty, "FieldPatch") {
             let read = read(core);
+            empty.push(quote!(!self.#name.is_given()));
             (core, quote!(object.changed(#text, #read)), quote!(::http_api::FieldPatch::Keep), false, true)
         } else if let Some(core) = inner(ty, "Option") {
             let read = read(core);
+            empty.push(quote!(self.#name.is_none()));
             let reader = if attributes.is_not_null {
                 quote!(object.replaced(#text, #read))
             } else {
@@ -84,6 +86,17 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
             }
         }
     });
+    let refuse_empty = container.is_not_empty.then(|| {
+        members.push(quote!(object.not_empty();));
+        quote! {
+            fn complete(self) -> ::core::result::Result<Self, ::http_api::Invalid> {
+                if #(#empty)&&* {
+                    return ::core::result::Result::Err(::http_api::Invalid::new("must change at least one field"));
+                }
+                ::core::result::Result::Ok(self)
+            }
+        }
+    });
     let (name, text, examples) = (container.name(ident), doc(&input.attrs), &container.examples);
     Ok(quote! {
         impl #before ::http_api::contract::FromBody for #ident #generics #after {
@@ -93,7 +106,7 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
             ) -> ::core::result::Result<Self, ::http_api::Invalid> {
                 let mut object = value.object()?;
                 let read = <Self as ::http_api::contract::BodyFields>::read_fields(&mut object, context);
-                object.finish(read)
+                ::http_api::contract::BodyFields::complete(object.finish(read)?)
             }
         }
 
@@ -107,6 +120,8 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
                 #(#checks)*
                 ::core::option::Option::Some(Self { #(#completes),* })
             }
+
+            #refuse_empty
         }
 
         impl #before ::http_api::contract::Fields for #ident #generics #after {

@@ -2,7 +2,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
-use syn::{FnArg, Ident, ItemFn, LitInt, LitStr, Result, Token, Type};
+use syn::{Expr, FnArg, Ident, ItemFn, LitInt, LitStr, Result, Token, Type};
 
 use crate::attributes::{comma, doc, parse, value};
 
@@ -59,7 +59,7 @@ pub fn expand(declaration: TokenStream, handler: TokenStream) -> Result<TokenStr
 
             #[must_use]
             pub fn route<S: ::http_api::Has<#state> + ::core::marker::Sync>() -> ::http_api::Route<S> {
-                ::http_api::Route::new(#key, |state, request| {
+                ::http_api::Route::<S>::new(#key, |state, request| {
                     ::std::boxed::Box::pin(super::#name(state.part(), request))
                 })#modes
             }
@@ -124,10 +124,18 @@ fn read(input: ParseStream<'_>) -> Result<Declaration> {
     Ok(declaration)
 }
 
-/// Reads the name of a parameter that several routes share, or `name: Type = "description"` for a
-/// query parameter of this route.
+/// Reads the name of a parameter that several routes share. A query parameter of this route is
+/// `name: Type = "description"`, or `name = rule "description"`.
 fn parameter(input: ParseStream<'_>) -> Result<TokenStream> {
     let name = input.call(Ident::parse_any)?.to_string();
+    if input.peek(Token![=]) {
+        let (rule, text): (Expr, LitStr) = (value(input)?, input.parse()?);
+        return Ok(quote! {
+            ::http_api::contract::Parameter::Query {
+                name: #name, doc: #text, schema: |schemas| ::http_api::contract::RuleSchema::schema(&(#rule), schemas),
+            }
+        });
+    }
     if !input.peek(Token![:]) {
         return Ok(quote!(::http_api::contract::Parameter::Shared(#name)));
     }

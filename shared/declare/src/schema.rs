@@ -98,7 +98,8 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
 }
 
 /// Returns the code that describes the fields of a response. A field is required unless serde may
-/// skip it, and it can be `null` if it is an `Option` that serde does not skip.
+/// skip it, and it can be `null` if it is an `Option` that serde does not skip. With
+/// `not_null`, its rule says alone whether it can be `null`.
 fn members(fields: &Fields) -> Result<TokenStream> {
     let mut members = Vec::new();
     for field in fields {
@@ -113,7 +114,8 @@ fn members(fields: &Fields) -> Result<TokenStream> {
         let is_required = !attributes.may_be_absent;
         let optional = inner(ty, "Option");
         let (schema, example) = schema_of(optional.unwrap_or(ty), &attributes);
-        let schema = if optional.is_some() && is_required { quote!(#schema.or_null()) } else { schema };
+        let may_be_null = optional.is_some() && is_required && !attributes.is_not_null;
+        let schema = if may_be_null { quote!(#schema.or_null()) } else { schema };
         members.push(quote! {
             let schema = #schema;
             object.field(#text, #doc, schema, #is_required, #example);

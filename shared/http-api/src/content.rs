@@ -31,7 +31,7 @@ impl Request<'_> {
     pub fn body<T: BodyFields>(&self) -> Result<T, Problem> {
         let mut object = self.object()?;
         let read = T::read_fields(&mut object, &Context::new(self.caller()));
-        Ok(object.finish(read)?)
+        Ok(object.finish(read)?.complete()?)
     }
 
     /// Checks that the request has no body, or an empty JSON object.

@@ -12,7 +12,7 @@ use crate::support::{read, root, template};
 
 /// The functions whose routes are declared at their handlers, by the name of their crate.
 pub fn functions() -> Vec<(&'static str, Vec<Operation>)> {
-    vec![("wallet", wallet::operations())]
+    vec![("search", search::operations()), ("settings", settings::operations()), ("wallet", wallet::operations())]
 }
 
 const STALE: &str = "is stale: UPDATE_DOCS=1 cargo test -p bodega-tests --test suite contract";

@@ -6,7 +6,7 @@ use std::time::Duration;
 use emulators::search::SearchServer;
 use fixture::CURSOR_KEYS;
 use http_api::sample::{Answered, Call};
-use http_api::{Keys, SettingsCache, SignIns};
+use http_api::{Keys, Services};
 use key_schema::cursor::Cursors;
 use key_schema::product::CategoryPath;
 use search::{App, routes};
@@ -117,10 +117,7 @@ fn app(endpoint: &str, limits: Limits) -> App {
     let config = SearchConfig::new(endpoint, &prefix).unwrap().with_limits(limits);
     App {
         client: SearchClient::new(&config),
-        cursors: Keys::known(Cursors::new(CURSOR_KEYS).unwrap()),
-        table: fixture::no_table(),
-        sign_ins: SignIns::default(),
-        settings: SettingsCache::default(),
+        services: Services::new(fixture::no_table(), Keys::known(Cursors::new(CURSOR_KEYS).unwrap())),
     }
 }
 

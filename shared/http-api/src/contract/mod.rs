@@ -45,7 +45,7 @@
 //! `null`. A [`FieldPatch`](crate::FieldPatch) is a field of a JSON Merge Patch. `default` gives the value
 //! of a missing field. Only staff may send a field with `staff`. `rule` is a reader of
 //! [`rules`]; without it, the type's own [`FromBody`] reads the value. `check(a, b) = function`
-//! checks several valid fields together.
+//! checks several valid fields together, and `not_empty` refuses a body without any field.
 //!
 //! Deployed programs contain no part of the description, because only [`crate::routes!`]'s
 //! `operations` refers to it and the linker removes what nobody calls.
@@ -58,7 +58,7 @@ mod types;
 pub use declare::{Body, Schema, route};
 
 pub use node::Node;
-pub use operation::{Answer, Operation, Page, Parameter, Who};
+pub use operation::{Answer, Operation, Page, PageWith, Parameter, Who};
 pub use rules::{Rule, RuleSchema};
 
 use std::collections::BTreeMap;
@@ -98,6 +98,11 @@ pub trait FromBody: Sized {
 pub trait BodyFields: Sized {
     /// Reads the fields. Records each error in the object, and returns `None` if there is one.
     fn read_fields(object: &mut Object<'_>, context: &Context<'_>) -> Option<Self>;
+
+    /// Checks the object as a whole, after its fields and the names of its members.
+    fn complete(self) -> Result<Self, Invalid> {
+        Ok(self)
+    }
 }
 
 /// A type with a JSON schema, as `openapi.yaml` shows it.
@@ -139,10 +144,10 @@ impl Schemas {
     }
 
     /// Returns the schema of a request body.
-    pub fn of_request(&mut self, schema: fn(&mut Self) -> Node) -> Node {
-        self.is_request = true;
+    pub fn of_request(&mut self, schema: impl FnOnce(&mut Self) -> Node) -> Node {
+        let before = std::mem::replace(&mut self.is_request, true);
         let node = schema(self);
-        self.is_request = false;
+        self.is_request = before;
         node
     }
 
@@ -180,20 +185,78 @@ impl Schemas {
         self.named(name, |schemas| {
             let mut object = ObjectSchema::default();
             T::describe(&mut object, schemas);
-            object.finish(doc, closed, examples)
+            if object.variants.is_empty() {
+                return object.finish(doc, closed, examples);
+            }
+            let (mut choices, mut mapping, mut all) = (Vec::new(), Vec::new(), Vec::new());
+            for variant in &object.variants {
+                let whole = object.with(variant);
+                all.push(Node::Map(whole.example.clone()));
+                let name = format!("{name}{}", camel(variant.name));
+                let reference = schemas.named(&name, |_| whole.finish(variant.doc, closed, &[]));
+                mapping.extend(reference.get("$ref").map(|target| (variant.name.to_owned(), target.clone())));
+                choices.push(reference);
+            }
+            let tag = object.variants.first().map_or("", |variant| variant.tag);
+            // Tests send the last example, which is the one of the first variant.
+            all.extend(examples.iter().filter_map(|json| Node::json(json)));
+            all.reverse();
+            Node::choice(choices)
+                .about(doc)
+                .with("discriminator", Node::map([("propertyName", tag.into()), ("mapping", Node::Map(mapping))]))
+                .with("examples", Node::List(all))
         })
     }
 }
 
+fn camel(name: &str) -> String {
+    name.split('_')
+        .flat_map(|part| part.chars().enumerate())
+        .map(|(at, c)| if at == 0 { c.to_ascii_uppercase() } else { c })
+        .collect()
+}
+
 /// An object's schema that is being built field by field.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct ObjectSchema {
     required: Vec<Node>,
     properties: Vec<(String, Node)>,
     example: Vec<(String, Node)>,
+    variants: Vec<Variant>,
+    is_not_empty: bool,
+}
+
+/// One of the forms of an object, which the text of the member `tag` names.
+#[derive(Debug, Clone)]
+struct Variant {
+    tag: &'static str,
+    name: &'static str,
+    doc: &'static str,
+    fields: ObjectSchema,
 }
 
 impl ObjectSchema {
+    /// Adds a form of the object: these fields, if the member `tag` is `name`. The schema of an
+    /// object with forms is a choice with a discriminator.
+    pub fn variant(&mut self, tag: &'static str, name: &'static str, doc: &'static str, fields: Self) {
+        self.variants.push(Variant { tag, name, doc, fields });
+    }
+
+    /// Requires at least one member.
+    pub const fn not_empty(&mut self) {
+        self.is_not_empty = true;
+    }
+
+    /// Returns the object in one of its forms.
+    fn with(&self, Variant { tag, name, fields, .. }: &Variant) -> Self {
+        let mut whole = Self { variants: Vec::new(), ..self.clone() };
+        whole.field(tag, "", Node::one_of(&[name]), true, Some((*name).into()));
+        whole.required.extend(fields.required.iter().cloned());
+        whole.properties.extend(fields.properties.iter().cloned());
+        whole.example.extend(fields.example.iter().cloned());
+        whole
+    }
+
     pub fn field(&mut self, name: &str, doc: &str, schema: Node, required: bool, example: Option<Node>) {
         if required {
             self.required.push(name.into());
@@ -210,6 +273,9 @@ impl ObjectSchema {
         if closed {
             node = node.with("additionalProperties", false.into());
         }
+        if self.is_not_empty {
+            node = node.with("minProperties", 1.into());
+        }
         node = node.with("properties", Node::Map(self.properties));
         let mut all: Vec<Node> = examples.iter().filter_map(|json| Node::json(json)).collect();
         if !self.example.is_empty() {
@@ -225,6 +291,9 @@ impl ObjectSchema {
 pub fn example_of<T: Fields>() -> Option<Node> {
     let mut object = ObjectSchema::default();
     T::describe(&mut object, &mut Schemas::default());
+    if let Some(first) = object.variants.first() {
+        object = object.with(first);
+    }
     (!object.example.is_empty()).then_some(Node::Map(object.example))
 }
 

@@ -2,9 +2,11 @@ use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 use super::node::paragraphs;
-use super::{Node, Schema, Schemas};
+use super::{Fields, Node, ObjectSchema, Schema, Schemas};
 use crate::problem::Code;
 use crate::url;
+
+const JSON: &str = "application/json";
 
 /// The callers of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +94,27 @@ impl<T: Schema> Schema for Page<T> {
     }
 }
 
+/// A page of a list with the further fields of `M`. The schema of the page has the name of `M`.
+#[derive(Debug)]
+pub struct PageWith<T, M>(PhantomData<fn() -> (T, M)>);
+
+impl<T: Schema, M: Schema + Fields> Schema for PageWith<T, M> {
+    fn schema(schemas: &mut Schemas) -> Node {
+        let items = <[T]>::schema(schemas);
+        let name = match M::schema(&mut Schemas::default()).get("$ref") {
+            Some(Node::Text(reference)) => reference.rsplit('/').next().unwrap_or_default().to_owned(),
+            _ => return Node::Null,
+        };
+        schemas.named(&name, |schemas| {
+            let mut object = ObjectSchema::default();
+            object.field("items", "", items, true, <[T]>::example());
+            M::describe(&mut object, schemas);
+            object.field("next_cursor", "", Node::reference("schemas", "NextCursor"), true, Some(Node::Null));
+            object.finish("", false, &[])
+        })
+    }
+}
+
 impl Who {
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -142,9 +165,10 @@ impl Operation {
             node = node.with("parameters", Node::List(parameters));
         }
         if let Some(body) = self.body {
-            let kind = if self.method() == "PATCH" { "application/merge-patch+json" } else { "application/json" };
-            let content = Node::map([(kind, Node::map([("schema", schemas.of_request(body))]))]);
-            node = node.with("requestBody", Node::map([("required", true.into()), ("content", content)]));
+            let schema = Node::map([("schema", schemas.of_request(body))]);
+            let kinds: &[_] = if self.method() == "PATCH" { &["application/merge-patch+json", JSON] } else { &[JSON] };
+            let content = kinds.iter().map(|kind| ((*kind).to_owned(), schema.clone())).collect();
+            node = node.with("requestBody", Node::map([("required", true.into()), ("content", Node::Map(content))]));
         }
         let mut responses: Vec<(String, Node)> =
             self.answers.iter().map(|answer| (answer.status.to_string(), answer.describe(schemas))).collect();

@@ -87,7 +87,7 @@ impl RuleSchema for Text {
     }
 }
 
-/// An integer in a range.
+/// An integer in a range. The schema leaves out a maximum that only the type has.
 #[derive(Debug, Clone)]
 pub struct Integer<T>(RangeInclusive<T>);
 
@@ -104,11 +104,9 @@ impl<T: TryFrom<i128> + Copy + PartialOrd + Display> Rule<T> for Integer<T> {
 
 impl<T: Copy + Into<Node>> RuleSchema for Integer<T> {
     fn schema(&self, _: &mut Schemas) -> Node {
-        Node::map([
-            ("type", "integer".into()),
-            ("minimum", (*self.0.start()).into()),
-            ("maximum", (*self.0.end()).into()),
-        ])
+        let node = Node::map([("type", "integer".into()), ("minimum", (*self.0.start()).into())]);
+        let maximum: Node = (*self.0.end()).into();
+        if maximum == u64::MAX.into() { node } else { node.with("maximum", maximum) }
     }
 }
 
@@ -285,11 +283,9 @@ impl<K: FromStr<Err: Display> + Ord, V, R: Rule<V>> Rule<BTreeMap<K, V>> for Map
 
 impl<K, R: RuleSchema> RuleSchema for MapOf<K, R> {
     fn schema(&self, schemas: &mut Schemas) -> Node {
-        Node::map([
-            ("type", "object".into()),
-            ("maxProperties", self.1.into()),
-            ("additionalProperties", self.0.schema(schemas)),
-        ])
+        let node = Node::map([("type", "object".into())]);
+        let node = if self.1 < usize::MAX { node.with("maxProperties", self.1.into()) } else { node };
+        node.with("additionalProperties", self.0.schema(schemas))
     }
 }
 
@@ -315,5 +311,76 @@ impl<T: Schema> RuleSchema for Any<T> {
 
     fn example(&self) -> Option<Node> {
         T::example()
+    }
+}
+
+/// A rule whose schema has a name.
+#[derive(Debug, Clone)]
+pub struct Named<R> {
+    name: &'static str,
+    doc: &'static str,
+    rule: R,
+}
+
+#[must_use]
+pub const fn named<R>(name: &'static str, doc: &'static str, rule: R) -> Named<R> {
+    Named { name, doc, rule }
+}
+
+impl<T, R: Rule<T>> Rule<T> for Named<R> {
+    fn read(&self, value: Value<'_>, context: &Context<'_>) -> Result<T, Invalid> {
+        self.rule.read(value, context)
+    }
+}
+
+impl<R: RuleSchema> RuleSchema for Named<R> {
+    fn schema(&self, schemas: &mut Schemas) -> Node {
+        schemas.named(self.name, |schemas| self.rule.schema(schemas).about(self.doc))
+    }
+
+    fn example(&self) -> Option<Node> {
+        self.rule.example()
+    }
+}
+
+/// A value of a response whose schema is in `components` of `openapi.yaml`.
+#[derive(Debug, Clone, Copy)]
+pub struct Component(&'static str, &'static str);
+
+/// Refers to a schema in `components`. The example is JSON.
+#[must_use]
+pub const fn component(name: &'static str, example: &'static str) -> Component {
+    Component(name, example)
+}
+
+/// The version of an item, which the ETag has, too.
+pub const VERSION: Component = component("Version", "1");
+
+impl RuleSchema for Component {
+    fn schema(&self, _: &mut Schemas) -> Node {
+        Node::reference("schemas", self.0)
+    }
+
+    fn example(&self) -> Option<Node> {
+        Node::json(self.1)
+    }
+}
+
+/// A value of a response that has the form in which a client sends it.
+#[derive(Debug, Clone)]
+pub struct AsSent<R>(R);
+
+#[must_use]
+pub const fn as_sent<R>(rule: R) -> AsSent<R> {
+    AsSent(rule)
+}
+
+impl<R: RuleSchema> RuleSchema for AsSent<R> {
+    fn schema(&self, schemas: &mut Schemas) -> Node {
+        schemas.of_request(|schemas| self.0.schema(schemas))
+    }
+
+    fn example(&self) -> Option<Node> {
+        self.0.example()
     }
 }

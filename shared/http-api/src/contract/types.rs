@@ -138,7 +138,7 @@ texts! {
             .with("examples", Node::List(vec!["Ann".into()]))
     });
     Country, "DE", |schemas| schemas.named("Country", |_| {
-        string().with("pattern", "^[A-Z]{2}$".into()).about("A country that ISO 3166-1 lists, by its two letters.")
+        string().with("pattern", "^[A-Z]{2}$".into()).about("A country code of ISO 3166-1 alpha-2.")
             .with("examples", Node::List(vec!["CH".into()]))
     });
     Currency, "USD", |schemas| schemas.named("Currency", |_| {
@@ -255,6 +255,16 @@ integers! { u8 u16 u32 u64 usize }
 impl Schema for i64 {
     fn schema(_: &mut Schemas) -> Node {
         Node::map([("type", "integer".into()), ("format", "int64".into())])
+    }
+
+    fn example() -> Option<Node> {
+        Some(1.into())
+    }
+}
+
+impl Schema for f64 {
+    fn schema(_: &mut Schemas) -> Node {
+        Node::map([("type", "number".into())])
     }
 
     fn example() -> Option<Node> {
