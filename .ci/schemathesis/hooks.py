@@ -34,6 +34,9 @@ def before_call(context, case, kwargs):
             query.pop(high, None)
     if query.get("period") == "all":
         query.pop("date", None)
+    # All reviews have one order. Only the reviews of a product can be sorted.
+    if operation == "listReviews" and "product" not in query:
+        query.pop("sort", None)
     if operation == "listSales":
         query.pop("from", None)
     if operation == "findCustomers":

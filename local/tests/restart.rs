@@ -154,7 +154,7 @@ async fn deliveries_in_progress_at_a_kill_are_repeated_at_the_next_start() {
         let (status, waiting) = first.post("/_local/drain?timeout_s=1", Value::Null).await;
         assert_eq!(status, 504, "{waiting}");
         message = waiting["message"].as_str().unwrap().to_owned();
-        if message.contains(": 0 records") && first.events().await.len() == 3 {
+        if message.contains(": 0 records") && first.events().await.len() == 2 {
             break;
         }
     }
@@ -284,7 +284,7 @@ async fn no_acknowledged_write_is_lost_on_a_full_disk_and_writes_succeed_with_mo
     let roomy = Running::start(&folder.0);
     for id in &kept {
         let (status, found) =
-            roomy.call(Method::GET, &format!("/v1/products/{id}"), ("x-none", ""), &Value::Null).await;
+            roomy.call(Method::GET, &format!("/v1/products/{id}/numbers"), ("x-none", ""), &Value::Null).await;
         assert_eq!((status, &found["stock"]), (200, &json!(1)), "{id}: {found}");
     }
     let more = roomy.post("/v1/products", product(asked)).await;

@@ -138,6 +138,7 @@ fn sample(schema: &Json) -> Json {
         (Some(example), _) => example.clone(),
         (None, Some(properties)) => required().map(|name| (name.to_owned(), sample(&properties[name]))).collect(),
         (None, None) if schema["type"] == "array" => json!(vec![sample(&schema["items"]); fewest(schema)]),
+        (None, None) if schema["type"] == "object" => json!({}),
         (None, None) if schema["type"] == "string" => json!("x"),
         (None, None) => schema["minimum"].clone(),
     }

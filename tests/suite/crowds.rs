@@ -78,7 +78,7 @@ fn a_request_that_many_clients_send_concurrently_is_done_only_once() {
         assert!(complaints.is_empty(), "{}", complaints.join("\n"));
         (phases, done)
     });
-    assert_eq!(done.len(), api().operations().filter(|operation| operation.method != "GET").count());
+    assert_eq!(done.len(), api().operations().filter(|operation| operation.method != "GET").count() - 1);
     let alone = with_own_system(async |system| {
         let world = World::create(system).await;
         let mut phases = Vec::new();
@@ -110,8 +110,10 @@ fn a_request_that_many_clients_send_concurrently_is_done_only_once() {
 /// Methods in the order of the requests. Deletions come last.
 const PHASES: [&str; 4] = ["POST", "PUT", "PATCH", "DELETE"];
 
+/// Returns the writes with this method. Each report of a view counts, so it is left out.
 fn writes(method: &str) -> Vec<Operation<'static>> {
-    api().in_working_order().into_iter().filter(|operation| operation.method == method).collect()
+    let is_written = |operation: &Operation<'_>| operation.method == method && !operation.path.ends_with("/views");
+    api().in_working_order().into_iter().filter(is_written).collect()
 }
 
 /// The last response belongs to the retry after the concurrent requests.

@@ -376,6 +376,8 @@ fn cloudfront_keeps_exactly_the_public_pages() {
                 && behaviour["AllowedMethods"].as_array().unwrap().len() == 7)
     );
     assert!(all.clone().all(|behaviour| behaviour["OriginRequestPolicyId"] == "b689b0a8-53d0-4dab-baf4-bc38264968ac"));
+    let errors = config["CustomErrorResponses"].as_array().unwrap();
+    assert!(errors.len() == 11 && errors.iter().all(|error| error["ErrorCachingMinTTL"] == 0));
     let mut used = BTreeSet::new();
     for operation in api().operations().filter(|operation| operation.method == "GET") {
         let path = operation.path.replace(['{', '}'], "");

@@ -48,7 +48,7 @@ fn body(buyer: &str, ids: &[String]) -> Json {
 }
 
 async fn stocks(system: &System, ids: &[String]) -> Vec<u64> {
-    let calls = ids.iter().map(|id| Call::new("GET", &path(&["products", id])).staff());
+    let calls = ids.iter().map(|id| Call::new("GET", &path(&["products", id, "numbers"])).staff());
     all(system, calls).await.into_iter().map(|answer| answer.expect(200).body["stock"].as_u64().unwrap()).collect()
 }
 

@@ -339,7 +339,7 @@ mod tests {
     /// and the review read, and staff's list of reviews reads the lists of everybody.
     const UNMEASURED_READS: [&str; 14] = [
         "GET /v1/products/{id}/numbers",
-        "GET /v1/products/{id}/reviews/me",
+        "GET /v1/customers/{id}/reviews/{product}",
         "GET /v1/reviews",
         "GET /v1/customers/{id}/data",
         "GET /v1/search/products",

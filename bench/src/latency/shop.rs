@@ -186,7 +186,7 @@ impl Shop {
     }
 
     pub async fn stock(&self, product: &str) -> Result<u64, BenchError> {
-        let product = self.get(Server::Bodega, &format!("/products/{product}")).bearer_auth(&self.staff);
+        let product = self.get(Server::Bodega, &format!("/products/{product}/numbers")).bearer_auth(&self.staff);
         let product = self.json(product, StatusCode::OK).await?;
         let stock = product.get("stock").and_then(Value::as_u64);
         stock.ok_or_else(|| wrong!("a product without stock: {product}"))

@@ -72,7 +72,7 @@ pub async fn products(services: &Services, request: &Request<'_>) -> Result<Resp
 
 /// GET categories: lists the top categories by name.
 pub async fn top(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    Ok(request.list(services, category::children(None)?, &[]).await?.answer(NodeView::from).await?)
+    request.list(services, category::children(None)?, &[]).await?.answer(NodeView::from).await
 }
 
 /// GET categories/{path}/subtree: lists all categories below the category, each before its own
@@ -85,7 +85,7 @@ pub async fn subtree(services: &Services, request: &Request<'_>) -> Result<Respo
     if list.found.items.is_empty() {
         must_exist(services, &path).await?;
     }
-    Ok(list.answer(|below| NodeView::from(&below.path)).await?)
+    list.answer(|below| NodeView::from(&below.path)).await
 }
 
 /// GET categories/{path}/children: lists the children by name.
@@ -97,7 +97,7 @@ pub async fn children(services: &Services, request: &Request<'_>) -> Result<Resp
     if list.found.items.is_empty() {
         must_exist(services, &path).await?;
     }
-    Ok(list.answer(NodeView::from).await?)
+    list.answer(NodeView::from).await
 }
 
 /// GET categories/{path}/ancestors: returns all ancestors in one page, the top category first.
@@ -116,7 +116,7 @@ pub async fn ancestors(services: &Services, request: &Request<'_>) -> Result<Res
     }
     page.leave_out(lineage.unreadable.len());
     let items: Vec<NodeView<'_>> = lineage.items.iter().flatten().map(NodeView::from).collect();
-    Ok(page.answer(&items, |_| None).await?)
+    page.answer(&items, |_| None).await
 }
 
 /// Creates a category. The write's condition decides whether it already exists. An empty

@@ -96,7 +96,7 @@ pub fn routes() -> Routes<App> {
             Box::pin(memberships::remove(&app.services, request))
         })
         .public("GET /v1/products/{id}/reviews", |app, request| Box::pin(reviews::of_product(&app.services, request)))
-        .on("GET /v1/products/{id}/reviews/me", |app, request| Box::pin(reviews::own(&app.services, request)))
+        .on("GET /v1/customers/{id}/reviews/{product}", |app, request| Box::pin(reviews::own(&app.services, request)))
         .on("GET /v1/reviews", |app, request| Box::pin(reviews::all(&app.services, request)))
         .public("GET /v1/products/{id}/reviews/{customer}", |app, request| {
             Box::pin(reviews::read(&app.services, request))

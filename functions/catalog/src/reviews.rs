@@ -24,18 +24,21 @@ const MAX_DISPLAY_NAME: usize = 64;
 const MAX_TITLE: usize = 200;
 const MAX_TEXT: usize = 8000;
 
-/// GET products/{id}/reviews/{customer}: returns the review, without its author's id.
+/// GET products/{id}/reviews/{customer}: returns the review, without its author's id. The route does
+/// not know the caller, so `me` is no id here.
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    let (product, customer) = names(request)?;
+    let (product, customer) = (request.path("id")?, request.path_by("customer", CustomerId::from_str)?);
     let review = find(services, &product, &customer).await?;
-    Ok(Response::ok(&ReviewView::from(&review).of_anybody()).etag(review.meta.version))
+    // A review that was removed and written again has its former version, with another text.
+    Ok(Response::ok(&ReviewView::from(&review).of_anybody()).etag_of_parts(review.meta.version))
 }
 
-/// GET products/{id}/reviews/me: returns the caller's own review.
+/// GET customers/{id}/reviews/{product}: returns a customer's review of a product.
 pub async fn own(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    let caller = request.signed_in()?;
-    let review = find(services, &request.path("id")?, caller.id()).await?;
-    Ok(Response::ok(&ReviewView::from(&review)).etag(review.meta.version))
+    let customer: CustomerId = request.path("id")?;
+    request.owner(&customer)?;
+    let review = find(services, &request.path("product")?, &customer).await?;
+    Ok(Response::ok(&ReviewView::from(&review)).etag_of_parts(review.meta.version))
 }
 
 async fn find(services: &Services, product: &ProductId, author: &CustomerId) -> Result<Stored<Review>, Problem> {

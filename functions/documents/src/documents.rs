@@ -2,33 +2,38 @@
 
 use std::collections::BTreeSet;
 
-use http_api::fields::{long_text, map, parsed, text};
+use http_api::contract::route;
 use http_api::url::location;
-use http_api::{Code, Problem, Request, Response, Services, read_fields};
-use key_schema::document::{self, Document, DocumentAction, DocumentSection, MAX_SECTIONS, MAX_TEXT};
-use key_schema::id::{DocumentId, OrganizationId, SectionName};
+use http_api::{Code, Problem, Request, Response, Services};
+use key_schema::document::{self, Document, DocumentAction, DocumentSection};
+use key_schema::id::DocumentId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::quota::Quota;
 
 use crate::access::{Access, access_by_head, no_such_document};
 use crate::versions::{Texts, part_after_cursor, texts};
-use crate::view::{DocumentView, HeadView, parts};
+use crate::view::{DocumentView, HeadView, NewDocument, parts};
 
-/// The longest title, in bytes of UTF-8.
-const MAX_TITLE: usize = 200;
-
-/// POST documents: creates a document, at the request of a customer with a profile or of staff. Its
-/// initial content is version 1. Only staff may choose the id. So no customer can find out which
-/// ids exist, or take an id.
+/// Create a document
+///
+/// Creates a document with its content as version 1. The caller becomes its owner. The caller must
+/// have a profile or be staff. The creator of an organization's document must be a member or staff.
+/// The organization's members can read its documents, and its admins can edit, share and delete
+/// them. The owner and the editors of such a document keep their own rights while they are members.
+/// Only staff may choose the `id`.
+#[route(POST "/v1/documents", id = "createDocument", who = customer, task = "documents", body = NewDocument,
+    answers(201 = HeadView<'_> "The document, without its texts" [Location, ETag]),
+    refuses(
+        not_found = "the caller is not staff and has no profile, or no longer has one",
+        already_exists,
+        invalid_body = "also for an organization of which the caller is not a member",
+        quota_exceeded = "retry after the time in Retry-After",
+    ))]
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
-    read_fields!(request.object()? => {
-        id: optional(parsed::<DocumentId>),
-        title: required(text(1..=MAX_TITLE)),
-        organization_id: optional(parsed::<OrganizationId>),
-        sections: required(map::<SectionName, String>(MAX_SECTIONS, long_text(0..=MAX_TEXT))),
-    });
+    let NewDocument { id, title, organization_id, sections } = request.body()?;
+    // Otherwise a customer could find out which ids exist, or take an id.
     if id.is_some() && !caller.is_staff() {
         return Err(Problem::new(Code::Forbidden, "Only staff can choose the id of a document."));
     }
@@ -59,7 +64,7 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     let texts: Vec<Stored<DocumentSection>> = sections.into_iter().map(section).collect();
     let location = location(&["documents", head.id.as_str()]);
     match services.table.transact(&document::create(&head, &texts, by, is_staff)?).await? {
-        Ok(()) => Ok(Response::created(location, &HeadView::new(&head, true)).etag(head.meta.version)),
+        Ok(()) => Ok(Response::created(location, &HeadView::new(&head)).etag(head.meta.version)),
         Err(refusals) if refusals.names(DocumentAction::Author) => Err(Problem::not_found("customer")),
         Err(refusals) if refusals.names(DocumentAction::Document) => {
             Err(Problem::new(Code::AlreadyExists, "A document with this id already exists.").location(location))
@@ -72,13 +77,21 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     }
 }
 
-/// GET documents/{id}: returns the current version. Each page costs two requests to DynamoDB, for a
-/// version of any size. The first reads the head, which names the texts. The second reads the texts
-/// by key. It also reads the caller's membership, if the membership decides about access.
+/// Read a document
 ///
-/// Texts that do not fit into one response come in pages. A cursor is valid only for the version of
-/// its page, so no reader mixes two versions.
+/// Returns the current version with its texts. The owner, the editors, staff and members of the
+/// document's organization may read it. An owner or editor of an organization's document who is no
+/// longer a member may not read it. Other callers get 404. Only callers who may edit the document
+/// get `draft`. Sections are sorted by the bytes of their names. A response has at most 4 MB.
+/// `next_cursor` leads to the sections that did not fit. A cursor is valid only for one version.
+/// When another version becomes current, the cursor is refused with `cursor_invalid`. Then read the
+/// document again.
+#[route(GET "/v1/documents/{id}", id = "readDocument", who = reader, task = "documents", path(Document),
+    parameters(Cursor), answers(200 = DocumentView<'_> "The document" [ETag, Link, LeftOut]))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    // Each page costs two requests to DynamoDB, for a version of any size. The first reads the head,
+    // which names the texts. The second reads the texts by key, and the caller's membership if it
+    // decides about access.
     let caller = request.signed_in()?;
     let id: DocumentId = request.path("id")?;
     // Requests for later pages use a strongly consistent read of the head. An eventually consistent
@@ -99,5 +112,5 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     let Texts { sections, standing } = texts(services, &head, &part_after_cursor(&head.sections, &page), known).await?;
     let (parts, is_writer) = (parts(&sections), standing >= Access::Writer);
     let view = |kept, next: Option<&str>| Response::ok(&DocumentView::new(&head, &parts, kept, is_writer, next));
-    Ok(page?.answer_parts(&parts, view).await?.etag(head.meta.version))
+    Ok(page?.answer_parts(&parts, view).await?.etag_of_parts(head.meta.version))
 }

@@ -1,7 +1,7 @@
 //! Drafts: the next version, which readers cannot see until one write publishes it.
 
-use http_api::fields::text;
-use http_api::{Code, Problem, Request, Response, Services, read_fields};
+use http_api::contract::route;
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::document::{self, Document, Draft};
 use key_schema::item::Stored;
 use table::Budget;
@@ -9,9 +9,18 @@ use workflows::removal;
 
 use crate::access::Access;
 use crate::edit::{OpenChange, finish_discard, read_request, removal_failed};
-use crate::view::{HeadView, MAX_NOTE, version_location};
+use crate::view::{HeadView, Publication, version_location};
 
-/// POST documents/{id}/drafts: begins a draft.
+/// Start a draft of the next version
+///
+/// Creates a draft with the texts of the current version. Readers cannot read it before it is
+/// published. Location is the URL of the draft.
+#[route(POST "/v1/documents/{id}/drafts", id = "beginDraft", who = editor, task = "documents", path(Document),
+    parameters(IfMatch), answers(201 = HeadView<'_> "The document" [Location, ETag]),
+    refuses(
+        forbidden = "the caller may read the document but may not perform this operation",
+        draft_open = "there is a draft already",
+    ))]
 pub async fn begin(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let asked = read_request(request, Access::Writer)?;
     let open = asked.open(services).await?.settled().await?;
@@ -22,13 +31,21 @@ pub async fn begin(services: &Services, request: &Request<'_>) -> Result<Respons
     let (transaction, document) = document::begin_draft(open.edit())?;
     open.commit(Ok(transaction)).await?;
     let location = version_location(&document.id, document.next());
-    Ok(Response::created(location, &HeadView::new(&document, true)).etag(document.meta.version))
+    Ok(Response::created(location, &HeadView::new(&document)).etag(document.meta.version))
 }
 
-/// DELETE documents/{id}/drafts: discards the draft with its texts.
+/// Discard the draft
 ///
-/// The first write discards the draft for every caller. The removal of its texts can take several
-/// requests, so a repetition continues an interrupted removal.
+/// Deletes the draft with its texts. As soon as the deletion starts, no caller sees the draft. If
+/// the response is 503, some texts of the draft remain. To continue, repeat the same request after
+/// the time in Retry-After. Until these texts are removed, every other change of the content
+/// continues their removal first.
+#[route(DELETE "/v1/documents/{id}/drafts", id = "discardDraft", who = editor, task = "documents", path(Document),
+    parameters(IfMatch), answers(204 = () "Done"),
+    refuses(
+        forbidden = "the caller may read the document but may not perform this operation",
+        draft_missing,
+    ))]
 pub async fn discard(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let asked = read_request(request, Access::Writer)?;
     let document = services.table.get(&document::read_for_update(&asked.id)?).await?;
@@ -56,17 +73,24 @@ fn is_discarding(document: &Stored<Document>, version: u64) -> bool {
     !document.deleting && !document.discarded.is_empty() && is_repeated
 }
 
-/// POST documents/{id}/publish: publishes the draft as the current version.
+/// Publish the draft
+///
+/// Makes the whole draft the current version, with the next number.
+#[route(POST "/v1/documents/{id}/publish", id = "publishDraft", who = editor, task = "documents", path(Document),
+    parameters(IfMatch), body = Publication,
+    answers(200 = HeadView<'_> "The document, without its texts" [ETag]),
+    refuses(
+        forbidden = "the caller may read the document but may not perform this operation",
+        draft_missing,
+    ))]
 pub async fn publish(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let asked = read_request(request, Access::Writer)?;
-    read_fields!(request.object()? => {
-        note: optional(text(1..=MAX_NOTE)),
-    });
+    let Publication { note } = request.body()?;
     let open = asked.open(services).await?;
     let draft = draft_of(&open).await?;
     let (transaction, document) = document::publish(open.edit(), &draft, note)?;
     open.commit(Ok(transaction)).await?;
-    Ok(Response::ok(&HeadView::new(&document, true)).etag(document.meta.version))
+    Ok(Response::ok(&HeadView::new(&document)).etag(document.meta.version))
 }
 
 async fn draft_of(open: &OpenChange<'_>) -> Result<Draft, Problem> {

@@ -1,5 +1,6 @@
 //! Editors: a set of customers in the document's item. A client can repeat each request.
 
+use http_api::contract::route;
 use http_api::identity::SignedIn;
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::document::{self, Document, DocumentAction, MAX_EDITORS};
@@ -12,8 +13,20 @@ use crate::access::{Access, no_such_document, refused, right, right_to_manage};
 use crate::edit::current;
 use crate::view::EditorView;
 
-/// PUT documents/{id}/editors/{customer}: adds an editor, at the request of the owner, of an admin
-/// of the organization or of staff. An editor of an organization's document must be a member.
+/// Add an editor to a document
+///
+/// Lets the customer edit the document. The owner, staff and admins of the document's organization
+/// may call this. An editor of an organization's document must be a member, and loses the editor's
+/// rights with the membership. A repeated request changes nothing. A document has at most 100
+/// editors in addition to its owner.
+#[route(PUT "/v1/documents/{id}/editors/{customer}", id = "addEditor", who = editor, task = "documents",
+    path(Document, Editor), answers(200 = EditorView<'_> "The editor"),
+    refuses(
+        forbidden = "the caller may read the document but may not perform this operation",
+        not_found = "the document or the customer does not exist, or the caller may not read the document. The code \
+            is the same if the document belongs to an organization and the customer is not a member of it",
+        invalid_body = "for more than 100 editors",
+    ))]
 pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer) = names(request)?;
@@ -41,8 +54,14 @@ pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response,
     Err(refused(services, &caller, &head, Access::Manager, problem).await)
 }
 
-/// DELETE documents/{id}/editors/{customer}: removes an editor, at the request of the owner, of an
-/// admin of the organization, of staff or of that editor.
+/// Remove an editor from a document
+///
+/// Removes the editor. The owner, staff, that editor and admins of the document's organization may
+/// call this. If the customer is no editor, the request also succeeds. Editors may remove themselves
+/// even if they are no longer members of the organization.
+#[route(DELETE "/v1/documents/{id}/editors/{customer}", id = "removeEditor", who = editor, task = "documents",
+    path(Document, Editor), answers(204 = () "Done"),
+    refuses(forbidden = "the caller may read the document but may not perform this operation"))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer) = names(request)?;

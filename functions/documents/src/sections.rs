@@ -4,18 +4,22 @@
 //! So a change of one section takes one request. A client that must publish several changes
 //! together begins a draft first.
 
-use http_api::fields::long_text;
-use http_api::{Code, Problem, Request, Response, Services, read_fields};
-use key_schema::document::{self, MAX_SECTIONS, MAX_TEXT};
+use http_api::contract::route;
+use http_api::{Code, Problem, Request, Response, Services};
+use key_schema::document::{self, MAX_SECTIONS};
 use key_schema::id::{DocumentId, SectionName};
 
 use crate::access::{Access, access_by_head, no_such_document};
 use crate::edit::read_request;
 use crate::versions::{Texts, texts};
-use crate::view::{HeadView, OneSection};
+use crate::view::{HeadView, OneSection, SectionText};
 
-/// GET documents/{id}/sections/{name}: returns one text of the current version. It takes two
-/// requests to the table, as many as for the whole document.
+/// Read a section of the current version
+///
+/// Returns the section to every reader of the document. The ETag is that of the document. To change
+/// the section, send this ETag in If-Match.
+#[route(GET "/v1/documents/{id}/sections/{name}", id = "readSection", who = reader, task = "documents",
+    path(Document, Section), answers(200 = OneSection<'_> "The section" [ETag]))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, name): (DocumentId, SectionName) = (request.path("id")?, request.path("name")?);
@@ -33,13 +37,21 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(Response::ok(&OneSection::from(section)).etag(head.meta.version))
 }
 
-/// PUT documents/{id}/sections/{name}: writes a section and returns the document without its texts.
+/// Write a section
+///
+/// Writes the text into the open draft. Without a draft, the text is published at once as a new
+/// version. Other sections do not change. A document can have at most 50 sections.
+#[route(PUT "/v1/documents/{id}/sections/{name}", id = "putSection", who = editor, task = "documents",
+    path(Document, Section), parameters(IfMatch), body = SectionText,
+    answers(200 = HeadView<'_> "The document, without its texts" [ETag]),
+    refuses(
+        forbidden = "the caller may read the document but may not perform this operation",
+        invalid_body = "also for more than 50 sections",
+    ))]
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let name = request.signed_in().and_then(|_| request.path::<SectionName>("name"))?;
     let asked = read_request(request, Access::Writer)?;
-    read_fields!(request.object()? => {
-        text: required(long_text(0..=MAX_TEXT)),
-    });
+    let SectionText { text } = request.body()?;
     let open = asked.open(services).await?.settled().await?;
     let sections = open.document.draft.as_ref().map_or(&open.document.sections, |draft| &draft.sections);
     if sections.len() >= MAX_SECTIONS && !sections.contains_key(&name) {
@@ -48,5 +60,5 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     }
     let (transaction, document) = document::put_section(open.edit(), &name, text)?;
     open.commit(Ok(transaction)).await?;
-    Ok(Response::ok(&HeadView::new(&document, true)).etag(document.meta.version))
+    Ok(Response::ok(&HeadView::new(&document)).etag(document.meta.version))
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use http_api::fields::{integer, text};
-use http_api::{Code, PageRequest, Problem, Request, Response, Services, read_fields};
+use http_api::contract::{self, route};
+use http_api::{Code, PageRequest, Problem, Request, Response, Services};
 use key_schema::document::{self, Document, DocumentSection, DocumentVersion, Manifest};
 use key_schema::document::{TextItem, VersionItem};
 use key_schema::id::{CustomerId, DocumentId, OrganizationId, SectionName};
@@ -11,18 +11,21 @@ use key_schema::item::Stored;
 
 use crate::access::{Access, access_by_head, by_membership, no_such_document, standing};
 use crate::edit::read_request;
-use crate::view::{HeadView, MAX_NOTE, VersionSummaryView, VersionView, parts};
+use crate::view::{HeadView, Restoration, VersionSummaryView, VersionView, parts};
 
-/// The highest number that every JSON reader represents exactly.
-const MAX_NUMBER: u64 = 9_007_199_254_740_991;
-
-/// GET documents/{id}/versions: lists the versions, newest first. The head, which decides about
-/// access, is read concurrently.
+/// List the versions of a document
+///
+/// Returns the versions, newest first. `sections` has, for each section, the version in which its
+/// text was written.
+#[route(GET "/v1/documents/{id}/versions", id = "listVersions", who = reader, task = "documents", path(Document),
+    parameters(Limit, Cursor),
+    answers(200 = contract::Page<VersionSummaryView<'_>> "A page of versions" [Link, LeftOut]))]
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: DocumentId = request.path("id")?;
     let parameters = [("document", id.as_str())];
     let page = request.page(&services.cursors, document::VERSIONS.id, &parameters).await?;
+    // The head, which decides about access, is read concurrently.
     let head = document::get(&id)?;
     let head = async { Ok::<_, Problem>(services.table.get(&head).await?) };
     let (head, list) = tokio::try_join!(head, page.read(services, document::versions(&id)?))?;
@@ -33,8 +36,14 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     list.answer(|version| VersionSummaryView::from(&version.data)).await
 }
 
-/// GET documents/{id}/versions/{n}: returns a version. Callers who may write also see the draft,
-/// under its future number.
+/// Read a version with its texts
+///
+/// Returns the version. Callers who may edit the document can also read the draft, under its future
+/// version number. `next_cursor` leads to the sections that did not fit into the response. A cursor
+/// of a draft is valid until the document changes.
+#[route(GET "/v1/documents/{id}/versions/{n}", id = "readVersion", who = reader, task = "documents",
+    path(Document, VersionNumber), parameters(Cursor),
+    answers(200 = VersionView<'_> "The version" [ETag, Link, LeftOut]))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: DocumentId = request.path("id")?;
@@ -56,7 +65,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
             let parts = parts(&sections);
             let view =
                 |kept, next: Option<&str>| Response::ok(&VersionView::published(&version.data, &parts, kept, next));
-            Ok(page?.answer_parts(&parts, view).await?.etag(version.meta.version))
+            Ok(page?.answer_parts(&parts, view).await?.etag_of_parts(version.meta.version))
         }
         (None, Some(draft)) if number == head.next() => {
             let (number, seen) = (number.to_string(), head.meta.version.to_string());
@@ -70,7 +79,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
             }
             let parts = parts(&sections);
             let view = |kept, next: Option<&str>| Response::ok(&VersionView::draft(&head, draft, &parts, kept, next));
-            Ok(page?.answer_parts(&parts, view).await?.etag(head.meta.version))
+            Ok(page?.answer_parts(&parts, view).await?.etag_of_parts(head.meta.version))
         }
         // Strangers get the 404 of a missing document. The 404 of a missing version would reveal
         // that the document exists.
@@ -84,13 +93,20 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     }
 }
 
-/// POST documents/{id}/restore: publishes an old version again, as a new version.
+/// Restore an old version
+///
+/// Publishes the texts of an old version as a new version. The history does not change.
+#[route(POST "/v1/documents/{id}/restore", id = "restoreVersion", who = editor, task = "documents", path(Document),
+    parameters(IfMatch), body = Restoration,
+    answers(200 = HeadView<'_> "The document, without its texts" [ETag]),
+    refuses(
+        forbidden = "the caller may read the document but may not perform this operation",
+        draft_open = "the draft would be lost",
+        invalid_body = "also for an unknown version",
+    ))]
 pub async fn restore(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let asked = read_request(request, Access::Writer)?;
-    read_fields!(request.object()? => {
-        version: required(integer(1..=MAX_NUMBER)),
-        note: optional(text(1..=MAX_NOTE)),
-    });
+    let Restoration { version, note } = request.body()?;
     let (head, version) = read_version(services, &asked.id, version).await?;
     let open = asked.open_read(services, head).await?.settled().await?;
     if open.document.draft.is_some() {
@@ -104,7 +120,7 @@ pub async fn restore(services: &Services, request: &Request<'_>) -> Result<Respo
     };
     let (transaction, document) = document::restore(open.edit(), &version, note)?;
     open.commit(Ok(transaction)).await?;
-    Ok(Response::ok(&HeadView::new(&document, true)).etag(document.meta.version))
+    Ok(Response::ok(&HeadView::new(&document)).etag(document.meta.version))
 }
 
 async fn read_version(

@@ -5,10 +5,11 @@
 //! most three items of a few hundred bytes: a shard, the head after a split, and the record of the
 //! Idempotency-Key. Only staff see a sum.
 
-use http_api::fields::integer;
+use http_api::contract::rules::{Described, Integer, Named, described, integer, named};
+use http_api::contract::{Body, Schema, route};
 use http_api::{Code, Once, Problem, Request, Response, Services};
 use key_schema::counter::CounterItem;
-use key_schema::counter::{self, Counter, MAX_ADD, Reason};
+use key_schema::counter::{self, Counter, MAX_ADD, MAX_SHARDS, Reason};
 use key_schema::id::CounterName;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -18,13 +19,33 @@ use table::{Attempt, Backoff};
 /// The number of cancelled attempts of one request after which the function splits the counter.
 const HOT_AFTER: u32 = 3;
 
-/// POST counters/{name}: adds 1 or the body's amount. The Idempotency-Key is optional.
+const AMOUNT: Integer<u32> = integer(1..=MAX_ADD);
+const SUM: Described = described(r#"{"type": "integer", "format": "int64", "minimum": 0}"#);
+const SHARD_COUNT: Named<Integer<u32>> = named(
+    "ShardCount",
+    "The number of items that share the counter's additions, a power of two.",
+    integer(1..=MAX_SHARDS),
+);
+
+#[derive(Body)]
+pub struct CounterAddition {
+    #[field(rule = AMOUNT, default = 1_u32, example = 5)]
+    add: u32,
+}
+
+/// Add to a counter
+///
+/// Adds 1, or the number in `add`. The first addition creates the counter. With an
+/// `Idempotency-Key`, a repeated request adds nothing. Without a key, a client cannot know whether
+/// a request without a response was counted. The route ignores tokens, and all callers share one
+/// set of keys. So choose a key that nobody can guess, such as a UUID.
+#[route(POST "/v1/counters/{name}", id = "addToCounter", who = any, task = "measurements", path(CounterName),
+    parameters(OptionalIdempotencyKey), body = CounterAddition,
+    answers(200 = Added<'_> "The added amount" [IdempotencyReplayed]))]
 pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let name = name_of(request)?;
     let once = Once::of_anybody(request)?;
-    let mut body = request.object()?;
-    let amount = body.optional("add", integer(1..=MAX_ADD));
-    let amount = body.finish(amount)?.unwrap_or(1);
+    let CounterAddition { add: amount } = request.body()?;
     let answer = Response::ok(&Added { name: &name, added: amount });
     let (mut backoff, mut cancelled) = (Backoff::new(), 0);
     loop {
@@ -76,12 +97,19 @@ async fn cool(
     Ok(())
 }
 
-/// GET counters/{name}: returns the sum of a counter. A counter that was never split takes one
-/// request. Otherwise a second request reads the further shards, whose number is in the head. If
-/// every read requested all 64 shards, reading a small counter would cost 30 times as much.
+/// Read a counter
+///
+/// Returns the sum of all additions whose response came before this request. Concurrent additions
+/// may be included.
+#[route(GET "/v1/counters/{name}", id = "readCounter", who = staff, task = "measurements", path(CounterName),
+    answers(200 = CounterView<'_> "The counter"),
+    refuses(not_found = "nothing was ever added to the counter"))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let name = name_of(request)?;
+    // A counter that was never split takes one request. Otherwise a second request reads the further
+    // shards, whose number is in the head. If every read requested all 64 shards, reading a small
+    // counter would cost 30 times as much.
     let mut found = services.table.batch_get(&counter::read(&name)?).await?;
     let head = found.iter().flatten().find_map(|entity| match entity {
         CounterItem::Counter(head) => Some(head.data.clone()),
@@ -101,8 +129,13 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(Response::ok(&CounterView { name: &name, value, shards: counter::shards(head.as_ref()) }))
 }
 
-/// POST counters/{name}/split: doubles the number of shards. Several concurrent requests each
-/// double the number once. A counter with the maximum number of shards stays unchanged.
+/// Double the shards of a counter
+///
+/// Prepares a counter for many concurrent additions. If additions conflict, the shop does the same
+/// automatically. At the maximum of 64 shards nothing changes. The number of shards never
+/// decreases.
+#[route(POST "/v1/counters/{name}/split", id = "splitCounter", who = staff, task = "measurements",
+    path(CounterName), answers(200 = Split<'_> "The number of shards"))]
 pub async fn split(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let name = name_of(request)?;
@@ -133,22 +166,28 @@ fn shards(name: &CounterName, head: Option<&Stored<Counter>>) -> Response {
     Response::ok(&Split { name, shards: counter::shards(head.map(|head| &head.data)) })
 }
 
-/// The response to an addition. It has only the added amount, because only staff may see the sum.
-#[derive(Serialize)]
+// Only staff may see the sum.
+#[derive(Serialize, Schema)]
+#[schema(name = "AddedToCounter")]
 struct Added<'a> {
     name: &'a CounterName,
+    #[field(rule = AMOUNT, example = 5)]
     added: u32,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
 struct CounterView<'a> {
     name: &'a CounterName,
+    #[field(rule = SUM, example = 4812)]
     value: u64,
+    #[field(rule = SHARD_COUNT, example = 4)]
     shards: u32,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
+#[schema(name = "CounterShards")]
 struct Split<'a> {
     name: &'a CounterName,
+    #[field(rule = SHARD_COUNT, example = 4)]
     shards: u32,
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use futures::future::try_join_all;
-use http_api::body::Invalid;
-use http_api::fields::{array, instant, parsed};
+use http_api::contract::rules::{self, Component, Integer, OneOf, any, component, each, integer, list_of, one_of};
+use http_api::contract::{Body, Context, FromBody as _, Node, Page, Rule, RuleSchema, Schema, Schemas, route};
 use http_api::json::Value;
-use http_api::{Code, FieldError, Problem, Request, Response, Services, read_fields};
+use http_api::{Code, FieldError, Invalid, Problem, Request, Response, Services};
 use key_schema::id::{MAX_ID_BYTES, MetricName, PointId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored, key_of};
@@ -24,12 +24,64 @@ const MAX_ERRORS: usize = 3;
 /// The length of the default range: without `from`, a list begins this long before its end.
 const DEFAULT_RANGE_SECONDS: i64 = 24 * 60 * 60;
 
-/// POST metrics: stores up to [`MAX_POINTS`] points, each independently of the others. A point with
-/// the same name, instant and id replaces the earlier point, so a client can send a point again.
+const INDEX: Integer<usize> = integer(0..=MAX_POINTS - 1);
+const STATUSES: OneOf = one_of(&["stored", "refused"]);
+const CODES: OneOf = one_of(&["invalid_body", "throttled", "unavailable"]);
+const FIELD_ERROR: Component = component("FieldError", r#"{"pointer": "/value", "detail": "must be a number"}"#);
+
+#[derive(Body)]
+pub struct NewMetrics {
+    /// An invalid element is refused independently of the other elements.
+    #[field(rule = each::<NewMetricPoint>(1..=MAX_POINTS))]
+    points: Vec<Result<NewMetricPoint, Invalid>>,
+}
+
+#[derive(Body)]
+pub struct NewMetricPoint {
+    #[field(example = "till:3")]
+    name: MetricName,
+    value: Decimal,
+    /// At most 30 days ago and at most 5 minutes ahead.
+    #[field(rule = Recent)]
+    at: Instant,
+    /// Distinguishes the points of one instant. The default is a generated id.
+    #[field(example = "9f6cf1a5")]
+    id: Option<PointId>,
+}
+
+/// An instant for which the table stores points.
+struct Recent;
+
+impl Rule<Instant> for Recent {
+    fn read(&self, value: Value<'_>, context: &Context<'_>) -> Result<Instant, Invalid> {
+        let at = Instant::read(value, context)?;
+        metric::check_time(at, Instant::now()).map_err(|error| Invalid::new(error.to_string()))?;
+        Ok(at)
+    }
+}
+
+impl RuleSchema for Recent {
+    fn schema(&self, schemas: &mut Schemas) -> Node {
+        Instant::schema(schemas)
+    }
+
+    fn example(&self) -> Option<Node> {
+        Instant::example()
+    }
+}
+
+/// Store points of metrics
+///
+/// Stores up to 500 points. Each point is accepted or refused independently. The response has one
+/// result per point, in the order of the points. Name, instant and id together identify a point. So
+/// a point with an `id` can be sent again and is stored once. A new value replaces the old one. A
+/// point is kept for 30 days from its instant. The response is 503 when no point could be stored.
+#[route(POST "/v1/metrics", id = "storeMetrics", who = staff, task = "measurements", body = NewMetrics,
+    answers(200 = Report<'_> "The result of each point"),
+    refuses(invalid_body = "the body as a whole is invalid, or has a number that is too large to read, such as 1e400"))]
 pub async fn store(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
-    let now = Instant::now();
-    let read = read(services, request, now)?;
+    let read = read(services, request)?;
     let mut distinct = BTreeMap::new();
     for point in read.iter().flatten() {
         // DynamoDB refuses a batch that names a key twice, so only the last point of each key is
@@ -60,46 +112,17 @@ pub async fn store(services: &Services, request: &Request<'_>) -> Result<Respons
 }
 
 /// Reads the points of the body. Each result is the item to store, or the errors of the point.
-fn read(
-    services: &Services,
-    request: &Request<'_>,
-    now: Instant,
-) -> Result<Vec<Result<Stored<MetricPoint>, Invalid>>, Problem> {
-    read_fields!(request.object()? => {
-        points: required(array(1..=MAX_POINTS, Ok)),
-    });
-    let mut numbers = request.texts_of("points", "value")?.into_iter();
+fn read(services: &Services, request: &Request<'_>) -> Result<Vec<Result<Stored<MetricPoint>, Invalid>>, Problem> {
+    let NewMetrics { points } = request.body_with_numbers("points", "value")?;
+    let now = Instant::now();
     let mut all = Vec::with_capacity(points.len());
     for point in points {
-        let (number, generated) = (numbers.next().flatten(), PointId::generate(now, services.random()?));
-        all.push(read_point(point, number, generated, now));
+        let generated = PointId::generate(now, services.random()?);
+        all.push(point.map(|NewMetricPoint { name, value, at, id }| {
+            MetricPoint { name, at, id: id.unwrap_or(generated), value }.stored()
+        }));
     }
     Ok(all)
-}
-
-/// Reads a point. `number` is the text of its value.
-fn read_point(
-    point: Value<'_>,
-    number: Option<&str>,
-    generated: PointId,
-    now: Instant,
-) -> Result<Stored<MetricPoint>, Invalid> {
-    read_fields!(point.object()? => {
-        name: required(parsed::<MetricName>),
-        value: required(|value| match (value, number) {
-        (Value::Integer(_) | Value::OtherNumber, Some(text)) => {
-            text.parse::<Decimal>().map_err(|error| Invalid::new(error.to_string()))
-        }
-        _ => Err(Invalid::new("must be a number")),
-    }),
-        at: required(|value| {
-        let at = instant(value)?;
-        metric::check_time(at, now).map_err(|error| Invalid::new(error.to_string()))?;
-        Ok(at)
-    }),
-        id: optional(parsed::<PointId>),
-    });
-    Ok(MetricPoint { name, at, id: id.unwrap_or(generated), value }.stored())
 }
 
 fn table(services: &Services, month: Month) -> Table {
@@ -131,12 +154,17 @@ fn key_written(action: &BatchWriteAction) -> Option<Key> {
     }
 }
 
-/// GET metrics/{name}?from=&to=: lists the points of a range, oldest first. Without `to` the list
-/// ends with the newest point. Without `from` it begins one day before `to`. Without both it begins
-/// one day ago.
+/// List the points of a metric
 ///
-/// A page usually takes one request per shard of one day. The upper bound is one request per shard
-/// of each of 32 days, apart from rare second requests to a shard.
+/// Returns the points, oldest first. Points are kept for 30 days and then removed. A metric without
+/// points has an empty list. The list shows stored points with a short delay.
+#[route(GET "/v1/metrics/{name}", id = "listMetric", who = staff, task = "measurements", path(MetricName),
+    parameters(
+        from: Instant = "The first instant. The default is one day before `to`, or one day before now if `to` is missing.",
+        to: Instant = "The last instant. The default is the instant of the newest point.",
+        Limit, Cursor,
+    ),
+    answers(200 = Page<PointView<'_>> "A page of points" [Link, LeftOut]))]
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let name: MetricName = request.path("name")?;
@@ -152,6 +180,8 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
         let of_month = metric::of_name(&name, from.max(month.begins()), to.min(month.ends()), now)?;
         days.extend(of_month.into_iter().map(|day| (month, day)));
     }
+    // A page usually takes one request per shard of one day. The upper bound is one request per shard
+    // of each of 32 days, apart from rare second requests to a shard.
     let read = || {
         let days = days.iter().map(|(month, day)| (table(services, *month), day.clone())).collect();
         Table::query_in_turn(days, page.limit(), page.after())
@@ -162,14 +192,19 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     page.answer(&items, |kept| found.end(kept)).await
 }
 
-/// GET metrics/{name}/points/{id}?at=: returns one point. The id determines the shard, so the read
-/// takes one request.
+/// Read one point of a metric
+///
+/// Returns the point with this id at this instant. A point is kept for 30 days.
+#[route(GET "/v1/metrics/{name}/points/{id}", id = "readMetricPoint", who = staff, task = "measurements",
+    path(MetricName, Point), parameters(required at: Instant = "The instant of the point."),
+    answers(200 = PointView<'_> "The point"), refuses(not_found))]
 pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (name, id): (MetricName, PointId) = (request.path("name")?, request.path("id")?);
     let at = request
         .query_instant("at")?
         .ok_or_else(|| Problem::new(Code::InvalidParameter, "The query parameter `at` is missing."))?;
+    // The id determines the shard, so the read takes one request.
     let get = metric::get(&name, at, &id)?;
     let read = || async { table(services, Month::of(at)).get(&get).await };
     let found = services.metrics.attempt(read).await?;
@@ -177,19 +212,31 @@ pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response,
     Ok(Response::ok(&PointView::new(&point.ok_or_else(|| Problem::not_found("point"))?)?))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
+#[schema(name = "MetricsReport")]
 struct Report<'a> {
+    #[field(rule = rules::list::<Outcome<'_>>(0..=MAX_POINTS))]
     results: Vec<Outcome<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
+#[schema(name = "StoredPoint")]
 struct Outcome<'a> {
+    /// The point's position in the request, from 0.
+    #[field(rule = INDEX, example = 1)]
     index: usize,
+    #[field(rule = STATUSES, example = "refused")]
     status: &'static str,
+    /// The point's id. Even a point that was not stored has an id, so that it can be sent again.
+    #[field(example = "9f6cf1a5")]
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a PointId>,
+    /// The reason for the refusal. With `throttled` and `unavailable` the point may be sent again,
+    /// with its id.
+    #[field(rule = CODES)]
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<&'static str>,
+    #[field(rule = list_of(FIELD_ERROR, 0..=MAX_ERRORS))]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     errors: Vec<&'a FieldError>,
 }
@@ -211,12 +258,16 @@ impl<'a> Outcome<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
+#[schema(name = "MetricPoint")]
 struct PointView<'a> {
+    #[field(example = "till:3")]
     name: &'a MetricName,
-    /// The value with exactly the digits that the client sent.
+    // The value has exactly the digits that the client sent.
+    #[field(rule = any::<Decimal>())]
     value: Box<RawValue>,
     at: Instant,
+    #[field(example = "9f6cf1a5")]
     id: &'a PointId,
 }
 

@@ -88,5 +88,5 @@ async fn with_teams(services: &Services, query: Query<HeadItem>) -> Result<Respo
         }
     }
     let head = head.ok_or_else(|| no_such_organization().unless_left_out(left_out))?;
-    Ok(Response::ok(&OrganizationView::new(&head, &teams)).etag(head.meta.version).leaving_out(left_out))
+    Ok(Response::ok(&OrganizationView::new(&head, &teams)).etag_of_parts(head.meta.version).leaving_out(left_out))
 }

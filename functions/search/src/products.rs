@@ -47,7 +47,7 @@ const MAX_VALUES: usize = 20;
         Cursor,
     ),
     answers(200 = PageWith<ProductHit<'_>, Found<'_>> "A page of products, with facets over all matches"
-        [Link, LeftOut]))]
+        [ETag, Link, LeftOut]))]
 pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let (text, categories, brands) = (text(request)?, categories(request)?, brands(request)?);
     let in_stock = in_stock(request)?;

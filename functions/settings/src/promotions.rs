@@ -194,7 +194,7 @@ fn path(id: &PromotionId) -> String {
 }
 
 fn current(promotion: &Stored<Promotion>, uses: Option<u64>) -> Response {
-    Response::ok(&PromotionView::with_uses(promotion, uses)).etag(promotion.meta.version)
+    Response::ok(&PromotionView::with_uses(promotion, uses)).etag_of_parts(promotion.meta.version)
 }
 
 #[derive(Serialize, Schema)]

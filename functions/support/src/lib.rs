@@ -5,20 +5,13 @@
 mod questions;
 mod view;
 
-use http_api::{Error, Once, Problem, Response, Routes, Services};
+use http_api::{Error, Once, Problem, Response, Services};
 use key_schema::question::QuestionAction;
 use table::Refusals;
 
-#[must_use]
-pub fn routes() -> Routes<Services> {
-    Routes::new()
-        .checking(Services::checks)
-        .on("POST /v1/customers/{id}/questions", |services, request| Box::pin(questions::ask(services, request)))
-        .on("GET /v1/customers/{id}/questions", |services, request| Box::pin(questions::of_customer(services, request)))
-        .on("GET /v1/customers/{id}/support", |services, request| Box::pin(questions::support(services, request)))
-        .on("GET /v1/questions", |services, request| Box::pin(questions::open(services, request)))
-        .on("GET /v1/questions/{id}", |services, request| Box::pin(questions::read(services, request)))
-        .on("POST /v1/questions/{id}/answers", |services, request| Box::pin(questions::answer(services, request)))
+http_api::routes! {
+    Services;
+    questions::ask, questions::of_customer, questions::support, questions::open, questions::read, questions::answer
 }
 
 pub async fn run() -> Result<(), Error> {
@@ -26,10 +19,6 @@ pub async fn run() -> Result<(), Error> {
     let services = Services::from_env().await?;
     http_api::run(routes(), services).await
 }
-
-/// The longest text, in bytes of UTF-8. A page of a hundred questions, or a question with all its
-/// answers, stays within the 1 MB that one Query reads.
-const MAX_TEXT: usize = 8000;
 
 /// Returns the response to a request after its transaction. A refused request may repeat a
 /// completed request. Then the client gets the first response again.

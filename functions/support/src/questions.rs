@@ -1,10 +1,11 @@
 //! Creates questions and reads one question. Lists a customer's questions, with or without the
 //! profile, and the questions without an answer.
 
-use http_api::fields::{long_text, text};
+use http_api::contract::rules::one_of;
+use http_api::contract::{Page, route};
 use http_api::url::location;
 use http_api::view::{CustomerView, QuestionView};
-use http_api::{Code, Once, Problem, Request, Response, Services, read_fields};
+use http_api::{Code, Once, Problem, Request, Response, Services};
 use key_schema::id::{AnswerId, CustomerId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -13,21 +14,21 @@ use key_schema::question::{SupportItem, ThreadItem};
 use key_schema::quota::Quota;
 use table::Refusals;
 
-use crate::view::{AnswerView, QuestionWithAnswersView, SupportView};
-use crate::{MAX_TEXT, otherwise, settle};
+use crate::view::{AnswerView, NewAnswer, NewQuestion, QuestionWithAnswersView, SupportView};
+use crate::{otherwise, settle};
 
-/// The longest subject, in bytes of UTF-8.
-const MAX_SUBJECT: usize = 200;
-
-/// POST customers/{id}/questions: adds a question, once per Idempotency-Key if the request has one.
+/// Ask a question
+///
+/// Stores the question. With an Idempotency-Key, repeated requests store it only once.
+#[route(POST "/v1/customers/{id}/questions", id = "askQuestion", who = owner, task = "questions", path(Customer),
+    parameters(OptionalIdempotencyKey), body = NewQuestion,
+    answers(201 = QuestionView<'_> "The question" [Location, ETag, IdempotencyReplayed]),
+    refuses(quota_exceeded = "retry after the time in Retry-After"))]
 pub async fn ask(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer_id: CustomerId = request.path("id")?;
     request.owner(&customer_id)?;
     let once = Once::optional(request)?;
-    read_fields!(request.object()? => {
-        subject: required(text(1..=MAX_SUBJECT)),
-        text: required(long_text(1..=MAX_TEXT)),
-    });
+    let NewQuestion { subject, text } = request.body()?;
     let (at, status) = (Instant::now(), QuestionStatus::Open);
     let id = QuestionId::generate(at, services.random()?);
     let question = Question { id, customer_id, status, answer_count: 0, title: subject, text };
@@ -49,7 +50,10 @@ fn refused(refusals: &Refusals<QuestionAction>, now: Instant) -> Problem {
     }
 }
 
-/// GET customers/{id}/questions: lists a customer's questions, newest first.
+/// List a customer's questions, newest first
+#[route(GET "/v1/customers/{id}/questions", id = "listCustomerQuestions", who = owner, task = "questions",
+    path(Customer), parameters(Limit, Cursor),
+    answers(200 = Page<QuestionView<'_>> "A page of questions, without their answers" [Link, LeftOut]))]
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
@@ -57,11 +61,13 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
     request.list(services, question::of_customer(&customer)?, &parameters).await?.answer(QuestionView::from).await
 }
 
-/// GET customers/{id}/support: returns the profile and the newest questions. They are adjacent in
-/// the partition, so one Query reads both.
+/// Read a customer with the newest 10 questions
+#[route(GET "/v1/customers/{id}/support", id = "readSupport", who = owner, task = "questions", path(Customer),
+    answers(200 = SupportView<'_> "The customer and the newest questions, newest first" [LeftOut]))]
 pub async fn support(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
+    // The profile and the questions are adjacent in the partition, so one Query reads both.
     let found = services.table.query_readable(&question::support(&customer)?).await?;
     let (mut profile, mut questions) = (None, Vec::new());
     for item in &found.items {
@@ -76,7 +82,10 @@ pub async fn support(services: &Services, request: &Request<'_>) -> Result<Respo
     Ok(Response::ok(&view).leaving_out(found.left_out()))
 }
 
-/// GET questions?status=open: lists the questions without an answer, oldest first.
+/// List the open questions, oldest first
+#[route(GET "/v1/questions", id = "listQuestions", who = staff, task = "questions",
+    parameters(required status = one_of(&["open"]) "Only open questions can be listed.", Limit, Cursor),
+    answers(200 = Page<QuestionView<'_>> "A page of questions" [Link, LeftOut]))]
 pub async fn open(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let Some(Open) = request.query_as("status")? else {
@@ -86,6 +95,9 @@ pub async fn open(services: &Services, request: &Request<'_>) -> Result<Response
     request.list(services, question::open()?, &parameters).await?.answer(QuestionView::from).await
 }
 
+/// Read a question with its answers, oldest first
+#[route(GET "/v1/questions/{id}", id = "readQuestion", who = owner, task = "questions", path(Question),
+    answers(200 = QuestionWithAnswersView<'_> "The question and all its answers" [ETag, LeftOut]))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let id: QuestionId = request.path("id")?;
@@ -101,7 +113,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     let question = question.ok_or_else(|| no_question().unless_left_out(found.left_out()))?;
     request.owner(&question.customer_id).map_err(|_| no_question())?;
     let view = QuestionWithAnswersView { question: QuestionView::from(question), answers };
-    Ok(Response::ok(&view).etag(question.meta.version).leaving_out(found.left_out()))
+    Ok(Response::ok(&view).etag_of_parts(question.meta.version).leaving_out(found.left_out()))
 }
 
 /// Returns 404 for a question that does not exist or belongs to another customer.
@@ -113,14 +125,20 @@ fn no_customer() -> Problem {
     Problem::not_found("customer")
 }
 
-/// POST questions/{id}/answers: adds an answer, once per Idempotency-Key if the request has one.
+/// Answer a question
+///
+/// Adds the answer. The first answer removes the question from the list of open questions. A
+/// question has at most 100 answers. With an Idempotency-Key, repeated requests add the answer only
+/// once. Location is the question.
+#[route(POST "/v1/questions/{id}/answers", id = "answerQuestion", who = staff, task = "questions", path(Question),
+    parameters(OptionalIdempotencyKey), body = NewAnswer,
+    answers(201 = AnswerView<'_> "The answer" [Location, ETag, IdempotencyReplayed]),
+    refuses(not_found, too_many_answers = "the question has 100 already"))]
 pub async fn answer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let staff = request.staff()?;
     let question_id: QuestionId = request.path("id")?;
     let once = Once::optional(request)?;
-    read_fields!(request.object()? => {
-        text: required(long_text(1..=MAX_TEXT)),
-    });
+    let NewAnswer { text } = request.body()?;
     let Some(question) = services.table.get(&question::read_for_update(&question_id)?).await? else {
         // An earlier attempt of this request may have succeeded before the question was removed.
         return match once {

@@ -1,30 +1,61 @@
-use http_api::view::{CustomerView, QuestionView};
+use http_api::contract::rules::{Component, component, list};
+use http_api::contract::{Body, Schema};
+use http_api::view::{CustomerView, QuestionView, SUBJECT, SUPPORT_TEXT};
 use key_schema::id::{AnswerId, CustomerId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::question::Answer;
+use key_schema::question::{Answer, MAX_ANSWERS};
 use serde::Serialize;
 
-/// A question with its answers, oldest first.
-#[derive(Serialize)]
+const CUSTOMER: Component = component(
+    "Customer",
+    r#"{"id": "ann", "email": "ann@example.com", "email_verified": true, "username": "Ann", "name": "Ann Ångström",
+    "tier": "bronze", "place": {"country": "DE", "city": "Ulm"}, "addresses": {}, "version": 2,
+    "created_at": "2026-11-20T12:00:00.000Z", "updated_at": "2026-11-20T12:05:00.000Z"}"#,
+);
+
+#[derive(Body)]
+pub struct NewQuestion {
+    #[field(rule = SUBJECT, example = "Ice")]
+    pub subject: String,
+    #[field(rule = SUPPORT_TEXT, example = "Does it melt?")]
+    pub text: String,
+}
+
+#[derive(Body)]
+pub struct NewAnswer {
+    #[field(rule = SUPPORT_TEXT, example = "Above 0 °C.")]
+    pub text: String,
+}
+
+// The answers come oldest first.
+#[derive(Serialize, Schema)]
+#[schema(name = "AnsweredQuestion")]
 pub struct QuestionWithAnswersView<'a> {
     #[serde(flatten)]
     pub question: QuestionView<'a>,
+    #[field(rule = list::<AnswerView<'_>>(0..=MAX_ANSWERS), example = [])]
     pub answers: Vec<AnswerView<'a>>,
 }
 
-/// A customer with the newest questions, newest first.
-#[derive(Serialize)]
+// The questions come newest first.
+#[derive(Serialize, Schema)]
+#[schema(name = "SupportOverview")]
 pub struct SupportView<'a> {
+    #[field(rule = CUSTOMER)]
     pub customer: CustomerView<'a>,
+    #[field(rule = list::<QuestionView<'_>>(0..=10))]
     pub questions: Vec<QuestionView<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
 pub struct AnswerView<'a> {
+    #[field(example = "0190163d-8694-739b-aea5-966c26f8ad92")]
     id: &'a AnswerId,
     question_id: &'a QuestionId,
+    #[field(rule = SUPPORT_TEXT, example = "Above 0 °C.")]
     text: &'a str,
+    #[field(example = "sam")]
     by: &'a CustomerId,
     created_at: Instant,
 }

@@ -125,14 +125,19 @@ fn read(input: ParseStream<'_>) -> Result<Declaration> {
 }
 
 /// Reads the name of a parameter that several routes share. A query parameter of this route is
-/// `name: Type = "description"`, or `name = rule "description"`.
+/// `name: Type = "description"`, or `name = rule "description"`. `required` may precede the name.
 fn parameter(input: ParseStream<'_>) -> Result<TokenStream> {
+    let is_required = input.peek2(Ident::peek_any);
+    if is_required {
+        input.parse::<Ident>()?;
+    }
     let name = input.call(Ident::parse_any)?.to_string();
     if input.peek(Token![=]) {
         let (rule, text): (Expr, LitStr) = (value(input)?, input.parse()?);
         return Ok(quote! {
             ::http_api::contract::Parameter::Query {
-                name: #name, doc: #text, schema: |schemas| ::http_api::contract::RuleSchema::schema(&(#rule), schemas),
+                name: #name, doc: #text, is_required: #is_required,
+                schema: |schemas| ::http_api::contract::RuleSchema::schema(&(#rule), schemas),
             }
         });
     }
@@ -144,7 +149,8 @@ fn parameter(input: ParseStream<'_>) -> Result<TokenStream> {
     let text = value::<LitStr>(input)?;
     Ok(quote! {
         ::http_api::contract::Parameter::Query {
-            name: #name, doc: #text, schema: <#ty as ::http_api::contract::Schema>::schema,
+            name: #name, doc: #text, is_required: #is_required,
+            schema: <#ty as ::http_api::contract::Schema>::schema,
         }
     })
 }

@@ -45,16 +45,16 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
                     quote!(object.field(#tag, "", ::http_api::contract::Node::one_of(&[#named]), true, ::core::option::Option::Some(::http_api::contract::Node::from(#named)));)
                 });
                 choices.push(match &variant.fields {
-                    Fields::Unnamed(fields) if fields.unnamed.len() == 1 && tag.is_none() => {
-                        let ty = &fields.unnamed[0].ty;
-                        quote!(<#ty as ::http_api::contract::Schema>::schema(schemas))
-                    }
-                    Fields::Unnamed(fields) if fields.unnamed.len() == 1 => {
-                        let ty = &fields.unnamed[0].ty;
-                        quote!(::http_api::contract::choice(|object, schemas| {
-                            #tag
-                            <#ty as ::http_api::contract::Fields>::describe(object, schemas);
-                        }, schemas))
+                    Fields::Unnamed(fields) => {
+                        let ty = fields.unnamed.iter().map(|field| &field.ty);
+                        if tag.is_none() {
+                            quote!(#(<#ty as ::http_api::contract::Schema>::schema(schemas))*)
+                        } else {
+                            quote!(::http_api::contract::choice(|object, schemas| {
+                                #tag
+                                #(<#ty as ::http_api::contract::Fields>::describe(object, schemas);)*
+                            }, schemas))
+                        }
                     }
                     fields => {
                         let members = members(fields)?;

@@ -34,6 +34,18 @@ impl Request<'_> {
         Ok(object.finish(read)?.complete()?)
     }
 
+    /// Reads the body as [`Request::body`] does. A [`Decimal`](key_schema::metric::Decimal) has the
+    /// text of `member` in the elements of `array`.
+    ///
+    /// # Errors
+    /// As [`Request::body`].
+    pub fn body_with_numbers<T: BodyFields>(&self, array: &str, member: &str) -> Result<T, Problem> {
+        let mut object = self.object()?;
+        let numbers = texts_of(self.content(BODY_LIMIT)?, array, member);
+        let read = T::read_fields(&mut object, &Context::new(self.caller()).with_numbers(&numbers));
+        Ok(object.finish(read)?.complete()?)
+    }
+
     /// Checks that the request has no body, or an empty JSON object.
     ///
     /// # Errors
@@ -50,15 +62,6 @@ impl Request<'_> {
     pub fn json_text(&self) -> Result<&str, Problem> {
         self.expect_type(JSON)?;
         self.content(BODY_LIMIT)
-    }
-
-    /// Returns the original text of `member` in each object of the body's member `array`, as
-    /// [`json::texts_of`](crate::json::texts_of) does.
-    ///
-    /// # Errors
-    /// 413 `body_too_large`. 400 `malformed_json` when the body is not UTF-8.
-    pub fn texts_of(&self, array: &str, member: &str) -> Result<Vec<Option<&str>>, Problem> {
-        Ok(texts_of(self.content(BODY_LIMIT)?, array, member))
     }
 
     /// Returns the lines of a newline-delimited JSON body of at most `limit` bytes. Each line has

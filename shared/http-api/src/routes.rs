@@ -145,7 +145,7 @@ impl<S> Routes<S> {
     }
 
     #[must_use]
-    pub fn add(mut self, route: Route<S>) -> Self {
+    pub fn with(mut self, route: Route<S>) -> Self {
         self.routes.push(route);
         self
     }
@@ -154,19 +154,19 @@ impl<S> Routes<S> {
     /// in the template: `GET /v1/orders/{id}`.
     #[must_use]
     pub fn on(self, key: &'static str, handler: Handler<S>) -> Self {
-        self.add(Route::new(key, handler))
+        self.with(Route::new(key, handler))
     }
 
     /// Adds a GET route whose response is the same for every caller ([`crate::caching`]).
     #[must_use]
     pub fn public(self, key: &'static str, handler: Handler<S>) -> Self {
-        self.add(Route::new(key, handler).public())
+        self.with(Route::new(key, handler).public())
     }
 
     /// Adds a route as [`Routes::on`] does. Its writes are served in maintenance, too.
     #[must_use]
     pub fn on_always(self, key: &'static str, handler: Handler<S>) -> Self {
-        self.add(Route::new(key, handler).always())
+        self.with(Route::new(key, handler).always())
     }
 
     /// Returns the keys of all routes, so that a test can compare them with the template.

@@ -7,9 +7,22 @@ use key_schema::customer::{Customer, Location, Tier};
 use key_schema::id::{AddressName, CustomerId, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::question::{CustomerQuestion, Question, QuestionStatus, QuestionSummary};
+use key_schema::question::{CustomerQuestion, MAX_ANSWERS, Question, QuestionStatus, QuestionSummary};
 use key_schema::text::{Email, Username};
 use serde::Serialize;
+
+use crate::contract::Schema;
+use crate::contract::rules::{Integer, Named, Text, VERSION, integer, long_text, named, text};
+
+pub const SUBJECT: Named<Text> = named("Subject", "1 to 200 bytes.", text(1..=200));
+/// A page of a hundred questions, or a question with all its answers, stays within the 1 MB that
+/// one Query reads.
+pub const SUPPORT_TEXT: Named<Text> = named(
+    "SupportText",
+    "1 to 8000 bytes. Line feeds and tabs are the only allowed control characters.",
+    long_text(1..=8000),
+);
+const ANSWER_COUNT: Integer<usize> = integer(0..=MAX_ANSWERS);
 
 #[derive(Debug, Serialize)]
 pub struct CustomerView<'a> {
@@ -44,14 +57,19 @@ impl<'a> From<&'a Stored<Customer>> for CustomerView<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
 pub struct QuestionView<'a> {
     id: &'a QuestionId,
     customer_id: &'a CustomerId,
+    #[field(rule = SUBJECT, example = "Ice")]
     subject: &'a str,
+    #[field(rule = SUPPORT_TEXT, example = "Does it melt?")]
     text: &'a str,
     status: QuestionStatus,
+    /// A question without answers is open.
+    #[field(rule = ANSWER_COUNT, example = 0)]
     answer_count: u64,
+    #[field(rule = VERSION)]
     version: u64,
     created_at: Instant,
     updated_at: Instant,

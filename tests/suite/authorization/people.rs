@@ -38,13 +38,13 @@ impl TestData {
     pub async fn request(&self, system: &System, operation: Operation<'_>, person: Person) -> Call {
         if person == Person::Staff {
             let mut good = self.0.good(system, operation).await;
-            let other = [BOB, ANN].into_iter().find(|id| good.say_me(id));
+            let other = [BOB, ANN].into_iter().find(|id| operation.is_secured() && good.say_me(id));
             return good.anonymous().staff_as(other.unwrap_or("staff"));
         }
         let mut good = self.of_customer(system, operation).await;
         let Some(id) = subject(operation, person) else { return good.anonymous() };
         // The id of a new customer is not `me`.
-        if operation.own["operationId"] != "createCustomer" {
+        if operation.own["operationId"] != "createCustomer" && operation.is_secured() {
             good.say_me(id);
         }
         good.anonymous().customer(id)

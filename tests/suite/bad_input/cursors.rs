@@ -108,6 +108,10 @@ fn a_cursor_is_valid_only_for_its_list_its_parameters_and_its_caller() {
                     // `status` has only one permitted value here.
                     "status" if list.operation.path == "/v1/questions" => {}
                     name @ "status" => others.push(set(name, "shipped")),
+                    // The reviews of one product are another list than all reviews.
+                    name @ "product" => others.push(set(name, "bad-2")),
+                    // All reviews have one order.
+                    "sort" if list.operation.path == "/v1/reviews" => {}
                     name @ "sort" => {
                         others.push(set(name, if list.operation.path.contains("search") { "price" } else { "best" }))
                     }

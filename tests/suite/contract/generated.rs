@@ -12,7 +12,14 @@ use crate::support::{read, root, template};
 
 /// The functions whose routes are declared at their handlers, by the name of their crate.
 pub fn functions() -> Vec<(&'static str, Vec<Operation>)> {
-    vec![("search", search::operations()), ("settings", settings::operations()), ("wallet", wallet::operations())]
+    vec![
+        ("documents", documents::operations()),
+        ("insights", insights::operations()),
+        ("search", search::operations()),
+        ("settings", settings::operations()),
+        ("support", ::support::operations()),
+        ("wallet", wallet::operations()),
+    ]
 }
 
 const STALE: &str = "is stale: UPDATE_DOCS=1 cargo test -p bodega-tests --test suite contract";

@@ -115,7 +115,7 @@ pub async fn moved(system: &System, mut order: Json, through: &[&str]) -> Json {
 }
 
 pub async fn stock(system: &System, product: &str) -> u64 {
-    let found = Call::new("GET", &path(&["products", product])).staff().send(system).await.expect(200);
+    let found = Call::new("GET", &path(&["products", product, "numbers"])).staff().send(system).await.expect(200);
     found.body["stock"].as_u64().unwrap()
 }
 

@@ -74,7 +74,7 @@ fn calls() -> Vec<Call> {
         best(call("GET /v1/products/{id}/reviews")),
         call("GET /v1/customers/{id}/reviews"),
         call("GET /v1/reviews/recent"),
-        call("GET /v1/products/{id}/reviews/me"),
+        Call::new("GET /v1/customers/{id}/reviews/{product}").path("id", "c1").path("product", "p1").customer("c1"),
         Call::new("GET /v1/reviews").staff("s1"),
         Call::new("GET /v1/reviews").query("product", "p1").staff("s1"),
         Call::new("GET /v1/reviews").query("product", "p1").query("sort", "best").staff("s1"),

@@ -249,7 +249,9 @@ async fn me_names_the_author_of_a_review() {
     let write = one("PUT /v1/products/{id}/reviews/{customer}", "me").customer("c1").json(&body);
     let written = shop.send(write.header("if-none-match", "*")).await;
     assert_eq!((written.status, written.header("location")), (201, Some("/v1/products/p1/reviews/c1")));
-    let read = Call::new("GET /v1/products/{id}/reviews/me").path("id", "p1");
+    let read = Call::new("GET /v1/customers/{id}/reviews/{product}").path("id", "me").path("product", "p1");
+    let public = one("GET /v1/products/{id}/reviews/{customer}", "me").customer("c1");
+    assert_eq!(shop.refusal(public).await, (422, "invalid_id".to_owned()));
     assert_eq!(shop.send(read.clone().customer("c1")).await.body, written.body);
     assert_eq!(shop.refusal(read.customer("c2")).await, (404, "not_found".to_owned()));
     let remove = one("DELETE /v1/products/{id}/reviews/{customer}", "me").customer("c1");

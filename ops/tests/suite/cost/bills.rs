@@ -89,12 +89,12 @@ fn a_route_costs_its_measured_units_and_the_units_of_its_consequences() {
 }
 
 #[test]
-fn a_read_of_a_product_costs_a_64th_of_the_writes_of_a_view_and_its_ranks() {
-    let bill = bill_of("[routes]\n\"GET /v1/products/{id}\" = 64_000_000\n");
+fn a_report_of_a_view_costs_a_64th_of_the_writes_of_a_view_and_its_ranks() {
+    let bill = bill_of("[routes]\n\"POST /v1/products/{id}/views\" = 64_000_000\n");
     let written =
         |pattern| -> u64 { Measured::get().unwrap().costs(pattern).next().unwrap().write_units.values().sum() };
     let view = written("leaderboards.view") + 3 * written("leaderboards.place");
-    let writes = bill.sum(|line| line.route == "GET /v1/products/{id}" && line.item == "write units").0;
+    let writes = bill.sum(|line| line.route == "POST /v1/products/{id}/views" && line.item == "write units").0;
     assert_eq!((view, writes), (13, 13 * 625_000_000));
 }
 

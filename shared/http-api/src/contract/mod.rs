@@ -71,17 +71,34 @@ use crate::json::Value;
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'c> {
     caller: &'c Caller,
+    numbers: &'c [Option<&'c str>],
+    number: Option<&'c str>,
 }
 
 impl<'c> Context<'c> {
     #[must_use]
     pub const fn new(caller: &'c Caller) -> Self {
-        Self { caller }
+        Self { caller, numbers: &[], number: None }
     }
 
     #[must_use]
     pub fn is_staff(&self) -> bool {
         self.caller.is_staff()
+    }
+
+    /// Adds the texts of the numbers in the elements of the body's array, for [`rules::each`].
+    pub(crate) const fn with_numbers(self, numbers: &'c [Option<&'c str>]) -> Self {
+        Self { numbers, ..self }
+    }
+
+    /// Returns the context of an element of this array.
+    pub(crate) fn of_element(self, index: usize) -> Self {
+        Self { number: self.numbers.get(index).copied().flatten(), ..self }
+    }
+
+    /// Returns the number of this element as the client wrote it.
+    pub(crate) const fn number(&self) -> Option<&'c str> {
+        self.number
     }
 
     pub(crate) const fn caller(&self) -> &'c Caller {
@@ -121,10 +138,13 @@ pub trait Fields {
     fn describe(object: &mut ObjectSchema, schemas: &mut Schemas);
 }
 
+/// Parts of the document with their names.
+pub type Named = Vec<(String, Node)>;
+
 /// The named schemas of the document.
 #[derive(Debug, Default)]
 pub struct Schemas {
-    named: Vec<(String, Node)>,
+    named: BTreeMap<String, Node>,
     responses: BTreeMap<String, Node>,
     is_request: bool,
 }
@@ -132,9 +152,8 @@ pub struct Schemas {
 impl Schemas {
     /// Returns the named schemas and the responses that routes share, in the order of their names.
     #[must_use]
-    pub fn into_parts(mut self) -> (Vec<(String, Node)>, Vec<(String, Node)>) {
-        self.named.sort_by(|(a, _), (b, _)| a.cmp(b));
-        (self.named, self.responses.into_iter().collect())
+    pub fn into_parts(self) -> (Named, Named) {
+        (self.named.into_iter().collect(), self.responses.into_iter().collect())
     }
 
     /// Adds a response that routes share, and returns the reference to it.
@@ -164,19 +183,16 @@ impl Schemas {
     #[allow(clippy::panic)]
     pub fn named(&mut self, name: &str, build: impl FnOnce(&mut Self) -> Node) -> Node {
         let reference = Node::reference("schemas", name);
-        let known = self.named.iter().position(|(known, _)| known == name);
-        if known.is_some_and(|at| matches!(self.named.get(at), Some((_, Node::Null)))) {
-            return reference;
-        }
         // The entry comes first, so that a schema may refer to itself.
-        let at = known.unwrap_or_else(|| {
-            self.named.push((name.to_owned(), Node::Null));
-            self.named.len() - 1
-        });
-        let before = std::mem::replace(&mut self.named[at].1, Node::Null);
-        let node = build(self);
-        assert!(known.is_none() || before == node, "two schemas have the name {name}:\n{before:?}\n{node:?}");
-        self.named[at].1 = node;
+        let before = self.named.insert(name.to_owned(), Node::Null);
+        if before != Some(Node::Null) {
+            let node = build(self);
+            assert!(
+                before.as_ref().is_none_or(|before| *before == node),
+                "two schemas have the name {name}:\n{before:?}\n{node:?}"
+            );
+            self.named.insert(name.to_owned(), node);
+        }
         reference
     }
 
@@ -322,7 +338,7 @@ macro_rules! routes {
         pub fn routes() -> $crate::Routes<$state> {
             $crate::Routes::new()
                 .checking(|state| $crate::Has::<$crate::Services>::part(state).checks())
-                $(.add($($handler)::+::route()))+
+                $(.with($($handler)::+::route()))+
         }
 
         /// Returns the descriptions of the routes, for `openapi.yaml`.

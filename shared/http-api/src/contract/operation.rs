@@ -28,6 +28,7 @@ pub enum Parameter {
     Query {
         name: &'static str,
         doc: &'static str,
+        is_required: bool,
         schema: fn(&mut Schemas) -> Node,
     },
 }
@@ -247,9 +248,11 @@ impl Parameter {
     fn describe(&self, schemas: &mut Schemas) -> Node {
         match self {
             Self::Shared(name) => Node::reference("parameters", name),
-            Self::Query { name, doc, schema } => {
+            Self::Query { name, doc, is_required, schema } => {
                 let schema = schemas.of_request(*schema);
-                Node::map([("name", (*name).into()), ("in", "query".into())]).about(doc).with("schema", schema)
+                let node = Node::map([("name", (*name).into()), ("in", "query".into())]);
+                let node = if *is_required { node.with("required", true.into()) } else { node };
+                node.about(doc).with("schema", schema)
             }
         }
     }

@@ -289,6 +289,47 @@ impl<K, R: RuleSchema> RuleSchema for MapOf<K, R> {
     }
 }
 
+/// A list whose elements are accepted or refused each by itself.
+#[derive(Debug, Clone)]
+pub struct Each<T>(RangeInclusive<usize>, PhantomData<fn() -> T>);
+
+#[must_use]
+pub const fn each<T>(length: RangeInclusive<usize>) -> Each<T> {
+    Each(length, PhantomData)
+}
+
+impl<T: FromBody> Rule<Vec<Result<T, Invalid>>> for Each<T> {
+    fn read(&self, value: Value<'_>, context: &Context<'_>) -> Result<Vec<Result<T, Invalid>>, Invalid> {
+        let elements = fields::array(self.0.clone(), Ok)(value)?.into_iter().enumerate();
+        Ok(elements.map(|(index, element)| T::read(element, &context.of_element(index))).collect())
+    }
+}
+
+impl<T: Schema> RuleSchema for Each<T> {
+    fn schema(&self, schemas: &mut Schemas) -> Node {
+        list_schema(&self.0, T::schema(schemas)).with("x-each-by-itself", true.into())
+    }
+
+    fn example(&self) -> Option<Node> {
+        T::example().map(|example| Node::List(vec![example]))
+    }
+}
+
+/// A value that its own code reads or writes, with its schema as JSON.
+#[derive(Debug, Clone, Copy)]
+pub struct Described(&'static str);
+
+#[must_use]
+pub const fn described(schema: &'static str) -> Described {
+    Described(schema)
+}
+
+impl RuleSchema for Described {
+    fn schema(&self, _: &mut Schemas) -> Node {
+        Node::json(self.0).unwrap_or(Node::Null)
+    }
+}
+
 /// The values that the type's own reader permits.
 #[derive(Debug, Clone)]
 pub struct Any<T>(PhantomData<fn() -> T>);

@@ -12,6 +12,7 @@ use key_schema::id::{
     SessionId, StoreId, TaxCategory, TaxRuleId, TeamId, ZoneId,
 };
 use key_schema::instant::Instant;
+use key_schema::metric::{Decimal, DecimalError};
 use key_schema::money::{Currency, Money};
 use key_schema::order::OrderStatus;
 use key_schema::organization::Role;
@@ -36,7 +37,7 @@ fn id(schemas: &mut Schemas) -> Node {
                 .with("maxLength", key_schema::id::MAX_ID_BYTES.into())
                 .with(
                     "pattern",
-                    r"^[^\s\x00-\x1F/?%\\\x7F-\x9F]([^\x00-\x1F/?%\\\x7F-\x9F]*[^\s\x00-\x1F/?%\\\x7F-\x9F])?$".into(),
+                    r"^(\.{0,2}[^\s.\x00-\x1F/?%\\\x7F-\x9F]([^\x00-\x1F/?%\\\x7F-\x9F]*[^\s\x00-\x1F/?%\\\x7F-\x9F])?|\.{1,2}[^.\x00-\x1F/?%\\\x7F-\x9F][^\x00-\x1F/?%\\\x7F-\x9F]*[^\s\x00-\x1F/?%\\\x7F-\x9F]|\.{3}([^\x00-\x1F/?%\\\x7F-\x9F]*[^\s\x00-\x1F/?%\\\x7F-\x9F])?)$".into(),
                 )
                 .about(
                     "An id from a client: 1 to 128 bytes of UTF-8 without the characters that a path cannot contain, \
@@ -206,6 +207,32 @@ impl Schema for Instant {
 
     fn example() -> Option<Node> {
         Some("2026-11-20T12:00:00.000Z".into())
+    }
+}
+
+impl FromBody for Decimal {
+    fn read(value: Value<'_>, context: &Context<'_>) -> Result<Self, Invalid> {
+        match (value, context.number()) {
+            (Value::Integer(_) | Value::OtherNumber, Some(text)) => {
+                text.parse().map_err(|error: DecimalError| Invalid::new(error.to_string()))
+            }
+            _ => Err(Invalid::new("must be a number")),
+        }
+    }
+}
+
+impl Schema for Decimal {
+    fn schema(schemas: &mut Schemas) -> Node {
+        schemas.named("MetricValue", |_| {
+            Node::map([("type", "number".into())]).about(
+                "A number of at most 38 digits, with an exponent of at most three digits. All digits are stored as \
+                 sent.",
+            )
+        })
+    }
+
+    fn example() -> Option<Node> {
+        Node::json("12.5")
     }
 }
 

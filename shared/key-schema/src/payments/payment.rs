@@ -53,6 +53,8 @@ entity! {
             order_id: OrderId,
             customer_id: CustomerId,
             method: PaymentMethod,
+            /// The attribute `amount` of other entities is a number, so this one has another name.
+            #[serde(rename = "total")]
             amount: Money,
             at: Instant,
             /// The id of the caller who paid, or who reported the payment.

@@ -121,6 +121,7 @@ fn all_items_of_a_retired_order_get_one_time_to_live_and_the_head_gets_it_last()
     let mut expected = vec![order.key().unwrap(), world.customer_order(true).key().unwrap()];
     expected.extend(history.iter().map(|event| event.key().unwrap()));
     expected.extend(lines.iter().map(|line| line.key().unwrap()));
+    expected.push(world.order_payment(PaymentMethod::Wallet).key().unwrap());
     keys.sort_unstable();
     expected.sort_unstable();
     assert_eq!(keys, expected);

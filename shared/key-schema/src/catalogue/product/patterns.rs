@@ -60,7 +60,7 @@ patterns! {
     }
     BY_IDS {
         id: "products.by-ids",
-        purpose: "Read up to 50 products by their ids",
+        purpose: "Read products by their ids, or those of a page of a category",
         request: BatchGetItem,
         key: "PK = PRODUCT#<id>, SK = PRODUCT, for each id",
         returns: "the products, which may be retired",

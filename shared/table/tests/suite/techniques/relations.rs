@@ -221,7 +221,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["categories.products"],
         tests: &[
             "every_list_over_an_index_reads_only_the_index",
-            "a_list_of_a_thousand_products_takes_four_requests_per_page_and_repeats_no_product",
+            "a_list_of_a_thousand_products_takes_five_requests_per_page_and_repeats_no_product",
         ],
     },
     Technique {
