@@ -195,8 +195,10 @@ async fn must_exist(services: &Services, path: &CategoryPath) -> Result<(), Prob
     if known.iter().flatten().next().is_some() { Ok(()) } else { Err(no_such_category()) }
 }
 
+/// A category that is removed and created again begins at its first version. So the tag depends on
+/// the text too.
 fn described(path: &CategoryPath, about: Option<&Stored<CategoryAbout>>) -> Response {
-    Response::ok(&CategoryView::new(path, about)).etag(category_version(about))
+    Response::ok(&CategoryView::new(path, about)).etag_of_parts(category_version(about))
 }
 
 fn path(request: &Request<'_>) -> Result<CategoryPath, Problem> {

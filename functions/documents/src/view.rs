@@ -144,7 +144,10 @@ pub struct DocumentView<'a> {
     #[serde(flatten)]
     document: DocumentFields<'a>,
     /// The texts by section name.
-    #[field(rule = texts(), example = {"purpose": {"text": "To play chess.", "version": 1, "by": "ann", "at": "2026-11-20T12:00:00.000Z"}})]
+    #[field(
+        rule = texts(),
+        example = {"purpose": {"text": "To play chess.", "version": 1, "by": "ann", "at": "2026-11-20T12:00:00.000Z"}},
+    )]
     sections: Sections<'a>,
     #[field(rule = NEXT_CURSOR, not_null)]
     next_cursor: Option<&'a str>,
@@ -244,7 +247,10 @@ pub struct VersionView<'a> {
     #[field(example = false)]
     draft: bool,
     /// The texts by section name.
-    #[field(rule = texts(), example = {"purpose": {"text": "To play chess.", "version": 1, "by": "ann", "at": "2026-11-20T12:00:00.000Z"}})]
+    #[field(
+        rule = texts(),
+        example = {"purpose": {"text": "To play chess.", "version": 1, "by": "ann", "at": "2026-11-20T12:00:00.000Z"}},
+    )]
     sections: Sections<'a>,
     #[field(rule = NEXT_CURSOR, not_null)]
     next_cursor: Option<&'a str>,

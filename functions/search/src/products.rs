@@ -210,7 +210,10 @@ struct ProductHit<'a> {
     #[field(example = 7)]
     score: Option<f64>,
     /// The text of each field as HTML, with the matching words in `<em>`.
-    #[field(rule = map_of::<String, _>(list_of(any::<String>(), 1..=1), usize::MAX), example = {"name": ["<em>Ice</em> 22 LB"]})]
+    #[field(
+        rule = map_of::<String, _>(list_of(any::<String>(), 1..=1), usize::MAX),
+        example = {"name": ["<em>Ice</em> 22 LB"]},
+    )]
     highlights: BTreeMap<&'a str, [&'a str; 1]>,
 }
 

@@ -1,8 +1,9 @@
 //! The rules that derive the event of a change from its record alone.
 //!
 //! The rules read no table and no clock. So another delivery of a record, in any batch, gives the
-//! same event with the same id. The sink adds the lines of a placed order. The rules compare the two images of one record. They cannot
-//! compare two records, because there may be other changes between them.
+//! same event with the same id. The sink adds the lines of a placed order. The rules compare the
+//! two images of one record. They cannot compare two records, because there may be other changes
+//! between them.
 
 use bus::{
     CustomerTierChanged, Data, EmailVerificationRequested, Event, EventId, OrderPlaced, OrderStatusChanged, Origin,

@@ -57,7 +57,10 @@ pub struct WalletView<'a> {
     #[field(rule = BALANCE, example = {"amount": 4500, "currency": "USD"})]
     balance: Money,
     /// The balances above zero, one for each currency, in the order of the currencies' codes.
-    #[field(rule = list_of(BALANCE, 0..=usize::MAX), example = [{"amount": 200, "currency": "EUR"}, {"amount": 4500, "currency": "USD"}])]
+    #[field(
+        rule = list_of(BALANCE, 0..=usize::MAX),
+        example = [{"amount": 200, "currency": "EUR"}, {"amount": 4500, "currency": "USD"}],
+    )]
     balances: Vec<Money>,
     /// Counts the movements. It is 0 before the first movement. The ETag has the same number.
     #[field(example = 3)]

@@ -41,46 +41,36 @@ impl Field {
         let mut field = Self::default();
         for attribute in attributes {
             if attribute.path().is_ident("field") {
-                attribute.parse_args_with(|input: ParseStream<'_>| field.read(input))?;
+                each_name(attribute, |name, input| field.read(name, input))?;
             } else if attribute.path().is_ident("serde") {
-                attribute.parse_args_with(|input: ParseStream<'_>| field.read_serde(input))?;
+                each_name(attribute, |name, input| Ok(field.read_serde(name, text(input)?)))?;
             }
         }
         Ok(field)
     }
 
-    fn read(&mut self, input: ParseStream<'_>) -> Result<()> {
-        while !input.is_empty() {
-            let name = input.call(Ident::parse_any)?;
-            match name.to_string().as_str() {
-                "rule" => self.rule = Some(value(input)?),
-                "example" => self.example = Some(json(input)?),
-                "default" if input.peek(Token![=]) => self.default = Some(Some(value(input)?)),
-                "default" => self.default = Some(None),
-                "staff" => self.is_for_staff = true,
-                "not_null" => self.is_not_null = true,
-                "flatten" => self.is_flattened = true,
-                _ => return Err(syn::Error::new(name.span(), "is not an attribute of a field")),
-            }
-            comma(input)?;
+    fn read(&mut self, name: &Ident, input: ParseStream<'_>) -> Result<()> {
+        match name.to_string().as_str() {
+            "rule" => self.rule = Some(value(input)?),
+            "example" => self.example = Some(json(input)?),
+            "default" if input.peek(Token![=]) => self.default = Some(Some(value(input)?)),
+            "default" => self.default = Some(None),
+            "staff" => self.is_for_staff = true,
+            "not_null" => self.is_not_null = true,
+            "flatten" => self.is_flattened = true,
+            _ => return Err(syn::Error::new(name.span(), "is not an attribute of a field")),
         }
         Ok(())
     }
 
-    fn read_serde(&mut self, input: ParseStream<'_>) -> Result<()> {
-        while !input.is_empty() {
-            let name = input.call(Ident::parse_any)?;
-            let text = if input.peek(Token![=]) { Some(value::<LitStr>(input)?.value()) } else { None };
-            match name.to_string().as_str() {
-                "skip_serializing_if" => self.may_be_absent = true,
-                "flatten" => self.is_flattened = true,
-                "skip" | "skip_serializing" => self.is_skipped = true,
-                "rename" => self.name = text,
-                _ => {}
-            }
-            comma(input)?;
+    fn read_serde(&mut self, name: &Ident, text: Option<String>) {
+        match name.to_string().as_str() {
+            "skip_serializing_if" => self.may_be_absent = true,
+            "flatten" => self.is_flattened = true,
+            "skip" | "skip_serializing" => self.is_skipped = true,
+            "rename" => self.name = text,
+            _ => {}
         }
-        Ok(())
     }
 
     /// Returns the code that makes the example.
@@ -102,7 +92,6 @@ pub struct Container {
     pub checks: Vec<(Vec<Ident>, Expr)>,
     pub is_not_empty: bool,
     pub tag: Option<String>,
-    pub is_untagged: bool,
     pub is_transparent: bool,
     pub rename_all: Option<String>,
 }
@@ -112,48 +101,37 @@ impl Container {
         let mut container = Self::default();
         for attribute in attributes {
             if attribute.path().is_ident("body") || attribute.path().is_ident("schema") {
-                attribute.parse_args_with(|input: ParseStream<'_>| container.read(input))?;
+                each_name(attribute, |name, input| container.read(name, input))?;
             } else if attribute.path().is_ident("serde") {
-                attribute.parse_args_with(|input: ParseStream<'_>| container.read_serde(input))?;
+                each_name(attribute, |name, input| Ok(container.read_serde(name, text(input)?)))?;
             }
         }
         Ok(container)
     }
 
-    fn read(&mut self, input: ParseStream<'_>) -> Result<()> {
-        while !input.is_empty() {
-            let name = input.call(Ident::parse_any)?;
-            match name.to_string().as_str() {
-                "name" => self.name = Some(value::<LitStr>(input)?.value()),
-                "example" => self.examples.push(json(input)?),
-                "not_empty" => self.is_not_empty = true,
-                "check" => {
-                    let fields;
-                    syn::parenthesized!(fields in input);
-                    let fields = fields.parse_terminated(Ident::parse_any, Token![,])?;
-                    self.checks.push((fields.into_iter().collect(), value(input)?));
-                }
-                _ => return Err(syn::Error::new(name.span(), "is not an attribute of a body or schema")),
+    fn read(&mut self, name: &Ident, input: ParseStream<'_>) -> Result<()> {
+        match name.to_string().as_str() {
+            "name" => self.name = Some(value::<LitStr>(input)?.value()),
+            "example" => self.examples.push(json(input)?),
+            "not_empty" => self.is_not_empty = true,
+            "check" => {
+                let fields;
+                syn::parenthesized!(fields in input);
+                let fields = fields.parse_terminated(Ident::parse_any, Token![,])?;
+                self.checks.push((fields.into_iter().collect(), value(input)?));
             }
-            comma(input)?;
+            _ => return Err(syn::Error::new(name.span(), "is not an attribute of a body or schema")),
         }
         Ok(())
     }
 
-    fn read_serde(&mut self, input: ParseStream<'_>) -> Result<()> {
-        while !input.is_empty() {
-            let name = input.call(Ident::parse_any)?;
-            let text = if input.peek(Token![=]) { Some(value::<LitStr>(input)?.value()) } else { None };
-            match name.to_string().as_str() {
-                "tag" => self.tag = text,
-                "untagged" => self.is_untagged = true,
-                "transparent" => self.is_transparent = true,
-                "rename_all" => self.rename_all = text,
-                _ => {}
-            }
-            comma(input)?;
+    fn read_serde(&mut self, name: &Ident, text: Option<String>) {
+        match name.to_string().as_str() {
+            "tag" => self.tag = text,
+            "transparent" => self.is_transparent = true,
+            "rename_all" => self.rename_all = text,
+            _ => {}
         }
-        Ok(())
     }
 
     /// Returns the name of the schema: the name of the type without `View`.
@@ -161,6 +139,22 @@ impl Container {
         let ident = ident.to_string();
         self.name.clone().unwrap_or_else(|| ident.strip_suffix("View").unwrap_or(&ident).to_owned())
     }
+}
+
+/// Calls a function for each name of an attribute. The function reads what follows the name.
+fn each_name(attribute: &Attribute, mut read: impl FnMut(&Ident, ParseStream<'_>) -> Result<()>) -> Result<()> {
+    attribute.parse_args_with(|input: ParseStream<'_>| {
+        while !input.is_empty() {
+            read(&input.call(Ident::parse_any)?, input)?;
+            comma(input)?;
+        }
+        Ok(())
+    })
+}
+
+/// Reads `= "text"`, if it is there.
+fn text(input: ParseStream<'_>) -> Result<Option<String>> {
+    if input.peek(Token![=]) { Ok(Some(value::<LitStr>(input)?.value())) } else { Ok(None) }
 }
 
 /// Reads `= value`.

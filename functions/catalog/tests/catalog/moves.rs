@@ -313,9 +313,14 @@ async fn a_move_interrupted_by_a_throttled_table_ends_later() {
 async fn a_product_created_after_a_move_creates_the_old_category_again() {
     let shop = Shop::open().await;
     stand(&shop, "p1", &["A", "B"]).await;
+    let before = describe(&shop, &["A", "B"], "\"1\"", "Bee").await;
+    let seen = read(&shop, &["A", "B"]).await;
     assert_eq!(shop.staff(relocate(&["A", "B"], &["Z"])).await.status, 202);
     settle(&shop).await;
     stand(&shop, "p2", &["A", "B"]).await;
+    let after = describe(&shop, &["A", "B"], "\"1\"", "Sea").await;
+    assert_eq!((before.status, before.version()), (after.status, after.version()));
+    assert_ne!(seen.header("etag"), read(&shop, &["A", "B"]).await.header("etag"), "another category has another tag");
     assert_eq!((read(&shop, &["A", "B"]).await.status, listed(&shop, &["A", "B"]).await.len()), (200, 1));
     let taken = shop.staff(relocate(&["A", "B"], &["Z"])).await;
     assert_eq!(

@@ -5,8 +5,8 @@
 //! The rows of an order depend only on its head and its lines ([`key_schema::sales::derive`]).
 //! Lines never change, and a row has the values of its line. So the consumer reads the lines only
 //! until each line has a row, and shares the read with the sink `bus`. The consumer does not take
-//! the head from the record, but reads it with strong consistency. So a record that arrives twice, late or out of order derives the order's
-//! *current* state.
+//! the head from the record, but reads it with strong consistency. So a record that arrives twice,
+//! late or out of order derives the order's *current* state.
 //!
 //! A row has the head's `rev` and replaces only an older row. If two consumers read different
 //! heads, the newer head wins, whichever consumer writes last. Each relevant change of the head
