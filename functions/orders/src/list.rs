@@ -5,13 +5,13 @@ use key_schema::id::{CustomerId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::Entity as _;
 use key_schema::key::KeyError;
-use key_schema::order::OrderItem;
 use key_schema::order::{self, ListedOrder, OrderStatus, OrderSummary};
+use key_schema::order::{OrderItem, PlacedOrder};
 use key_schema::request::Query;
 use serde::Serialize;
 use table::Page as Found;
 
-use crate::view::{OrderCollection, no_such_order};
+use crate::view::{View, history_views, line_views, no_such_order, visible, with_addresses};
 
 /// GET orders/{id}: returns the head, the lines and the history, read in one Query. The addresses
 /// of an order are in its customer's partition and take a second read.
@@ -19,13 +19,13 @@ pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response,
     request.signed_in()?;
     let id: OrderId = request.path("id")?;
     let items = services.table.query(&order::get(&id)?).await?.items;
-    let collection = OrderCollection::visible(items, Instant::now()).ok_or_else(no_such_order)?;
-    request.owner(&collection.order.customer_id).map_err(|_| no_such_order())?;
-    let collection = collection.with_addresses(services).await?;
-    let response = Response::ok(&collection.view(request.caller().is_staff()));
-    let version = collection.order.meta.version;
+    let order = visible(items, Instant::now()).ok_or_else(no_such_order)?;
+    request.owner(&order.head.customer_id).map_err(|_| no_such_order())?;
+    let order = with_addresses(services, order).await?;
+    let response = Response::ok(&View::new(&order, request.caller().is_staff()));
+    let version = order.head.meta.version;
     // An erasure removes the addresses and leaves the version.
-    Ok(match collection.addresses {
+    Ok(match order.addresses {
         Some(_) => response.etag_of_parts(version),
         None => response.etag(version),
     })
@@ -33,16 +33,16 @@ pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response,
 
 /// GET orders/{id}/lines: returns the lines alone, read in one Query with the head.
 pub async fn lines(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    part(services, request, order::parts::with_lines, |parts, _| {
-        (parts.has_all_lines()).then(|| Response::all(&parts.line_views()))
+    part(services, request, order::parts::with_lines, |order, _| {
+        order.has_all_lines().then(|| Response::all(&line_views(order)))
     })
     .await
 }
 
 /// GET orders/{id}/history: returns the history alone, read in one Query with the head.
 pub async fn history(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    part(services, request, order::parts::with_history, |parts, for_staff| {
-        (parts.has_begun()).then(|| Response::all(&parts.history_views(for_staff)))
+    part(services, request, order::parts::with_history, |order, for_staff| {
+        order.has_begun().then(|| Response::all(&history_views(order, for_staff)))
     })
     .await
 }
@@ -52,15 +52,14 @@ async fn part(
     services: &Services,
     request: &Request<'_>,
     query: fn(&OrderId) -> Result<Query<OrderItem>, KeyError>,
-    view: fn(&OrderCollection, for_staff: bool) -> Option<Response>,
+    view: fn(&PlacedOrder, for_staff: bool) -> Option<Response>,
 ) -> Result<Response, Problem> {
     request.signed_in()?;
     let id: OrderId = request.path("id")?;
     let items = services.table.query(&query(&id)?).await?.items;
-    let parts = OrderCollection::parts(items).filter(|parts| !parts.order.is_expired(Instant::now()));
-    let parts = parts.ok_or_else(no_such_order)?;
-    request.owner(&parts.order.customer_id).map_err(|_| no_such_order())?;
-    Ok(view(&parts, request.caller().is_staff()).ok_or_else(no_such_order)?.etag(parts.order.meta.version))
+    let order = PlacedOrder::of(items).filter(|order| order.is_visible(Instant::now())).ok_or_else(no_such_order)?;
+    request.owner(&order.head.customer_id).map_err(|_| no_such_order())?;
+    Ok(view(&order, request.caller().is_staff()).ok_or_else(no_such_order)?.etag(order.head.meta.version))
 }
 
 /// The maximum number of further Queries for a page. A page leaves out expired orders, and orders
