@@ -24,7 +24,7 @@
 //! `lambda_http`. That adapter panics on some events that a client can cause (see the `event`
 //! module). This crate responds to every event.
 
-mod address;
+pub mod address;
 pub mod body;
 pub mod caching;
 mod code;

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use key_schema::id::{CustomerId, ME};
 use key_schema::money::Money;
+use key_schema::order::MAX_QUANTITY;
 
 use super::{Context, FromBody, Node, Schema, Schemas};
 use crate::body::Invalid;
@@ -156,6 +157,9 @@ impl RuleSchema for MoneyIn {
     }
 }
 
+/// The number of pieces in a line of a cart or an order.
+pub const QUANTITY: Named<Integer<u64>> = named("Quantity", "Pieces.", integer(1..=MAX_QUANTITY));
+
 /// One of a few names.
 #[derive(Debug, Clone, Copy)]
 pub struct OneOf(&'static [&'static str]);
@@ -281,11 +285,18 @@ impl<K: FromStr<Err: Display> + Ord, V, R: Rule<V>> Rule<BTreeMap<K, V>> for Map
     }
 }
 
-impl<K, R: RuleSchema> RuleSchema for MapOf<K, R> {
+impl<K: Schema, R: RuleSchema> RuleSchema for MapOf<K, R> {
     fn schema(&self, schemas: &mut Schemas) -> Node {
         let node = Node::map([("type", "object".into())]);
         let node = if self.1 < usize::MAX { node.with("maxProperties", self.1.into()) } else { node };
         node.with("additionalProperties", self.0.schema(schemas))
+    }
+
+    fn example(&self) -> Option<Node> {
+        match (K::example(), self.0.example()) {
+            (Some(Node::Text(key)), Some(value)) => Some(Node::Map(vec![(key, value)])),
+            _ => None,
+        }
     }
 }
 

@@ -132,10 +132,18 @@ texts! {
     OrderReference, "shop-1", |_| string().with("minLength", 1.into()).with("maxLength", 128.into());
     Email, "ann@example.com", |schemas| schemas.named("Email", |_| {
         string().with("minLength", 3.into()).with("maxLength", 254.into())
+            .about(
+                "At most 254 bytes. Spellings that differ only in case, Unicode form or invisible characters are one \
+                 address. Invisible characters, such as soft hyphens and joiners, are removed.",
+            )
             .with("examples", Node::List(vec!["ann@example.com".into()]))
     });
     Username, "Ann", |schemas| schemas.named("Username", |_| {
         string().with("minLength", 1.into()).with("maxLength", 128.into())
+            .about(
+                "1 to 128 bytes with a visible character. Line separators, private-use characters and noncharacters \
+                 are refused. User names are compared like email addresses.",
+            )
             .with("examples", Node::List(vec!["Ann".into()]))
     });
     Country, "DE", |schemas| schemas.named("Country", |_| {
