@@ -43,7 +43,7 @@ impl Field {
             if attribute.path().is_ident("field") {
                 each_name(attribute, |name, input| field.read(name, input))?;
             } else if attribute.path().is_ident("serde") {
-                each_name(attribute, |name, input| Ok(field.read_serde(name, text(input)?)))?;
+                each_name(attribute, |name, input| field.read_serde(name, input))?;
             }
         }
         Ok(field)
@@ -63,7 +63,8 @@ impl Field {
         Ok(())
     }
 
-    fn read_serde(&mut self, name: &Ident, text: Option<String>) {
+    fn read_serde(&mut self, name: &Ident, input: ParseStream<'_>) -> Result<()> {
+        let text = text(input)?;
         match name.to_string().as_str() {
             "skip_serializing_if" => self.may_be_absent = true,
             "flatten" => self.is_flattened = true,
@@ -71,6 +72,7 @@ impl Field {
             "rename" => self.name = text,
             _ => {}
         }
+        Ok(())
     }
 
     /// Returns the code that makes the example.
@@ -103,7 +105,7 @@ impl Container {
             if attribute.path().is_ident("body") || attribute.path().is_ident("schema") {
                 each_name(attribute, |name, input| container.read(name, input))?;
             } else if attribute.path().is_ident("serde") {
-                each_name(attribute, |name, input| Ok(container.read_serde(name, text(input)?)))?;
+                each_name(attribute, |name, input| container.read_serde(name, input))?;
             }
         }
         Ok(container)
@@ -125,13 +127,15 @@ impl Container {
         Ok(())
     }
 
-    fn read_serde(&mut self, name: &Ident, text: Option<String>) {
+    fn read_serde(&mut self, name: &Ident, input: ParseStream<'_>) -> Result<()> {
+        let text = text(input)?;
         match name.to_string().as_str() {
             "tag" => self.tag = text,
             "transparent" => self.is_transparent = true,
             "rename_all" => self.rename_all = text,
             _ => {}
         }
+        Ok(())
     }
 
     /// Returns the name of the schema: the name of the type without `View`.
