@@ -149,7 +149,6 @@ texts! {
     OrderStatus, "pending", |schemas| schemas.named("OrderStatus", |_| {
         Node::one_of(&OrderStatus::VISIBLE.iter().map(|known| known.as_str()).collect::<Vec<_>>())
     });
-    EdgeKind, "follows", names!("EdgeKind", EdgeKind);
 }
 
 /// Implements the trait of the schema for names that only responses contain.
@@ -168,6 +167,7 @@ macro_rules! shown {
 }
 
 shown! {
+    EdgeKind, "EdgeKind";
     QuestionStatus, "QuestionStatus";
     EntryKind, "EntryKind";
 }
