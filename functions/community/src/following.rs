@@ -1,6 +1,7 @@
 //! Follows. Each follow is an edge from one customer to another. Only the follower and staff may
 //! change the edge. Every signed-in caller may read it.
 
+use http_api::contract::{Page, route};
 use http_api::url::location;
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::follow::{self, Follow, FollowAction};
@@ -12,8 +13,13 @@ use table::Refusals;
 use crate::no_customer;
 use crate::view::FollowView;
 
-/// PUT customers/{id}/following/{other}: adds an edge. The response is 201 for a new edge, and 200
-/// with the same body for an existing edge.
+/// Follow a customer
+///
+/// Adds the follow. A repeated request changes nothing and returns the existing follow, with 200.
+#[route(PUT "/v1/customers/{id}/following/{other}", id = "followCustomer", who = owner, task = "community",
+    path(Customer, Followed),
+    answers(200 = FollowView<'_> "The existing follow", 201 = FollowView<'_> "The new follow" [Location]),
+    refuses(follows_self))]
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, other) = own_edge(request)?;
     if customer == other {
@@ -44,6 +50,11 @@ fn already(refusals: &Refusals<FollowAction>) -> Result<Stored<Follow>, Problem>
     }
 }
 
+/// Check whether a customer follows another customer
+///
+/// Returns the follow, or 404 if there is none.
+#[route(GET "/v1/customers/{id}/following/{other}", id = "readFollow", who = signed_in, task = "community",
+    path(Customer, Followed), answers(200 = FollowView<'_> "The follow"), refuses(not_found))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let (customer, other) = edge(request)?;
@@ -51,7 +62,11 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(Response::ok(&FollowView::from(&edge.ok_or_else(|| Problem::not_found("follower"))?)))
 }
 
-/// DELETE customers/{id}/following/{other}: removes an edge. A missing edge counts as removed.
+/// Unfollow a customer
+///
+/// Removes the follow. If the follow is missing, the request also succeeds.
+#[route(DELETE "/v1/customers/{id}/following/{other}", id = "unfollowCustomer", who = owner, task = "community",
+    path(Customer, Followed), answers(204 = () "Done"))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, other) = own_edge(request)?;
     let refused = |_| Problem::internal("an unconditional write was refused");
@@ -59,7 +74,12 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(Response::no_content())
 }
 
-/// GET customers/{id}/following: lists the followed customers by id.
+/// List the customers that a customer follows
+///
+/// Returns the follows by the id of the followed customer.
+#[route(GET "/v1/customers/{id}/following", id = "listFollowing", who = signed_in, task = "community",
+    path(Customer), parameters(Limit, Cursor),
+    answers(200 = Page<FollowView<'_>> "A page of follows" [Link, LeftOut]))]
 pub async fn following(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let customer: CustomerId = request.path("id")?;
@@ -67,7 +87,12 @@ pub async fn following(services: &Services, request: &Request<'_>) -> Result<Res
     request.list(services, follow::following(&customer)?, &parameters).await?.answer(FollowView::from).await
 }
 
-/// GET customers/{id}/followers: lists the followers, newest first.
+/// List a customer's followers
+///
+/// Returns the follows, newest first.
+#[route(GET "/v1/customers/{id}/followers", id = "listFollowers", who = signed_in, task = "community",
+    path(Customer), parameters(Limit, Cursor),
+    answers(200 = Page<FollowView<'_>> "A page of follows" [Link, LeftOut]))]
 pub async fn followers(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let customer: CustomerId = request.path("id")?;

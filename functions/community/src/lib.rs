@@ -7,29 +7,13 @@ mod likes;
 mod nodes;
 mod view;
 
-use http_api::{Error, Problem, Routes, Services};
+use http_api::{Error, Problem, Services};
 
-#[must_use]
-pub fn routes() -> Routes<Services> {
-    Routes::new()
-        .checking(Services::checks)
-        .on("PUT /v1/customers/{id}/following/{other}", |services, request| Box::pin(following::put(services, request)))
-        .on("GET /v1/customers/{id}/following/{other}", |services, request| {
-            Box::pin(following::read(services, request))
-        })
-        .on("DELETE /v1/customers/{id}/following/{other}", |services, request| {
-            Box::pin(following::remove(services, request))
-        })
-        .on("GET /v1/customers/{id}/following", |services, request| Box::pin(following::following(services, request)))
-        .on("GET /v1/customers/{id}/followers", |services, request| Box::pin(following::followers(services, request)))
-        .on("PUT /v1/customers/{id}/likes/{product}", |services, request| Box::pin(likes::put(services, request)))
-        .on("GET /v1/customers/{id}/likes/{product}", |services, request| Box::pin(likes::read(services, request)))
-        .on("DELETE /v1/customers/{id}/likes/{product}", |services, request| Box::pin(likes::remove(services, request)))
-        .on("GET /v1/customers/{id}/likes", |services, request| Box::pin(likes::of_customer(services, request)))
-        .public("GET /v1/products/{id}/likes", |services, request| Box::pin(likes::of_product(services, request)))
-        .on("GET /v1/products/{id}/likers", |services, request| Box::pin(likes::likers(services, request)))
-        .on("GET /v1/graph/{node}/edges", |services, request| Box::pin(nodes::of_node(services, request)))
-        .on("GET /v1/places/{path}/customers", |services, request| Box::pin(nodes::of_location(services, request)))
+http_api::routes! {
+    Services;
+    following::put, following::read, following::remove, following::following, following::followers,
+    likes::put, likes::read, likes::remove, likes::of_customer, likes::of_product, likes::likers,
+    nodes::of_node, nodes::of_location
 }
 
 pub async fn run() -> Result<(), Error> {

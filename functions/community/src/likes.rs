@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use futures::future::try_join;
+use http_api::contract::{Page, route};
 use http_api::url::location;
 use http_api::{Problem, Request, Response, Services};
 use key_schema::id::{CustomerId, ProductId};
@@ -16,8 +17,13 @@ use table::Refusals;
 use crate::no_customer;
 use crate::view::{LikeView, LikedProductView, LikesView};
 
-/// PUT customers/{id}/likes/{product}: adds a like. The response is 201 for a new like, and 200
-/// with the same body for an existing like.
+/// Like a product
+///
+/// Adds the like. The product must be in the catalogue. A repeated request changes nothing and
+/// returns the existing like, with 200.
+#[route(PUT "/v1/customers/{id}/likes/{product}", id = "likeProduct", who = owner, task = "community",
+    path(Customer, CartProduct),
+    answers(200 = LikeView<'_> "The existing like", 201 = LikeView<'_> "The new like" [Location]))]
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
     let found = services.table.get(&like::prepare(&product)?).await?;
@@ -45,21 +51,36 @@ fn already(refusals: &Refusals<LikeAction>) -> Result<Stored<Like>, Problem> {
     }
 }
 
+/// Check whether a customer likes a product
+///
+/// Returns the like, or 404 if there is none.
+#[route(GET "/v1/customers/{id}/likes/{product}", id = "readLike", who = owner, task = "community",
+    path(Customer, CartProduct), answers(200 = LikeView<'_> "The like"))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
     let like = services.table.get(&like::get(&customer, &product)?).await?;
     Ok(Response::ok(&LikeView::from(&like.ok_or_else(|| Problem::not_found("like"))?)))
 }
 
-/// DELETE customers/{id}/likes/{product}: removes a like if it exists, even for a retired product.
+/// Unlike a product
+///
+/// Removes the like, even if the product was removed from the catalogue. If the like is missing, the
+/// request also succeeds.
+#[route(DELETE "/v1/customers/{id}/likes/{product}", id = "unlikeProduct", who = owner, task = "community",
+    path(Customer, CartProduct), answers(204 = () "Done"))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
     let _ = services.table.transact(&like::remove(&customer, &product, Instant::now())?).await?;
     Ok(Response::no_content())
 }
 
-/// GET customers/{id}/likes: lists the likes by product id, with the current name, price and first
-/// picture of each product. A retired product stays in the list without them.
+/// List the products that a customer likes
+///
+/// Returns the likes by product id, with the current name, price and first picture of each product.
+/// A product that was removed from the catalogue stays in the list without them.
+#[route(GET "/v1/customers/{id}/likes", id = "listCustomerLikes", who = owner, task = "community",
+    path(Customer), parameters(Limit, Cursor),
+    answers(200 = Page<LikedProductView<'_>> "A page of likes" [Link, LeftOut]))]
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = owner(request)?;
     let parameters = [("customer", customer.as_str())];
@@ -72,7 +93,12 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
     list.answer(|like| LikedProductView::new(like, products.get(&like.product_id).copied())).await
 }
 
-/// GET products/{id}/likes: returns the number of likes. Everybody gets the same response.
+/// Count the likes of a product
+///
+/// Returns the exact number of likes. `GET /v1/customers/{id}/likes/{product}` says whether a
+/// customer likes the product.
+#[route(GET "/v1/products/{id}/likes", id = "countLikes", who = any, task = "community", path(Product),
+    answers(200 = LikesView "The number of likes" [ETag]), refuses(not_found))]
 pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let product: ProductId = request.path("id")?;
     let (query, get) = (like::of_product(&product)?, like::liked(&product)?);
@@ -81,7 +107,11 @@ pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Re
     Ok(Response::ok(&LikesView { count: like::total(&parts.items) }))
 }
 
-/// GET products/{id}/likers: lists the likes of a product, newest first.
+/// List the customers who like a product
+///
+/// Returns the likes, newest first.
+#[route(GET "/v1/products/{id}/likers", id = "listLikers", who = staff, task = "customers", path(Product),
+    parameters(Limit, Cursor), answers(200 = Page<LikeView<'_>> "A page of likes" [Link, LeftOut]))]
 pub async fn likers(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let product: ProductId = request.path("id")?;

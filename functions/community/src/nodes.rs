@@ -1,6 +1,7 @@
 //! Nodes of the graph of customers: the edges of a customer, and the customers of a place. Each kind
 //! of edge comes from a different kind of item.
 
+use http_api::contract::{Page, route};
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::graph::{self, EdgeKind};
 use key_schema::id::CustomerId;
@@ -9,8 +10,15 @@ use key_schema::{follow, like, review, sales};
 
 use crate::view::{EdgeView, ResidentView};
 
-/// GET graph/{node}/edges?kind=: lists the edges of one kind with one request to the table. An
-/// unknown node has no edges.
+/// List the edges of one kind from a customer
+///
+/// Edges of the kinds `follows` and `likes` are sorted by the id of their target. Edges of the kinds
+/// `reviewed` and `bought` are sorted by time, newest first. A customer has at most one edge of the
+/// kind `lives-in`. Edges of the kind `bought` appear with a short delay. They disappear when the
+/// order is cancelled or returned. An unknown customer has no edges.
+#[route(GET "/v1/graph/{node}/edges", id = "listEdges", who = staff, task = "customers", path(Node),
+    parameters(required kind: EdgeKind = "The kind of the edges.", Limit, Cursor),
+    answers(200 = Page<EdgeView<'_>> "A page of edges" [Link, LeftOut]))]
 pub async fn of_node(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let node: CustomerId = request.path("node")?;
@@ -32,7 +40,11 @@ pub async fn of_node(services: &Services, request: &Request<'_>) -> Result<Respo
     }
 }
 
-/// GET places/{path}/customers: lists the customers of a country or of a city, by city and id.
+/// List the customers who live in a place
+///
+/// Returns the customers by city and id.
+#[route(GET "/v1/places/{path}/customers", id = "listResidents", who = staff, task = "customers", path(Place),
+    parameters(Limit, Cursor), answers(200 = Page<ResidentView<'_>> "A page of customers" [Link, LeftOut]))]
 pub async fn of_location(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let place: LivingIn = request.path("path")?;

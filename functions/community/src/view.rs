@@ -1,5 +1,7 @@
 use std::borrow::Cow;
 
+use http_api::contract::Schema;
+use http_api::contract::rules::{any, component, integer};
 use http_api::url;
 use key_schema::customer::Location;
 use key_schema::follow::{Follow, Follower};
@@ -15,9 +17,12 @@ use key_schema::review;
 use key_schema::sales::Bought;
 use serde::Serialize;
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
 pub struct FollowView<'a> {
+    /// The customer who follows.
     customer_id: &'a CustomerId,
+    /// The followed customer.
+    #[field(example = "bob")]
     followed_id: &'a CustomerId,
     since: Instant,
 }
@@ -35,7 +40,7 @@ impl<'a> FollowView<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
 pub struct LikeView<'a> {
     customer_id: &'a CustomerId,
     product_id: &'a ProductId,
@@ -55,13 +60,17 @@ impl<'a> LikeView<'a> {
     }
 }
 
-/// A like with data of its product, which is `None` for a product that is not in the catalogue.
-#[derive(Serialize)]
+/// A like with data of its product, which is null if the product is no longer in the catalogue.
+#[derive(Serialize, Schema)]
 pub struct LikedProductView<'a> {
     #[serde(flatten)]
     like: LikeView<'a>,
+    /// The product's name.
+    #[field(example = "Ice 22 LB")]
     name: Option<&'a str>,
+    /// The product's current price.
     price: Option<Money>,
+    #[field(rule = component("Thumbnail", "null"), not_null)]
     thumbnail: Option<String>,
 }
 
@@ -77,24 +86,33 @@ impl<'a> LikedProductView<'a> {
     }
 }
 
-/// The number of a product's likes, and whether the caller likes it.
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
 pub struct LikesView {
+    /// The number of customers who like the product.
+    #[field(example = 17)]
     pub count: u64,
 }
 
-/// An edge from a customer. A field that an edge's kind does not have is left out.
-#[derive(Serialize)]
+/// An edge from a customer. A field that its kind does not have is left out.
+#[derive(Serialize, Schema)]
+#[schema(example = {"kind": "lives-in", "target": "DE~Ulm", "at": null, "place": {"country": "DE", "city": "Ulm"}})]
 pub struct EdgeView<'a> {
+    #[field(rule = any::<EdgeKind>(), example = "bought")]
     kind: &'static str,
-    /// The id of the target. For a place it is the place's URL segment.
+    /// The id of the target customer or product. For a place, the form in a path, such as `DE~Ulm`.
+    #[field(example = "819063")]
     target: Cow<'a, str>,
-    /// The start of the relation, or the time of the event. `None` for a residence.
+    /// The instant of the follow, like, review or order. Null for `lives-in`.
     at: Option<Instant>,
+    /// The order of a `bought` edge.
     #[serde(skip_serializing_if = "Option::is_none")]
     order_id: Option<&'a OrderId>,
+    /// The rating of a `reviewed` edge.
+    #[field(rule = integer(1..=5))]
     #[serde(skip_serializing_if = "Option::is_none")]
     rating: Option<u64>,
+    /// The place of a `lives-in` edge.
+    #[field(rule = component("Place", ""))]
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<&'a Location>,
 }
@@ -128,9 +146,10 @@ impl<'a> EdgeView<'a> {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
 pub struct ResidentView<'a> {
     id: &'a CustomerId,
+    #[field(rule = component("Place", r#"{"country": "DE", "city": "Ulm"}"#))]
     place: &'a Location,
 }
 

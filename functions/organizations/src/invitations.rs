@@ -3,6 +3,7 @@
 //! Each change has the condition that the items it is based on are unchanged since they were read.
 //! After a refusal the function reads the items again.
 
+use http_api::contract::{Page, route};
 use http_api::identity::SignedIn;
 use http_api::url::location;
 use http_api::{Code, List, Problem, Request, Response, Services};
@@ -20,8 +21,15 @@ use crate::access::{denied, denied_by, no_customer, no_such_organization};
 use crate::room::has_room;
 use crate::view::{InvitationView, MemberView};
 
-/// GET organizations/{id}/invitations: lists the open invitations by customer id, for admins and
-/// staff.
+/// List the open invitations of an organization
+///
+/// Returns the open invitations by customer id. Admins and staff may call this. An invitation is
+/// open for 14 days. An organization has at most 100 open invitations. Invitations by former admins
+/// do not count. They stay in the list, but the invited customers cannot accept them.
+#[route(GET "/v1/organizations/{id}/invitations", id = "listInvitations", who = editor, task = "organizations",
+    path(Organization), parameters(Limit, Cursor),
+    answers(200 = Page<InvitationView<'_>> "A page of invitations" [Link, LeftOut]),
+    refuses(forbidden = "the caller is a member but no admin"))]
 pub async fn of_organization(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
@@ -42,8 +50,13 @@ pub async fn of_organization(services: &Services, request: &Request<'_>) -> Resu
     List { page, found }.answer(InvitationView::from).await
 }
 
-/// GET customers/{id}/invitations: lists a customer's open invitations by expiry, the earliest
-/// first.
+/// List a customer's open invitations
+///
+/// Returns the invitations that the customer can accept or decline, sorted by their expiry. The
+/// invitation that expires next comes first. A customer has at most 100 of them.
+#[route(GET "/v1/customers/{id}/invitations", id = "listCustomerInvitations", who = owner,
+    task = "organizations", path(Customer), parameters(Limit, Cursor),
+    answers(200 = Page<InvitationView<'_>> "A page of invitations" [Link, LeftOut]))]
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
@@ -52,10 +65,16 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
     request.list(services, query, &parameters).await?.answer(InvitationView::from).await
 }
 
-/// DELETE organizations/{id}/invitations/{customer}: declines an invitation, at the request of the
-/// customer. At the request of an admin or of staff it withdraws an invitation. A missing or
-/// expired invitation counts as ended. But a calling customer with neither an open invitation
-/// nor a membership gets 404.
+/// Decline or withdraw an invitation
+///
+/// Removes the invitation. The invited customer may decline it. Admins and staff may withdraw it. If
+/// the invitation is missing, a request of an admin or of staff also succeeds.
+#[route(DELETE "/v1/organizations/{id}/invitations/{customer}", id = "deleteInvitation", who = editor,
+    task = "organizations", path(Organization, Member), answers(204 = () "Done"),
+    refuses(
+        forbidden = "the caller is a member but no admin",
+        not_found = "there is no such organization, or the caller is no member and has no invitation",
+    ))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer): (OrganizationId, CustomerId) = (request.path("id")?, request.path("customer")?);

@@ -8,40 +8,15 @@ mod room;
 mod teams;
 mod view;
 
-use http_api::{Error, Routes, Services};
+use http_api::{Error, Services};
 
-/// The access patterns of the route that sets a membership. The route also invites customers, and
-/// accepts invitations.
-#[must_use]
-pub fn routes() -> Routes<Services> {
-    Routes::new()
-        .checking(Services::checks)
-        .on("POST /v1/organizations", |services, request| Box::pin(organizations::create(services, request)))
-        .on("GET /v1/organizations/{id}", |services, request| Box::pin(organizations::read(services, request)))
-        .on("PATCH /v1/organizations/{id}", |services, request| Box::pin(organizations::rename(services, request)))
-        .on("PUT /v1/organizations/{id}/teams/{team}", |services, request| Box::pin(teams::put(services, request)))
-        .on("DELETE /v1/organizations/{id}/teams/{team}", |services, request| {
-            Box::pin(teams::remove(services, request))
-        })
-        .on("GET /v1/organizations/{id}/members", |services, request| Box::pin(members::list(services, request)))
-        .on("PUT /v1/organizations/{id}/members/{customer}", |services, request| {
-            Box::pin(members::put(services, request))
-        })
-        .on("DELETE /v1/organizations/{id}/members/{customer}", |services, request| {
-            Box::pin(members::remove(services, request))
-        })
-        .on("GET /v1/organizations/{id}/invitations", |services, request| {
-            Box::pin(invitations::of_organization(services, request))
-        })
-        .on("DELETE /v1/organizations/{id}/invitations/{customer}", |services, request| {
-            Box::pin(invitations::remove(services, request))
-        })
-        .on("GET /v1/customers/{id}/invitations", |services, request| {
-            Box::pin(invitations::of_customer(services, request))
-        })
-        .on("GET /v1/customers/{id}/organizations", |services, request| {
-            Box::pin(members::of_customer(services, request))
-        })
+http_api::routes! {
+    Services;
+    organizations::create, organizations::read, organizations::rename,
+    teams::put, teams::remove,
+    members::list, members::put, members::remove,
+    invitations::of_organization, invitations::remove, invitations::of_customer,
+    members::of_customer
 }
 
 pub async fn run() -> Result<(), Error> {

@@ -5,7 +5,7 @@
 //! organization and teams. So its condition is that the membership is unchanged since it was read.
 //! If another request has changed the membership, the function reads the membership again.
 
-use http_api::fields::{one_of, parsed};
+use http_api::contract::{Page, route};
 use http_api::identity::SignedIn;
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::id::{CustomerId, OrganizationId, TeamId};
@@ -18,9 +18,14 @@ use table::{Refusal, Refusals, retry_on_conflict};
 
 use crate::access::{authority, denied, denied_by, may_see, member_in, no_customer, no_such_organization};
 use crate::invitations::{self, no_such_team};
-use crate::view::{MemberView, MembershipView};
+use crate::view::{InvitationView, MemberChange, MemberView, MembershipView, OwnMemberChange};
 
-/// GET organizations/{id}/members: lists the members by customer id, for members and staff.
+/// List the members of an organization
+///
+/// Returns the members by customer id. Members and staff may call this.
+#[route(GET "/v1/organizations/{id}/members", id = "listMembers", who = reader, task = "organizations",
+    path(Organization), parameters(Limit, Cursor),
+    answers(200 = Page<MemberView<'_>> "A page of members" [Link, LeftOut]))]
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
@@ -39,31 +44,58 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     list.answer(MemberView::from).await
 }
 
-/// GET customers/{id}/organizations: lists a customer's memberships, the oldest first.
+/// List a customer's organizations
 ///
-/// The list does not contain the names of the organizations. Each membership would need a copy of
-/// the name, and a new name would rewrite all copies. A client reads the name from the
-/// organization.
+/// Returns the memberships, the oldest first. The list shows changes with a short delay. It has the
+/// organizations' ids but not their names.
+#[route(GET "/v1/customers/{id}/organizations", id = "listCustomerOrganizations", who = owner,
+    task = "organizations", path(Customer), parameters(Limit, Cursor),
+    answers(200 = Page<MembershipView<'_>> "A page of memberships" [Link, LeftOut]))]
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    // With names, each membership would need a copy of the name, and a new name would rewrite all
+    // copies.
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
     let parameters = [("customer", customer.as_str())];
     request.list(services, organization::of_customer(&customer)?, &parameters).await?.answer(MembershipView::from).await
 }
 
-/// PUT organizations/{id}/members/{customer}: sets a membership. Staff add a member directly. An
-/// admin changes a member, or invites a customer who is not a member. The invited customer accepts
-/// with the same request for their own id.
+/// Make a customer a member
+///
+/// Replaces the role and the team of a member. Admins and staff may call this. If the customer is
+/// not a member, a request of staff adds the customer. A request of an admin invites the customer,
+/// or renews the invitation, and gets 202. The invited customer can accept within 14 days, with the
+/// same request for their own id. Then the response is 201, and the customer gets the invitation's
+/// role and team. The body of this request may be `{}`. If the body has a role or a team, it must
+/// equal the role or team of the invitation. A repeated acceptance changes nothing. Without a role,
+/// an admin's request for their own membership keeps the role.
+#[route(PUT "/v1/organizations/{id}/members/{customer}", id = "putMember", who = editor, task = "organizations",
+    path(Organization, Member), body = MemberChange,
+    answers(
+        200 = MemberView<'_> "The member",
+        201 = MemberView<'_> "The new member, who has accepted the invitation" [Location],
+        202 = InvitationView<'_> "The invitation",
+    ),
+    refuses(
+        forbidden = "the caller is a member but no admin",
+        not_found = "the organization or the customer does not exist, or the caller is neither a member nor invited",
+        last_admin = "no other member is an admin",
+        too_many_invitations = "the organization or the customer has 100 open invitations, or the customer has 10 \
+            open invitations from the caller",
+        invalid_body = "also for an unknown team, and for an acceptance with another role or team than the \
+            invitation's",
+    ))]
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer) = names(request)?;
     let is_own = !caller.is_staff() && *caller.id() == customer;
-    let mut body = request.object()?;
-    let known = one_of::<Role>(&["admin", "member"]);
-    // A customer who accepts an invitation gets the role of the invitation.
-    let role = if is_own { body.optional("role", known) } else { body.required("role", known).map(Some) };
-    let team = body.optional("team", parsed::<TeamId>);
-    let (role, team) = body.finish((role, team))?;
+    let (role, team) = if is_own {
+        let OwnMemberChange { role, team } = request.body()?;
+        (role, team)
+    } else {
+        let MemberChange { role, team } = request.body()?;
+        (Some(role), team)
+    };
     retry_on_conflict(async || {
         let Read { member: old, caller: asking, .. } = read(services, &id, &customer, &caller).await?;
         // [`None`] means that another request changed the membership or invitation after the read.
@@ -172,9 +204,17 @@ fn explain(refusals: &Refusals<OrganizationAction>) -> Option<Problem> {
     }
 }
 
-/// DELETE organizations/{id}/members/{customer}: ends a membership, at the request of an admin or
-/// of the member. A missing membership counts as ended. The last admin cannot be removed, with one
-/// exception. Staff can remove a last admin who was erased and whose membership remained.
+/// End a membership
+///
+/// Removes the member. Admins and staff may call this, and a member may leave. If the membership is
+/// missing, the request also succeeds. The last admin cannot be removed, unless that customer was
+/// erased.
+#[route(DELETE "/v1/organizations/{id}/members/{customer}", id = "deleteMember", who = editor,
+    task = "organizations", path(Organization, Member), answers(204 = () "Done"),
+    refuses(
+        forbidden = "the caller is a member but no admin",
+        last_admin = "no other member is an admin",
+    ))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, customer) = names(request)?;
@@ -196,6 +236,7 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
         if !caller.is_staff() || refused.code() != Code::LastAdmin {
             return Err(refused);
         }
+        // Staff can remove a last admin who was erased and whose membership remained.
         match services.table.transact(&organization::remove_ghost(&old)?).await? {
             Ok(()) => Ok(Some(Response::no_content())),
             // The last admin has a profile, so the membership stays.

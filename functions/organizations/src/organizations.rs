@@ -1,6 +1,6 @@
-use http_api::fields::{parsed, visible_text};
+use http_api::contract::route;
 use http_api::url::location;
-use http_api::{Code, Problem, Request, Response, Services, read_fields};
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::id::OrganizationId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -10,17 +10,24 @@ use key_schema::quota::Quota;
 use key_schema::request::Query;
 
 use crate::access::{authority, denied, may_see, no_customer, no_such_organization};
-use crate::view::{MAX_NAME, OrganizationView};
+use crate::view::{NewOrganization, OrganizationChange, OrganizationView};
 
-/// POST organizations: creates an organization. The caller becomes its first admin. A caller
-/// who is not staff must have a profile. Staff may choose the id, so that they can repeat the
-/// request.
+/// Create an organization
+///
+/// Creates the organization with the caller as its first admin. The caller must have a profile or
+/// be staff. Staff may choose the id. Otherwise the id is generated.
+#[route(POST "/v1/organizations", id = "foundOrganization", who = customer, task = "organizations",
+    body = NewOrganization, answers(201 = OrganizationView<'_> "The organization" [Location, ETag]),
+    refuses(
+        forbidden = "only staff may give an id",
+        not_found = "the caller is not staff and has no profile, or no longer has one",
+        already_exists = "with Location",
+        quota_exceeded = "retry after the time in Retry-After",
+    ))]
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
-    read_fields!(request.object()? => {
-        id: optional(parsed::<OrganizationId>),
-        name: required(visible_text(1..=MAX_NAME)),
-    });
+    let NewOrganization { id, name } = request.body()?;
+    // With an id of their own, staff can repeat the request.
     if id.is_some() && !caller.is_staff() {
         return Err(Problem::new(Code::Forbidden, "Only staff can choose the id of an organization."));
     }
@@ -46,12 +53,15 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     }
 }
 
-/// GET organizations/{id}: returns an organization with its teams.
+/// Read an organization with all its teams
 ///
-/// One Query reads organization and teams. The caller's membership cannot be in the Query's range,
-/// because the range would then contain all other members. So a second, concurrent request reads
-/// the membership.
+/// Returns the organization to members and staff. Other callers get 404.
+#[route(GET "/v1/organizations/{id}", id = "readOrganization", who = reader, task = "organizations",
+    path(Organization), answers(200 = OrganizationView<'_> "The organization" [ETag, LeftOut]))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    // One Query reads organization and teams. The caller's membership cannot be in the Query's
+    // range, because the range would then contain all other members. So a second, concurrent
+    // request reads the membership.
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
     let ((), answer) =
@@ -59,13 +69,19 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(answer)
 }
 
+/// Rename an organization
+///
+/// Changes the name. Admins and staff may call this. Changes of a team do not change the
+/// organization's version, because a team has a separate version.
+#[route(PATCH "/v1/organizations/{id}", id = "renameOrganization", who = editor, task = "organizations",
+    path(Organization), parameters(IfMatch), body = OrganizationChange,
+    answers(200 = OrganizationView<'_> "The organization" [ETag, LeftOut]),
+    refuses(forbidden = "the caller is a member but no admin"))]
 pub async fn rename(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrganizationId = request.path("id")?;
     let version = request.if_match()?;
-    read_fields!(request.object()? => {
-        name: required(visible_text(1..=MAX_NAME)),
-    });
+    let OrganizationChange { name } = request.body()?;
     let rename = organization::rename(&id, &name, version, authority(&caller), Instant::now())?;
     match services.table.transact(&rename).await? {
         Ok(()) => with_teams(services, organization::renamed(&id)?).await,

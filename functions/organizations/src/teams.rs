@@ -1,8 +1,8 @@
 //! Teams: separate resources, each with a version. An organization shows all its teams.
 
-use http_api::fields::visible_text;
+use http_api::contract::route;
 use http_api::url::location;
-use http_api::{Code, Precondition, Problem, Request, Response, Services, read_fields};
+use http_api::{Code, Precondition, Problem, Request, Response, Services};
 use key_schema::id::{OrganizationId, TeamId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -10,16 +10,26 @@ use key_schema::organization::{self, MAX_TEAMS, OrganizationAction, Team};
 use table::{Refusal, Refusals};
 
 use crate::access::{authority, denied, no_such_organization};
-use crate::view::{MAX_NAME, TeamView};
+use crate::view::{OrganizationChange, TeamView};
 
-/// PUT organizations/{id}/teams/{team}: adds a team (`If-None-Match: *`) or renames it (If-Match).
+/// Add or rename a team
+///
+/// `If-None-Match: *` adds the team. `If-Match` renames it. A read of the organization returns the
+/// team's `version`. Admins and staff may call this. An organization can have at most 100 teams.
+/// Location is the organization.
+#[route(PUT "/v1/organizations/{id}/teams/{team}", id = "putTeam", who = editor, task = "organizations",
+    path(Organization, Team), parameters(IfMatchOrNone, IfNoneMatch), body = OrganizationChange,
+    answers(200 = TeamView<'_> "The team" [ETag], 201 = TeamView<'_> "The new team" [Location, ETag]),
+    refuses(
+        forbidden = "the caller is a member but no admin",
+        already_exists = "with Location",
+        invalid_body = "also when the organization has 100 teams already",
+    ))]
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (organization_id, id) = names(request)?;
     let precondition = request.precondition()?;
-    read_fields!(request.object()? => {
-        name: required(visible_text(1..=MAX_NAME)),
-    });
+    let OrganizationChange { name } = request.body()?;
     let (authority, at) = (authority(&caller), Instant::now());
     match precondition {
         Precondition::Absent => {
@@ -44,7 +54,12 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     }
 }
 
-/// DELETE organizations/{id}/teams/{team}: removes a team without members.
+/// Remove a team
+///
+/// Removes a team that has no members. Admins and staff may call this.
+#[route(DELETE "/v1/organizations/{id}/teams/{team}", id = "deleteTeam", who = editor, task = "organizations",
+    path(Organization, Team), parameters(IfMatch), answers(204 = () "Done"),
+    refuses(forbidden = "the caller is a member but no admin", team_in_use = "the team has members"))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (organization, team) = names(request)?;

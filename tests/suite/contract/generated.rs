@@ -13,9 +13,11 @@ use crate::support::{read, root, template};
 /// The functions whose routes are declared at their handlers, by the name of their crate.
 pub fn functions() -> Vec<(&'static str, Vec<Operation>)> {
     vec![
+        ("community", community::operations()),
         ("customers", customers::operations()),
         ("documents", documents::operations()),
         ("insights", insights::operations()),
+        ("organizations", organizations::operations()),
         ("search", search::operations()),
         ("settings", settings::operations()),
         ("support", ::support::operations()),

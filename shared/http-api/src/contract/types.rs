@@ -15,7 +15,6 @@ use key_schema::instant::Instant;
 use key_schema::metric::{Decimal, DecimalError};
 use key_schema::money::{Currency, Money};
 use key_schema::order::OrderStatus;
-use key_schema::organization::Role;
 use key_schema::question::QuestionStatus;
 use key_schema::text::{Email, Username};
 use key_schema::wallet::EntryKind;
@@ -158,8 +157,6 @@ texts! {
     OrderStatus, "pending", |schemas| schemas.named("OrderStatus", |_| {
         Node::one_of(&OrderStatus::VISIBLE.iter().map(|known| known.as_str()).collect::<Vec<_>>())
     });
-    EdgeKind, "follows", names!("EdgeKind", EdgeKind);
-    Role, "member", names!("Role", Role);
 }
 
 /// Implements the trait of the schema for names that only responses contain.
@@ -178,6 +175,7 @@ macro_rules! shown {
 }
 
 shown! {
+    EdgeKind, "EdgeKind";
     QuestionStatus, "QuestionStatus";
     EntryKind, "EntryKind";
 }
