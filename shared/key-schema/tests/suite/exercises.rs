@@ -1,9 +1,5 @@
 //! Calls of every function that makes a request, with one call for each form of its request.
 
-mod catalog;
-mod orders;
-mod others;
-
 use key_schema::change::Change;
 use key_schema::customer::{Customer, CustomerChanges as _, Names, Tier, TierIndexKey};
 use key_schema::id::{AddressName, ProductId};
@@ -17,12 +13,12 @@ use key_schema::{
     verification, wallet,
 };
 
-use self::catalog::{categories, category_moves, media, memberships, pictures, products, reviews, variants};
-use self::orders::{guest_carts, invoices, orders, pricing_rules, promotions, sold, staged};
-use self::others::{counters, documents, invitations, metrics, organizations, others, questions, subscribers};
 use crate::rendering::{Request as _, Shown};
 use crate::support::at;
 use crate::world::World;
+use crate::world::catalog::{categories, category_moves, media, memberships, pictures, products, reviews, variants};
+use crate::world::orders::{guest_carts, invoices, orders, pricing_rules, promotions, sold, staged};
+use crate::world::others::{counters, documents, invitations, metrics, organizations, others, questions, subscribers};
 
 pub fn exercises() -> Vec<Shown> {
     let world = World::plain();
@@ -66,7 +62,7 @@ pub fn exercises() -> Vec<Shown> {
     .collect()
 }
 
-const NOW: &str = "2017-02-05T12:00:00.000Z";
+pub const NOW: &str = "2017-02-05T12:00:00.000Z";
 
 fn customers(world: &World) -> Vec<Shown> {
     let (now, stored, id) = (at(NOW), world.customer(), &world.customer);

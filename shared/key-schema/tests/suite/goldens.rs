@@ -3,21 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use key_schema::entity::AnyEntity;
-use key_schema::idempotency::StoredResponse;
 use key_schema::index::{GSI1, GSI2, GSI3, INDEXES};
 use key_schema::item::{
     Entity, FromItem as _, Item, RESERVED, Stored, entity_name, index_entry_size, is_reserved, key_of,
 };
 use key_schema::key::Index;
 use key_schema::leaderboard::Period;
-use key_schema::order::OrderStatus;
-use key_schema::organization::Role;
-use key_schema::payment::PaymentMethod;
-use key_schema::question::QuestionStatus;
 use serde_dynamo::AttributeValue;
 
 use crate::support::{assert_same, at, item_json, parse_item};
-use crate::world::World;
+use crate::world::{self, World};
 
 pub struct Golden {
     pub name: &'static str,
@@ -28,7 +23,7 @@ pub struct Golden {
 }
 
 impl Golden {
-    fn of<T: Entity>(name: &'static str, stored: Stored<T>, any: fn(Stored<T>) -> AnyEntity) -> Self {
+    pub fn of<T: Entity>(name: &'static str, stored: Stored<T>, any: fn(Stored<T>) -> AnyEntity) -> Self {
         let own: Item = serde_dynamo::to_item(&stored.data).unwrap();
         let own = own.inner().keys().cloned().collect();
         Self { name, item: stored.to_item().unwrap(), own, entity: any(stored) }
@@ -39,7 +34,7 @@ impl Golden {
     }
 }
 
-fn with<T>(mut stored: Stored<T>, change: impl FnOnce(&mut T)) -> Stored<T> {
+pub fn with<T>(mut stored: Stored<T>, change: impl FnOnce(&mut T)) -> Stored<T> {
     change(&mut stored.data);
     stored
 }
@@ -52,233 +47,14 @@ pub fn goldens(world: &World) -> Vec<Golden> {
 type Area = (&'static str, fn(&World) -> Vec<Golden>);
 
 const AREAS: [Area; 7] = [
-    ("catalogue", catalogue),
-    ("community", community),
-    ("content", content),
-    ("customers", customers),
-    ("operations", operations),
-    ("orders", orders),
-    ("payments", payments),
+    ("catalogue", world::catalog::catalogue_goldens),
+    ("community", world::others::community_goldens),
+    ("content", world::catalog::content_goldens),
+    ("customers", world::customers_goldens),
+    ("operations", world::others::operations_goldens),
+    ("orders", world::orders::orders_goldens),
+    ("payments", world::orders::payments_goldens),
 ];
-
-fn catalogue(world: &World) -> Vec<Golden> {
-    use AnyEntity as Any;
-    vec![
-        Golden::of("Product", world.product(), Any::Product),
-        Golden::of("Product-retired", world.retired_product(), Any::Product),
-        Golden::of("Product-unshipped", world.unshipped_product(), Any::Product),
-        Golden::of("Product-variant", world.variant_product(), Any::Product),
-        Golden::of("Product-parent", world.parent_product(), Any::Product),
-        Golden::of("Product-pictured", world.pictured_product(), Any::Product),
-        Golden::of("Variant", world.variant(), Any::Variant),
-        Golden::of(
-            "Variant-pictured",
-            with(world.variant(), |variant| variant.thumbnail = Some(world.media.clone())),
-            Any::Variant,
-        ),
-        Golden::of("Stock", world.stock(), Any::Stock),
-        Golden::of("Stock-revived", world.revived_stock(), Any::Stock),
-        Golden::of("ReviewStats", world.review_stats(), Any::ReviewStats),
-        Golden::of("ProductSales", world.product_sales(), Any::ProductSales),
-        Golden::of("ProductCategories", world.product_categories(), Any::ProductCategories),
-        Golden::of("Membership", world.membership(false), Any::Membership),
-        Golden::of("Membership-retired", world.membership(true), Any::Membership),
-        Golden::of(
-            "Membership-pictured",
-            with(world.membership(false), |member| member.thumbnail = Some(world.media.clone())),
-            Any::Membership,
-        ),
-        Golden::of("Review", world.review(), Any::Review),
-        Golden::of(
-            "Review-named",
-            with(world.review(), |review| review.display_name = Some("Ann from Ulm".to_owned())),
-            Any::Review,
-        ),
-        Golden::of("Tally", world.tally(Period::day(at("2017-02-01T09:00:00.000Z"))), Any::Tally),
-        Golden::of("Tally-all", world.tally(Period::All), Any::Tally),
-        Golden::of("Rank", world.rank(17), Any::Rank),
-        Golden::of("Rank-zero", world.rank(0), Any::Rank),
-        Golden::of("RecentReview", world.recent_review(), Any::RecentReview),
-        Golden::of(
-            "RecentReview-named",
-            with(world.recent_review(), |entry| entry.display_name = Some("Ann from Ulm".to_owned())),
-            Any::RecentReview,
-        ),
-        Golden::of("ReviewMonth", world.review_month(), Any::ReviewMonth),
-        Golden::of("CategoryNode", world.category_node(), Any::CategoryNode),
-        Golden::of("CategoryNode-moving", world.moving_category_node(), Any::CategoryNode),
-        Golden::of("CategoryMove", world.category_move(), Any::CategoryMove),
-        Golden::of("CategoryAbout", world.category_about(), Any::CategoryAbout),
-    ]
-}
-
-fn community(world: &World) -> Vec<Golden> {
-    use AnyEntity as Any;
-    vec![
-        Golden::of("Follow", world.follow(), Any::Follow),
-        Golden::of("Like", world.like(), Any::Like),
-        Golden::of("LikeCount", world.like_count(), Any::LikeCount),
-        Golden::of("Organization", world.organization(), Any::Organization),
-        Golden::of("Team", world.team(), Any::Team),
-        Golden::of("Member", world.member(Role::Admin), Any::Member),
-        Golden::of("Invitation", world.invitation(), Any::Invitation),
-        Golden::of("Invitations", world.invitations(), Any::Invitations),
-        Golden::of("Question", world.question(QuestionStatus::Open), Any::Question),
-        Golden::of("Question-answered", world.question(QuestionStatus::Answered), Any::Question),
-        Golden::of("CustomerQuestion", world.customer_question(), Any::CustomerQuestion),
-        Golden::of("Answer", world.answer(), Any::Answer),
-    ]
-}
-
-fn content(world: &World) -> Vec<Golden> {
-    use AnyEntity as Any;
-    vec![
-        Golden::of("ProductContent", world.content(), Any::ProductContent),
-        Golden::of("ProductContent-large", world.large_content(), Any::ProductContent),
-        Golden::of("ProductPictures", world.pictures(), Any::ProductPictures),
-        Golden::of("UnsettledObject", world.unsettled(false), Any::UnsettledObject),
-        Golden::of("UnsettledObject-doomed", world.unsettled(true), Any::UnsettledObject),
-        Golden::of("Document", world.document(false), Any::Document),
-        Golden::of("Document-draft", world.document(true), Any::Document),
-        Golden::of("Document-discarding", world.discarding_document(), Any::Document),
-        Golden::of("Document-removing", world.removed_document(), Any::Document),
-        Golden::of("Document-orphaned", world.orphaned_document(), Any::Document),
-        Golden::of("CustomerDocument", world.customer_document(), Any::CustomerDocument),
-        Golden::of("DocumentSection", world.document_section(), Any::DocumentSection),
-        Golden::of("DocumentVersion", world.document_version(false), Any::DocumentVersion),
-        Golden::of("DocumentVersion-restored", world.document_version(true), Any::DocumentVersion),
-    ]
-}
-
-fn customers(world: &World) -> Vec<Golden> {
-    use AnyEntity as Any;
-    vec![
-        Golden::of("Customer", world.customer(), Any::Customer),
-        Golden::of("Customer-nowhere", world.homeless(), Any::Customer),
-        Golden::of("Customer-unverified", world.unverified(), Any::Customer),
-        Golden::of("Customer-erasing", world.erased_customer(), Any::Customer),
-        Golden::of("EmailVerification", world.verification(), Any::EmailVerification),
-        Golden::of("Customer-of-8-shards", world.customer_of_eight_shards(), Any::Customer),
-        Golden::of("EmailVerification-used", world.used_verification(), Any::EmailVerification),
-        Golden::of("EmailClaim", world.email_claim(), Any::EmailClaim),
-        Golden::of("UsernameClaim", world.username_claim(), Any::UsernameClaim),
-        Golden::of("Session", world.session(), Any::Session),
-        Golden::of("Session-of-staff", world.session_without_sign_in(), Any::Session),
-        Golden::of("Revocation", world.revocation(), Any::Revocation),
-        Golden::of("Erasure", world.erasure(), Any::Erasure),
-        Golden::of("QuotaDay", world.quota_day(), Any::QuotaDay),
-        Golden::of("QuotaDay-data-pages", with(world.quota_day(), |day| day.data_pages = 3), Any::QuotaDay),
-        Golden::of("QuotaDay-reviews", with(world.quota_day(), |day| day.reviews = 3), Any::QuotaDay),
-        Golden::of("QuotaDay-promotions", with(world.quota_day(), |day| day.promotion_codes = 3), Any::QuotaDay),
-        Golden::of("QuotaDay-transfers", with(world.quota_day(), |day| day.transfers = 3), Any::QuotaDay),
-    ]
-}
-
-fn operations(world: &World) -> Vec<Golden> {
-    use AnyEntity as Any;
-    vec![
-        Golden::of("Heartbeat", world.heartbeat(), Any::Heartbeat),
-        Golden::of(
-            "IdempotencyRecord",
-            world.idempotency_record(StoredResponse::Order(world.order.clone())),
-            Any::IdempotencyRecord,
-        ),
-        Golden::of(
-            "IdempotencyRecord-body",
-            world.idempotency_record(StoredResponse::Body { status: 200, body: r#"{"stock":5}"#.into() }),
-            Any::IdempotencyRecord,
-        ),
-        Golden::of("Mark", world.mark(), Any::Mark),
-        Golden::of("Mail", world.mail(), Any::Mail),
-        Golden::of("MailDay", world.mail_day(), Any::MailDay),
-        Golden::of("MailStop", world.mail_stop(), Any::MailStop),
-        Golden::of("Expiration", world.expiration(true), Any::Expiration),
-        Golden::of("Expiration-ownerless", world.expiration(false), Any::Expiration),
-        Golden::of("MetricPoint", world.metric_point(), Any::MetricPoint),
-        Golden::of("Counter", world.counter_head(), Any::Counter),
-        Golden::of("CounterShard", world.counter_shard(), Any::CounterShard),
-        Golden::of("Settings", world.settings(), Any::Settings),
-        Golden::of("Settings-lists", world.settings_of_growing_lists(), Any::Settings),
-    ]
-}
-
-fn orders(world: &World) -> Vec<Golden> {
-    use AnyEntity as Any;
-    vec![
-        Golden::of("CustomerOrder", world.customer_order(false), Any::CustomerOrder),
-        Golden::of("CustomerOrder-shipped", world.customer_order(true), Any::CustomerOrder),
-        Golden::of("CustomerOrder-retired", world.retired_customer_order(), Any::CustomerOrder),
-        Golden::of("CustomerOrder-addressed", world.addressed_customer_order(), Any::CustomerOrder),
-        Golden::of("Order-addressed", world.addressed_order(), Any::Order),
-        Golden::of("OrderAddresses", world.order_addresses(), Any::OrderAddresses),
-        Golden::of("OrderAddresses-retired", world.retired_order_addresses(), Any::OrderAddresses),
-        Golden::of("Cart", world.cart(), Any::Cart),
-        Golden::of("GuestCart", world.guest_cart(false), Any::GuestCart),
-        Golden::of("GuestCart-claimed", world.guest_cart(true), Any::GuestCart),
-        Golden::of("Pricing", world.pricing(), Any::Pricing),
-        Golden::of("ShippingZone", world.shipping_zone(), Any::ShippingZone),
-        Golden::of("ShippingZone-regional", world.regional_zone(), Any::ShippingZone),
-        Golden::of("TaxRule", world.tax_rule(), Any::TaxRule),
-        Golden::of("TaxRule-regional", world.regional_tax_rule(), Any::TaxRule),
-        Golden::of("Promotion", world.promotion(), Any::Promotion),
-        Golden::of("Promotion-automatic", world.automatic_promotion(), Any::Promotion),
-        Golden::of("PromotionCode", world.promotion_code(), Any::PromotionCode),
-        Golden::of("PromotionUses", world.promotion_uses(), Any::PromotionUses),
-        Golden::of("CustomerUses", world.customer_uses(), Any::CustomerUses),
-        Golden::of("Order-taxed-shipping", world.order_with_taxed_shipping(), Any::Order),
-        Golden::of("Order-promotions", world.order_with_promotions(), Any::Order),
-        Golden::of("Store", world.shop(), Any::StoreLocation),
-        Golden::of("SalePlace", world.sale_region(false), Any::SaleRegion),
-        Golden::of("SalePlace-reversed", world.sale_region(true), Any::SaleRegion),
-        Golden::of("PlaceSales", world.region_sales(), Any::RegionSales),
-        Golden::of("Order", world.order(OrderStatus::Pending), Any::Order),
-        Golden::of("Order-placing", world.order(OrderStatus::Placing), Any::Order),
-        Golden::of("Order-returning", world.returning_order(), Any::Order),
-        Golden::of("Order-refunded", world.refunded_order(), Any::Order),
-        Golden::of("Order-own", world.own_order(OrderStatus::Pending), Any::Order),
-        Golden::of(
-            "Order-lapsed",
-            with(world.own_order(OrderStatus::Cancelled), |order| order.lapsed = true),
-            Any::Order,
-        ),
-        Golden::of("Order-of-8-shards", world.order_of_eight_shards(), Any::Order),
-        Golden::of("OpenOrders", world.open_orders(), Any::OpenOrders),
-        Golden::of("Invoice", world.invoice(), Any::Invoice),
-        Golden::of("InvoiceCounter", world.invoice_counter(), Any::InvoiceCounter),
-        Golden::of("Order-retired", world.retired_order(), Any::Order),
-        Golden::of("OrderLine", world.order_line(), Any::OrderLine),
-        Golden::of("OrderLine-discounts", world.order_line_with_discounts(), Any::OrderLine),
-        Golden::of("OrderLine-quoted", world.quoted_order_line(), Any::OrderLine),
-        Golden::of("Order-quoted", world.quoted_order(), Any::Order),
-        Golden::of("OrderStatusEvent", world.status_event(), Any::OrderStatusEvent),
-        Golden::of("OrderLog", world.order_log(), Any::OrderLog),
-        Golden::of("OrderLog-of-8-shards", world.log_of_eight_shards(), Any::OrderLog),
-        Golden::of("ReferenceClaim", world.reference_claim(), Any::ReferenceClaim),
-        Golden::of("ReferenceClaim-own", world.own_reference_claim(), Any::ReferenceClaim),
-        Golden::of("Sale", world.sale(false), Any::Sale),
-        Golden::of("Sale-ranked", world.ranked_sale(), Any::Sale),
-        Golden::of("Sale-reversed", world.sale(true), Any::Sale),
-        Golden::of("PickingStations", world.stations(true), Any::PickingStations),
-        Golden::of("PickingStations-free", world.stations(false), Any::PickingStations),
-        Golden::of("WaitingJob", world.waiting_job(), Any::WaitingJob),
-    ]
-}
-
-fn payments(world: &World) -> Vec<Golden> {
-    use AnyEntity as Any;
-    vec![
-        Golden::of("Payment", world.order_payment(PaymentMethod::Wallet), Any::Payment),
-        Golden::of(
-            "Payment-refunded",
-            with(world.order_payment(PaymentMethod::Manual), |payment| payment.refunded = 100),
-            Any::Payment,
-        ),
-        Golden::of("Wallet", world.wallet(), Any::Wallet),
-        Golden::of("Wallet-currencies", world.wallet_of_two_currencies(), Any::Wallet),
-        Golden::of("WalletEntry", world.wallet_entry(), Any::WalletEntry),
-        Golden::of("WalletEntry-payment", world.payment(), Any::WalletEntry),
-    ]
-}
 
 /// Returns the golden item with this name, from [`World::plain`].
 pub fn golden(name: &str) -> Golden {

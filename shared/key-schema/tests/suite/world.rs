@@ -2,16 +2,17 @@
 //! Otherwise a template of a key ([`crate::templates`]) would name the wrong attribute. For the
 //! same reason no number equals a shard in the item's keys.
 
-mod catalog;
-mod orders;
-mod others;
-mod pricing;
+pub mod catalog;
+pub mod orders;
+pub mod others;
+pub mod pricing;
 
 use std::collections::BTreeMap;
 
 use key_schema::address::PostalAddress;
 use key_schema::cart::{Cart, CartLine};
 use key_schema::customer::{Customer, EmailClaim, Location, Tier, UsernameClaim};
+use key_schema::entity::AnyEntity as Any;
 use key_schema::guest_cart::{CartToken, GuestCart};
 use key_schema::id::{
     AddressName, AnswerId, Born, CounterName, CustomerId, DocumentId, EntryId, GuestCartId, LogId, MAX_ID_BYTES,
@@ -29,6 +30,7 @@ use key_schema::text::{Email, Username};
 use key_schema::verification::EmailVerification;
 
 use crate::categories::path;
+use crate::goldens::{Golden, with};
 use crate::support::at;
 
 /// The ids and names in the keys of the examples.
@@ -322,4 +324,27 @@ impl World {
         customer.data.erasing_since = Some(at("2026-11-23T09:00:00.000Z"));
         customer
     }
+}
+
+pub fn customers_goldens(world: &World) -> Vec<Golden> {
+    vec![
+        Golden::of("Customer", world.customer(), Any::Customer),
+        Golden::of("Customer-nowhere", world.homeless(), Any::Customer),
+        Golden::of("Customer-unverified", world.unverified(), Any::Customer),
+        Golden::of("Customer-erasing", world.erased_customer(), Any::Customer),
+        Golden::of("EmailVerification", world.verification(), Any::EmailVerification),
+        Golden::of("Customer-of-8-shards", world.customer_of_eight_shards(), Any::Customer),
+        Golden::of("EmailVerification-used", world.used_verification(), Any::EmailVerification),
+        Golden::of("EmailClaim", world.email_claim(), Any::EmailClaim),
+        Golden::of("UsernameClaim", world.username_claim(), Any::UsernameClaim),
+        Golden::of("Session", world.session(), Any::Session),
+        Golden::of("Session-of-staff", world.session_without_sign_in(), Any::Session),
+        Golden::of("Revocation", world.revocation(), Any::Revocation),
+        Golden::of("Erasure", world.erasure(), Any::Erasure),
+        Golden::of("QuotaDay", world.quota_day(), Any::QuotaDay),
+        Golden::of("QuotaDay-data-pages", with(world.quota_day(), |day| day.data_pages = 3), Any::QuotaDay),
+        Golden::of("QuotaDay-reviews", with(world.quota_day(), |day| day.reviews = 3), Any::QuotaDay),
+        Golden::of("QuotaDay-promotions", with(world.quota_day(), |day| day.promotion_codes = 3), Any::QuotaDay),
+        Golden::of("QuotaDay-transfers", with(world.quota_day(), |day| day.transfers = 3), Any::QuotaDay),
+    ]
 }

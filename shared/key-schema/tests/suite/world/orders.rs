@@ -1,23 +1,34 @@
-//! Examples of orders and sales.
+//! Examples of orders, sales and payments, and the requests for them.
 
 use std::collections::BTreeMap;
 
 use key_schema::address::PostalAddress;
+use key_schema::entity::AnyEntity as Any;
+use key_schema::id::EntryId;
+use key_schema::idempotency::{self, StoredResponse};
 use key_schema::instant::Instant;
-use key_schema::invoice::{Invoice, InvoiceCounter};
+use key_schema::invoice::{self, Invoice, InvoiceCounter};
 use key_schema::item::Stored;
-use key_schema::lists;
 use key_schema::money::Currency;
 use key_schema::order::addresses::{Destination, OrderAddresses};
 use key_schema::order::open::{OpenOrder, OpenOrders};
-use key_schema::order::staged::{Unfinished, Work};
-use key_schema::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, ReferenceClaim};
+use key_schema::order::staged::{Claims, Unfinished, Work};
+use key_schema::order::{
+    self, CustomerOrder, Movement, Order, OrderAction, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, PlacedOrder,
+    ReferenceClaim, Step,
+};
 use key_schema::payment::{Payment, PaymentMethod};
-use key_schema::region::{RegionSales, SHARDS, SaleRegion, StoreLocation};
-use key_schema::sales::Sale;
+use key_schema::pricing::{self, Rules};
+use key_schema::promotion::{self, Promotion};
+use key_schema::region::{self, RegionSales, SHARDS, SaleRegion, StoreLocation};
+use key_schema::sales::{self, DerivedItem, Sale};
 use key_schema::shard::Shards;
+use key_schema::{cart, guest_cart, lists};
 
 use super::{LAPSES, PLACED, UNFINISHED, World};
+use crate::exercises::NOW;
+use crate::goldens::{Golden, with};
+use crate::rendering::{Request as _, Shown};
 use crate::support::at;
 
 impl World {
@@ -284,4 +295,282 @@ impl World {
             ranked_at: None,
         })
     }
+}
+
+pub fn orders_goldens(world: &World) -> Vec<Golden> {
+    vec![
+        Golden::of("CustomerOrder", world.customer_order(false), Any::CustomerOrder),
+        Golden::of("CustomerOrder-shipped", world.customer_order(true), Any::CustomerOrder),
+        Golden::of("CustomerOrder-retired", world.retired_customer_order(), Any::CustomerOrder),
+        Golden::of("CustomerOrder-addressed", world.addressed_customer_order(), Any::CustomerOrder),
+        Golden::of("Order-addressed", world.addressed_order(), Any::Order),
+        Golden::of("OrderAddresses", world.order_addresses(), Any::OrderAddresses),
+        Golden::of("OrderAddresses-retired", world.retired_order_addresses(), Any::OrderAddresses),
+        Golden::of("Cart", world.cart(), Any::Cart),
+        Golden::of("GuestCart", world.guest_cart(false), Any::GuestCart),
+        Golden::of("GuestCart-claimed", world.guest_cart(true), Any::GuestCart),
+        Golden::of("Pricing", world.pricing(), Any::Pricing),
+        Golden::of("ShippingZone", world.shipping_zone(), Any::ShippingZone),
+        Golden::of("ShippingZone-regional", world.regional_zone(), Any::ShippingZone),
+        Golden::of("TaxRule", world.tax_rule(), Any::TaxRule),
+        Golden::of("TaxRule-regional", world.regional_tax_rule(), Any::TaxRule),
+        Golden::of("Promotion", world.promotion(), Any::Promotion),
+        Golden::of("Promotion-automatic", world.automatic_promotion(), Any::Promotion),
+        Golden::of("PromotionCode", world.promotion_code(), Any::PromotionCode),
+        Golden::of("PromotionUses", world.promotion_uses(), Any::PromotionUses),
+        Golden::of("CustomerUses", world.customer_uses(), Any::CustomerUses),
+        Golden::of("Order-taxed-shipping", world.order_with_taxed_shipping(), Any::Order),
+        Golden::of("Order-promotions", world.order_with_promotions(), Any::Order),
+        Golden::of("Store", world.shop(), Any::StoreLocation),
+        Golden::of("SalePlace", world.sale_region(false), Any::SaleRegion),
+        Golden::of("SalePlace-reversed", world.sale_region(true), Any::SaleRegion),
+        Golden::of("PlaceSales", world.region_sales(), Any::RegionSales),
+        Golden::of("Order", world.order(OrderStatus::Pending), Any::Order),
+        Golden::of("Order-placing", world.order(OrderStatus::Placing), Any::Order),
+        Golden::of("Order-returning", world.returning_order(), Any::Order),
+        Golden::of("Order-refunded", world.refunded_order(), Any::Order),
+        Golden::of("Order-own", world.own_order(OrderStatus::Pending), Any::Order),
+        Golden::of(
+            "Order-lapsed",
+            with(world.own_order(OrderStatus::Cancelled), |order| order.lapsed = true),
+            Any::Order,
+        ),
+        Golden::of("Order-of-8-shards", world.order_of_eight_shards(), Any::Order),
+        Golden::of("OpenOrders", world.open_orders(), Any::OpenOrders),
+        Golden::of("Invoice", world.invoice(), Any::Invoice),
+        Golden::of("InvoiceCounter", world.invoice_counter(), Any::InvoiceCounter),
+        Golden::of("Order-retired", world.retired_order(), Any::Order),
+        Golden::of("OrderLine", world.order_line(), Any::OrderLine),
+        Golden::of("OrderLine-discounts", world.order_line_with_discounts(), Any::OrderLine),
+        Golden::of("OrderLine-quoted", world.quoted_order_line(), Any::OrderLine),
+        Golden::of("Order-quoted", world.quoted_order(), Any::Order),
+        Golden::of("OrderStatusEvent", world.status_event(), Any::OrderStatusEvent),
+        Golden::of("OrderLog", world.order_log(), Any::OrderLog),
+        Golden::of("OrderLog-of-8-shards", world.log_of_eight_shards(), Any::OrderLog),
+        Golden::of("ReferenceClaim", world.reference_claim(), Any::ReferenceClaim),
+        Golden::of("ReferenceClaim-own", world.own_reference_claim(), Any::ReferenceClaim),
+        Golden::of("Sale", world.sale(false), Any::Sale),
+        Golden::of("Sale-ranked", world.ranked_sale(), Any::Sale),
+        Golden::of("Sale-reversed", world.sale(true), Any::Sale),
+        Golden::of("PickingStations", world.stations(true), Any::PickingStations),
+        Golden::of("PickingStations-free", world.stations(false), Any::PickingStations),
+        Golden::of("WaitingJob", world.waiting_job(), Any::WaitingJob),
+    ]
+}
+
+pub fn payments_goldens(world: &World) -> Vec<Golden> {
+    vec![
+        Golden::of("Payment", world.order_payment(PaymentMethod::Wallet), Any::Payment),
+        Golden::of(
+            "Payment-refunded",
+            with(world.order_payment(PaymentMethod::Manual), |payment| payment.refunded = 100),
+            Any::Payment,
+        ),
+        Golden::of("Wallet", world.wallet(), Any::Wallet),
+        Golden::of("Wallet-currencies", world.wallet_of_two_currencies(), Any::Wallet),
+        Golden::of("WalletEntry", world.wallet_entry(), Any::WalletEntry),
+        Golden::of("WalletEntry-payment", world.payment(), Any::WalletEntry),
+    ]
+}
+
+pub fn guest_carts(world: &World) -> Vec<Shown> {
+    let (now, cart, token) = (at(NOW), world.guest_cart(false), world.cart_token());
+    let (id, product, line) = (&cart.id, &world.product, world.cart_line());
+    let merged = world.cart();
+    vec![
+        guest_cart::get(id).unwrap().show("guest_cart::get"),
+        guest_cart::create(&cart).unwrap().show("guest_cart::create"),
+        guest_cart::put_line(id, &token, product, &line, now).unwrap().show("guest_cart::put_line"),
+        guest_cart::remove_line(id, &token, product, now).unwrap().show("guest_cart::remove_line"),
+        guest_cart::discard(id, &token).unwrap().show("guest_cart::discard"),
+        guest_cart::claim(&cart, &token, &merged, None, now).unwrap().show("guest_cart::claim"),
+        guest_cart::claim(&cart, &token, &merged, Some(&merged), now).unwrap().show("guest_cart::claim"),
+    ]
+}
+
+pub fn orders(world: &World) -> Vec<Shown> {
+    let (now, id, customer) = (at(NOW), &world.order, &world.customer);
+    let (pending, picking) = (world.order(OrderStatus::Pending), world.order(OrderStatus::Picking));
+    let lines = [world.order_line()];
+    let step = |order, to| Step::new(order, &lines, to, now, "staff-1");
+    let shipped =
+        Step { carrier: Some("Post".into()), tracking: Some("CH-0001".into()), ..step(&picking, OrderStatus::Shipped) };
+    let cancelled = Step { note: Some("changed my mind".into()), ..step(&pending, OrderStatus::Cancelled) };
+    let entry = EntryId::new("0190163d-8694-739b-aea5-966c26f8ad91").unwrap();
+    let payment = world.order_payment(PaymentMethod::Wallet);
+    let manual = world.order_payment(PaymentMethod::Manual);
+    let paid = Step { money: Some(Movement::Payment(&payment)), ..step(&pending, OrderStatus::Paid) };
+    let reported = Step { money: Some(Movement::Payment(&manual)), ..step(&pending, OrderStatus::Paid) };
+    let refunded = Movement::Refund(&entry, &payment, 100);
+    let undone = Step { money: Some(refunded), ..step(&picking, OrderStatus::Cancelled) };
+    let claim = idempotency::claim(&world.idempotency_record(StoredResponse::Order(id.clone())), now).unwrap();
+    let own = world.own_order(OrderStatus::Pending);
+    let (own_paid, known) = (step(&own, OrderStatus::Paid), world.open_orders());
+    let open = |known| [(OrderAction::Open, order::open::enter(&own, world.open_order(), known).unwrap())];
+    let own_order = PlacedOrder::new(own.clone(), Vec::new(), customer.as_str());
+    let addresses = world.order_addresses();
+    let mut placed = PlacedOrder::new(pending.clone(), lines.to_vec(), customer.as_str());
+    placed.addresses = Some(addresses.clone());
+    let with =
+        [(OrderAction::Idempotency, claim.clone()), (OrderAction::Cart, cart::check_out(&world.cart()).unwrap())];
+    let (from, to) = (Some(at("2017-01-01T00:00:00.000Z")), Some(at("2017-01-31T23:59:59.999Z")));
+    let delivered = PlacedOrder {
+        head: world.order(OrderStatus::Delivered),
+        history: vec![world.status_event()],
+        payments: vec![payment.clone()],
+        ..placed.clone()
+    };
+    let mut retirement = order::retire(&delivered, world.expiry(), now).unwrap();
+    vec![
+        order::prepare(customer, true, Some(&world.scope), [&world.product]).unwrap().show("order::prepare"),
+        order::place(&placed, &with).unwrap().show("order::place"),
+        order::place(&own_order, &open(None)).unwrap().show("order::place"),
+        order::place(&own_order, &open(Some(&known))).unwrap().show("order::place"),
+        order::reference(&world.own_reference_claim()).unwrap().show("order::reference"),
+        order::open::get(customer).unwrap().show("order::get"),
+        order::open::lapsing(now).unwrap().show("order::lapsing"),
+        order::transition(own_paid).unwrap().show("order::transition"),
+        order::lapse(&own, &lines, now).unwrap().show("order::lapse"),
+        order::get(id).unwrap().show("order::get"),
+        order::read_for_update(id).unwrap().show("order::read_for_update"),
+        order::lines(id).unwrap().show("order::lines"),
+        order::head(id).unwrap().show("order::head"),
+        order::transition(shipped).unwrap().show("order::transition"),
+        order::transition(cancelled).unwrap().show("order::transition"),
+        order::transition(paid).unwrap().show("order::transition"),
+        order::transition(reported).unwrap().show("order::transition"),
+        order::transition(undone).unwrap().show("order::transition"),
+        order::refund(&picking, &entry, &payment, 100, claim, now).unwrap().show("order::refund"),
+        order::of_customer(customer, from, to).unwrap().show("order::of_customer"),
+        order::of_customer(customer, None, None).unwrap().show("order::of_customer"),
+        order::earlier(customer).unwrap().show("order::earlier"),
+        order::by_status(OrderStatus::Paid, from, to, lists::unchanged()).unwrap().show("order::by_status"),
+        order::by_status(OrderStatus::Paid, None, None, lists::unchanged()).unwrap().show("order::by_status"),
+        order::shipments(customer, from).unwrap().show("order::shipments"),
+        retirement.pop().unwrap().show("order::retire"),
+        order::add_log(&world.order_log()).unwrap().show("order::add_log"),
+        order::log(id).unwrap().show("order::log"),
+        order::daily_log::of_day(&world.order_log().at.day(), lists::unchanged()).unwrap().show("order::of_day"),
+        order::daily_log::read([&world.order_log().id]).unwrap().show("order::read"),
+        order::parts::with_lines(id).unwrap().show("order::with_lines"),
+        order::parts::with_history(id).unwrap().show("order::with_history"),
+        order::addresses::get(&pending).unwrap().show("order::get"),
+        order::addresses::of_customer(customer).unwrap().show("order::of_customer"),
+        order::addresses::erase([&addresses.data]).unwrap().show("order::erase"),
+    ]
+}
+
+pub fn pricing_rules(world: &World) -> Vec<Shown> {
+    let (now, rules, zone, rule) = (at(NOW), world.rules(), world.shipping_zone(), world.tax_rule());
+    vec![
+        pricing::read().unwrap().show("pricing::read"),
+        pricing::read_for_update().unwrap().show("pricing::read_for_update"),
+        pricing::create(&Rules::default(), &zone).unwrap().show("pricing::create"),
+        pricing::create(&rules, &rule).unwrap().show("pricing::create"),
+        pricing::change_zone(&rules, &zone, 1, now).unwrap().show("pricing::change_zone"),
+        pricing::change_tax_rule(&rules, &rule, 1, now).unwrap().show("pricing::change_tax_rule"),
+        pricing::delete(&rules, &zone.data, 1, now).unwrap().show("pricing::delete"),
+    ]
+}
+
+pub fn promotions(world: &World) -> Vec<Shown> {
+    let (now, rules, coded, automatic) = (at(NOW), world.rules(), world.promotion(), world.automatic_promotion());
+    let (customer, ids) = (&world.customer, [&coded.id]);
+    let raised = Promotion { limit_total: Some(200), ..coded.data.clone() };
+    let renamed = Promotion { name: "Sale".into(), ..automatic.data.clone() };
+    let (mut placed, mut cancelled) = (world.order(OrderStatus::Pending), world.order_with_promotions());
+    placed.data.charges.clone_from(&cancelled.charges);
+    cancelled.data.unfinished = None;
+    let step = Step::new(&cancelled, &[], OrderStatus::Cancelled, now, "c1");
+    let placed = PlacedOrder::new(placed, Vec::new(), "c1");
+    let uses = promotion::take(&[world.promotion_use()], customer, now).unwrap();
+    vec![
+        promotion::find(&["SÜMMER 10".to_owned()], customer, now).unwrap().show("promotion::find"),
+        promotion::count_unknown_codes(customer, 2, now).unwrap().show("promotion::count_unknown_codes"),
+        promotion::read(ids, [&automatic.id], customer).unwrap().show("promotion::read"),
+        promotion::get(&coded.id).unwrap().show("promotion::get"),
+        promotion::list().unwrap().show("promotion::list"),
+        promotion::uses([&coded.id]).unwrap().show("promotion::uses"),
+        promotion::create(&rules, &coded, None).unwrap().show("promotion::create"),
+        promotion::create(&rules, &automatic, None).unwrap().show("promotion::create"),
+        promotion::change(&coded, &raised, now).unwrap().show("promotion::change"),
+        promotion::change(&automatic, &renamed, now).unwrap().show("promotion::change"),
+        promotion::delete(&rules, &coded, now).unwrap().show("promotion::delete"),
+        promotion::delete(&rules, &automatic, now).unwrap().show("promotion::delete"),
+        order::place(&placed, &uses).unwrap().show("order::place"),
+        order::transition(step).unwrap().show("order::transition"),
+        order::lapse(&cancelled, &[], now).unwrap().show("order::lapse"),
+    ]
+}
+
+pub fn invoices(world: &World) -> Vec<Shown> {
+    let (invoice, mut order, seen) = (world.invoice(), world.order(OrderStatus::Paid), world.invoice_counter());
+    order.data.invoice_number = None;
+    vec![
+        invoice::get(invoice.number).unwrap().show("invoice::get"),
+        invoice::counter().unwrap().show("invoice::counter"),
+        invoice::issue(&invoice, &order, None).unwrap().show("invoice::issue"),
+        invoice::issue(&invoice, &order, Some(&seen)).unwrap().show("invoice::issue"),
+    ]
+}
+
+pub fn staged(world: &World) -> Vec<Shown> {
+    let (placing, line, now) = (world.order(OrderStatus::Placing), world.order_line(), at(NOW));
+    let record =
+        idempotency::claim(&world.idempotency_record(StoredResponse::Order(world.order.clone())), now).unwrap();
+    let with = [(OrderAction::Idempotency, record), (OrderAction::Cart, cart::check_out(&world.cart()).unwrap())];
+    let own = world.own_order(OrderStatus::Placing);
+    let open = order::open::enter(&own, world.open_order(), None).unwrap();
+    let uses = promotion::take(&[world.promotion_use()], &world.customer, now).unwrap();
+    let own_with = [vec![(OrderAction::Open, open)], uses].concat();
+    let mut order = PlacedOrder::new(placing.clone(), vec![line.clone()], "c1");
+    order.addresses = Some(world.order_addresses());
+    let own_order = PlacedOrder::new(own.clone(), Vec::new(), "c1");
+    let lines = std::slice::from_ref(&line);
+    let claims = Claims { reference: true, idempotency: true, open: true };
+    let given_back = order::staged::give_back(&world.returning_order(), lines, now).unwrap().unwrap();
+    vec![
+        order::staged::available([&world.product]).unwrap().show("order::available"),
+        order::staged::begin(&placing, &with).unwrap().show("order::begin"),
+        order::staged::begin(&own, &own_with).unwrap().show("order::begin"),
+        order::staged::commit(&own_order, &own_with).unwrap().show("order::commit"),
+        order::staged::undo_last(&own, lines, claims, now).unwrap().show("order::undo_last"),
+        order::staged::reserve(&placing, lines).unwrap().show("order::reserve"),
+        order::staged::commit(&order, &with).unwrap().show("order::commit"),
+        order::staged::undo(&placing, lines, now).unwrap().show("order::undo"),
+        order::staged::undo_last(&placing, lines, claims, now).unwrap().show("order::undo_last"),
+        given_back.show("order::give_back"),
+        order::staged::unfinished(now).unwrap().show("order::unfinished"),
+    ]
+}
+
+pub fn sold(world: &World) -> Vec<Shown> {
+    let (from, to) = (at("2017-01-01T00:00:00.000Z"), at("2017-12-31T23:59:59.999Z"));
+    let (month, city) = ("2017-01".parse().unwrap(), "Z_C3_BCrich".parse().unwrap());
+    let (pending, mut cancelled) = (world.order(OrderStatus::Pending), world.order(OrderStatus::Cancelled));
+    cancelled.meta.rev += 1;
+    let lines = [world.order_line()];
+    let apply = |head, seen: &sales::Derived| {
+        sales::apply(head, &lines, seen, world.sale_region(false).data, at(NOW)).unwrap().remove(0)
+    };
+    let counted = apply(&pending, &sales::Derived::default());
+    let seen = [DerivedItem::Sale(world.sale(false)), DerivedItem::SaleRegion(world.sale_region(false))];
+    let reversed = apply(&cancelled, &seen.into_iter().collect());
+    let mut shipped = world.order(OrderStatus::Shipped);
+    shipped.meta.rev += 1;
+    let seen = [DerivedItem::Sale(world.sale(false)), DerivedItem::SaleRegion(world.sale_region(false))];
+    let ranked = apply(&shipped, &seen.into_iter().collect());
+    vec![
+        sales::of_product(&world.product, 2017, from, to).unwrap().show("sales::of_product"),
+        sales::derived(&world.order).unwrap().show("sales::derived"),
+        counted.show("sales::apply"),
+        reversed.show("sales::apply"),
+        ranked.show("sales::apply"),
+        region::get(&world.store).unwrap().show("region::get"),
+        region::read_for_update(&world.store).unwrap().show("region::read_for_update"),
+        region::create(&world.shop()).unwrap().show("region::create"),
+        region::change(&world.shop(), 3, at(NOW)).unwrap().show("region::change"),
+        region::sales(&world.country, &month, None).unwrap().show("region::sales"),
+        region::sales(&world.country, &month, Some(&city)).unwrap().show("region::sales"),
+    ]
 }
