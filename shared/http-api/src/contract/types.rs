@@ -126,7 +126,7 @@ texts! {
     MetricName, "temperature", id;
     PointId, GENERATED, id;
     CounterName, "product:819063", id;
-    MediaId, GENERATED, generated;
+    MediaId, GENERATED, id;
     ZoneId, "de", id;
     MethodId, "standard", id;
     TaxRuleId, "de", id;
