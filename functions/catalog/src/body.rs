@@ -1,174 +1,197 @@
-//! Readers of the request bodies that describe a product or the move of a category.
+//! The request bodies that describe a product.
 
-use http_api::fields::{MAX_AMOUNT, array, boolean, integer, map, money, parsed, text, visible_text};
+use http_api::contract::rules::{Integer, Named, PRICE, Text, integer, named, text, visible_text};
+use http_api::contract::{Body, BodyFields, Context, Fields, ObjectSchema, Rule as _, RuleSchema as _, Schemas};
 use http_api::{FieldPatch, Invalid, Object};
 use key_schema::change::Change;
-use key_schema::id::{MAX_ID_BYTES, ProductId, TaxCategory};
+use key_schema::id::{ProductId, TaxCategory};
 use key_schema::instant::Instant;
 use key_schema::item::EncodeError;
 use key_schema::money::Money;
-use key_schema::product::{
-    CategoryIndexKey, CategoryPath, MAX_CATEGORY_DEPTH, MAX_STOCK, Product, ProductChanges as _,
-};
-use key_schema::variant::{MAX_OPTION_VALUE_BYTES, MAX_OPTIONS, Options};
+use key_schema::product::{CategoryIndexKey, CategoryPath, MAX_STOCK, Product, ProductChanges as _};
+use key_schema::variant::Options;
 
-/// Limits in bytes of UTF-8. A page of a hundred products stays far below a Query's limit of 1 MB.
-const MAX_NAME: usize = 200;
-const MAX_BRAND: usize = 128;
-const MAX_PACKAGE_SIZE: usize = 64;
-const MAX_SUMMARY: usize = 2000;
-const MAX_WEIGHT_GRAMS: u64 = 1_000_000;
+// A page of a hundred products stays far below a Query's limit of 1 MB.
+pub const NAME: Named<Text> = named("ProductName", "1 to 200 bytes.", text(1..=200));
+pub const BRAND: Named<Text> = named("Brand", "1 to 128 bytes.", visible_text(1..=128));
+pub const PACKAGE_SIZE: Named<Text> = named("PackageSize", "1 to 64 bytes.", visible_text(1..=64));
+pub const SUMMARY: Named<Text> = named("Summary", "A line or two, 1 to 2000 bytes.", text(1..=2000));
+pub const WEIGHT: Named<Integer<u64>> =
+    named("WeightGrams", "The weight of one piece in grams, for the price of shipping.", integer(0..=1_000_000));
+pub const PIECES: Named<Integer<u64>> = named("Pieces", "Pieces in stock.", integer(0..=MAX_STOCK));
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Draft {
+#[derive(Debug, Body)]
+#[body(check(parent, options) = are_together)]
+pub struct NewProduct {
+    /// The default is a new UUIDv7.
+    pub id: Option<ProductId>,
+    /// The product of which this product is a variant. It never changes.
+    #[field(left_out)]
+    parent: Option<ProductId>,
+    /// The options of a variant, which never change. They are required with a `parent`, and refused
+    /// without it.
+    #[field(left_out)]
+    options: Option<Options>,
+    #[field(flatten)]
+    label: Label,
+    #[field(rule = PRICE)]
+    price: Money,
+    #[field(flatten)]
+    goods: Goods,
+}
+
+/// A line of an import. It changes all fields of an existing product except its stock.
+// The id is required, so that a repeated import does not create the product again.
+#[derive(Debug, Body)]
+pub struct ImportedProduct {
+    id: ProductId,
+    #[field(flatten)]
+    _no_variant: NoVariant,
+    #[field(flatten)]
+    label: Label,
+    #[field(flatten)]
+    price: ImportedPrice,
+    #[field(flatten)]
+    goods: Goods,
+}
+
+#[derive(Debug, Body)]
+struct Label {
+    #[field(rule = NAME, example = "Ice 22 LB")]
     name: String,
+    #[field(rule = BRAND, example = "Private")]
     brand: String,
+    #[field(rule = PACKAGE_SIZE, example = "22 LB")]
     package_size: Option<String>,
     category_path: CategoryPath,
-    price: Money,
+}
+
+#[derive(Debug, Body)]
+struct Goods {
+    #[field(rule = SUMMARY, example = "Ice for coolers and drinks.")]
     summary: Option<String>,
-    delivery: Delivery<Option<u64>, Option<bool>, Option<TaxCategory>>,
-    variant: Option<(ProductId, Options)>,
-    pub stock: u64,
-    /// Whether `price` applies only to a new product. An existing product then keeps its price.
-    pub keeps_price: bool,
+    #[field(rule = WEIGHT, example = 9979)]
+    weight_grams: Option<u64>,
+    /// Whether the product is sent to the customer, true by default.
+    shippable: Option<bool>,
+    /// The category of goods for tax, `standard` by default.
+    #[field(example = "standard")]
+    tax_category: Option<TaxCategory>,
+    /// The initial stock in pieces.
+    #[field(rule = PIECES, default, example = 50)]
+    stock: u64,
 }
 
-impl Draft {
-    pub fn into_product(self, id: ProductId) -> Product {
-        let Self { name, brand, package_size, category_path, price, summary, delivery, variant, .. } = self;
-        let (parent, options) = variant.unzip();
-        let Delivery { weight_grams, shippable, tax_category } = delivery;
-        Product {
-            parent,
-            options,
-            package_size,
-            summary,
-            weight_grams,
-            // The item stores `shippable` only if it is false.
-            shippable: shippable.filter(|shippable| !shippable),
-            tax_category,
-            ..Product::new(id, name, brand, price, category_path)
-        }
-    }
-}
-
-/// The fields of a product that its delivery and its tax depend on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Delivery<W, S, T> {
-    weight_grams: W,
-    shippable: S,
-    tax_category: T,
-}
-
-impl<W, S, T> Delivery<W, S, T> {
-    fn read(weight_grams: Option<W>, shippable: Option<S>, tax_category: Option<T>) -> Option<Self> {
-        Some(Self { weight_grams: weight_grams?, shippable: shippable?, tax_category: tax_category? })
-    }
-}
-
-/// Reads a new product, and its id if the body has one. Otherwise the caller generates the id.
-///
-/// # Errors
-/// [`Invalid`] with an entry for each invalid field.
-pub fn new_product(mut body: Object<'_>) -> Result<(Option<ProductId>, Draft), Invalid> {
-    let id = body.optional("id", parsed::<ProductId>);
-    let parent = body.optional("parent", parsed::<ProductId>);
-    let relation = parent.zip(body.optional("options", options));
-    draft(body, id, Some(None), relation)
-}
-
-/// Reads a product of an import. The id is required, so that a repeated import does not create the
-/// product again. The product has a `price` or a `price_if_new`. An import creates no variants.
-///
-/// # Errors
-/// [`Invalid`] with an entry for each invalid field.
-pub fn imported_product(mut body: Object<'_>) -> Result<(ProductId, Draft), Invalid> {
-    let id = body.required("id", parsed::<ProductId>);
-    let price_if_new = body.replaced("price_if_new", money(0..=MAX_AMOUNT));
-    let refuse = |_| Err(Invalid::new("cannot be imported: create variants with POST /v1/products"));
-    let (parent, options) = (body.optional::<()>("parent", refuse), body.optional::<()>("options", refuse));
-    draft(body, id, price_if_new, parent.zip(options).map(|_| (None, None)))
-}
-
-type Relation = (Option<ProductId>, Option<Options>);
-
-/// Returns the parent and the options of a variant. A product has both or neither.
-fn variant(relation: Relation) -> Result<Option<(ProductId, Options)>, Invalid> {
-    match relation {
-        (Some(parent), Some(options)) => Ok(Some((parent, options))),
-        (None, None) => Ok(None),
+/// A product has both a parent and options, or neither.
+fn are_together(parent: &Option<ProductId>, options: &Option<Options>) -> Result<(), Invalid> {
+    match (parent, options) {
         (Some(_), None) => Err(Invalid::new("is required for a product with a parent").under("options")),
         (None, Some(_)) => Err(Invalid::new("is required for a product with options").under("parent")),
+        _ => Ok(()),
     }
 }
 
-fn options(value: http_api::json::Value<'_>) -> Result<Options, Invalid> {
-    let options = map::<String, String>(MAX_OPTIONS, visible_text(1..=MAX_OPTION_VALUE_BYTES))(value)?;
-    Options::new(options).map_err(|error| Invalid::new(error.to_string()))
-}
-
-fn draft<I>(
-    mut body: Object<'_>,
-    id: Option<I>,
-    price_if_new: Option<Option<Money>>,
-    relation: Option<Relation>,
-) -> Result<(I, Draft), Invalid> {
-    let keeps_price = !matches!(price_if_new, Some(None));
-    let name = body.required("name", text(1..=MAX_NAME));
-    let brand = body.required("brand", visible_text(1..=MAX_BRAND));
-    let package_size = body.optional("package_size", visible_text(1..=MAX_PACKAGE_SIZE));
-    let category_path = body.required("category_path", path);
-    let price = match price_if_new {
-        Some(None) => body.required("price", money(0..=MAX_AMOUNT)),
-        other if body.replaced("price", money(0..=MAX_AMOUNT)) == Some(None) => other.flatten(),
-        _ => body.refuse("price", "must be left out when `price_if_new` is present"),
-    };
-    let summary = body.optional("summary", text(1..=MAX_SUMMARY));
-    let weight_grams = body.optional("weight_grams", integer(0..=MAX_WEIGHT_GRAMS));
-    let shippable = body.optional("shippable", boolean);
-    let tax_category = body.optional("tax_category", parsed::<TaxCategory>);
-    let delivery = Delivery::read(weight_grams, shippable, tax_category);
-    let stock = body.optional("stock", integer(0..=MAX_STOCK));
-    let fields = (id, name, brand, package_size, category_path, price, summary, delivery, relation, stock);
-    let (id, name, brand, package_size, category_path, price, summary, delivery, relation, stock) =
-        body.finish(fields)?;
-    let (variant, stock) = (variant(relation)?, stock.unwrap_or(0));
-    Ok((id, Draft { name, brand, package_size, category_path, price, summary, delivery, variant, stock, keeps_price }))
-}
-
-/// The changes that a client makes to a product.
+/// Refuses the fields of a variant, because an import creates no variants.
 #[derive(Debug)]
-pub struct Edit {
-    name: Option<String>,
-    brand: Option<String>,
-    package_size: FieldPatch<String>,
-    pub category_path: Option<CategoryPath>,
-    price: Option<Money>,
-    summary: FieldPatch<String>,
-    delivery: Delivery<FieldPatch<u64>, FieldPatch<bool>, FieldPatch<TaxCategory>>,
+struct NoVariant;
+
+impl BodyFields for NoVariant {
+    fn read_fields(object: &mut Object<'_>, _: &Context<'_>) -> Option<Self> {
+        let refuse = |_| Err(Invalid::new("cannot be imported: create variants with POST /v1/products"));
+        let (parent, options) = (object.optional::<()>("parent", refuse), object.optional::<()>("options", refuse));
+        parent.zip(options).map(|_| Self)
+    }
 }
 
-/// Reads a partial change of a product (JSON Merge Patch, RFC 7396). `null` clears an optional
-/// field.
-///
-/// # Errors
-/// [`Invalid`] with an entry for each invalid field, or when the body changes no field.
-pub fn edit(mut body: Object<'_>) -> Result<Edit, Invalid> {
-    let name = body.replaced("name", text(1..=MAX_NAME));
-    let brand = body.replaced("brand", visible_text(1..=MAX_BRAND));
-    let package_size = body.changed("package_size", visible_text(1..=MAX_PACKAGE_SIZE));
-    let category_path = body.replaced("category_path", path);
-    let price = body.replaced("price", money(0..=MAX_AMOUNT));
-    let summary = body.changed("summary", text(1..=MAX_SUMMARY));
-    let weight_grams = body.changed("weight_grams", integer(0..=MAX_WEIGHT_GRAMS));
-    let shippable = body.changed("shippable", boolean);
-    let tax_category = body.changed("tax_category", parsed::<TaxCategory>);
-    let delivery = Delivery::read(weight_grams, shippable, tax_category);
-    let (name, brand, package_size, category_path, price, summary, delivery) =
-        body.finish((name, brand, package_size, category_path, price, summary, delivery))?;
-    let edit = Edit { name, brand, package_size, category_path, price, summary, delivery };
-    if edit.is_empty() { Err(Invalid::new("must change at least one field")) } else { Ok(edit) }
+impl Fields for NoVariant {
+    fn describe(_: &mut ObjectSchema, _: &mut Schemas) {}
+}
+
+/// The price of an imported product.
+#[derive(Debug)]
+struct ImportedPrice {
+    price: Money,
+    is_only_if_new: bool,
+}
+
+impl BodyFields for ImportedPrice {
+    fn read_fields(object: &mut Object<'_>, context: &Context<'_>) -> Option<Self> {
+        let if_new = object.replaced("price_if_new", |value| PRICE.read(value, context));
+        if if_new == Some(None) {
+            let price = object.required("price", |value| PRICE.read(value, context))?;
+            return Some(Self { price, is_only_if_new: false });
+        }
+        if object.replaced("price", |value| PRICE.read(value, context)) != Some(None) {
+            return object.refuse("price", "must be left out when `price_if_new` is present");
+        }
+        Some(Self { price: if_new.flatten()?, is_only_if_new: true })
+    }
+}
+
+impl Fields for ImportedPrice {
+    fn describe(object: &mut ObjectSchema, schemas: &mut Schemas) {
+        let doc = "Required without `price_if_new`, and refused with it.";
+        object.field("price", doc, PRICE.schema(schemas), false, PRICE.example());
+        let doc = "The price of a new product. An existing product keeps its own price.";
+        object.field("price_if_new", doc, PRICE.schema(schemas), false, None);
+    }
+}
+
+impl NewProduct {
+    /// Returns the product and its stock.
+    pub fn into_product(self, id: ProductId) -> (Product, u64) {
+        let Self { parent, options, label, price, goods, .. } = self;
+        let stock = goods.stock;
+        (Product { parent, options, ..product(id, label, price, goods) }, stock)
+    }
+}
+
+impl ImportedProduct {
+    /// Returns the product, its stock, and whether an existing product keeps its price.
+    pub fn into_product(self) -> (Product, u64, bool) {
+        let Self { id, label, price: ImportedPrice { price, is_only_if_new }, goods, .. } = self;
+        let stock = goods.stock;
+        (product(id, label, price, goods), stock, is_only_if_new)
+    }
+}
+
+fn product(id: ProductId, label: Label, price: Money, goods: Goods) -> Product {
+    let Label { name, brand, package_size, category_path } = label;
+    let Goods { summary, weight_grams, shippable, tax_category, stock: _ } = goods;
+    Product {
+        package_size,
+        summary,
+        weight_grams,
+        // The item stores `shippable` only if it is false.
+        shippable: shippable.filter(|shippable| !shippable),
+        tax_category,
+        ..Product::new(id, name, brand, price, category_path)
+    }
+}
+
+#[derive(Debug, Body)]
+#[body(name = "ProductPatch", not_empty)]
+pub struct Edit {
+    #[field(rule = NAME, not_null, example = "Ice 22 LB")]
+    name: Option<String>,
+    #[field(rule = BRAND, not_null, left_out)]
+    brand: Option<String>,
+    #[field(rule = PACKAGE_SIZE, left_out)]
+    package_size: FieldPatch<String>,
+    #[field(not_null, left_out)]
+    pub category_path: Option<CategoryPath>,
+    #[field(rule = PRICE, not_null, example = {"amount": 149, "currency": "USD"})]
+    price: Option<Money>,
+    #[field(rule = SUMMARY, example = null)]
+    summary: FieldPatch<String>,
+    #[field(rule = WEIGHT, left_out)]
+    weight_grams: FieldPatch<u64>,
+    /// Whether the product is sent to the customer, true by default.
+    #[field(left_out)]
+    shippable: FieldPatch<bool>,
+    /// The category of goods for tax, `standard` by default.
+    #[field(left_out)]
+    tax_category: FieldPatch<TaxCategory>,
 }
 
 impl Edit {
@@ -194,28 +217,16 @@ impl Edit {
         if self.summary.is_given() {
             change = change.summary(&self.summary.apply(None))?;
         }
-        if self.delivery.weight_grams.is_given() {
-            change = change.weight_grams(&self.delivery.weight_grams.apply(None))?;
+        if self.weight_grams.is_given() {
+            change = change.weight_grams(&self.weight_grams.apply(None))?;
         }
-        if self.delivery.shippable.is_given() {
-            change = change.shippable(&self.delivery.shippable.apply(None).filter(|shippable| !shippable))?;
+        if self.shippable.is_given() {
+            change = change.shippable(&self.shippable.apply(None).filter(|shippable| !shippable))?;
         }
-        if self.delivery.tax_category.is_given() {
-            change = change.tax_category(&self.delivery.tax_category.apply(None))?;
+        if self.tax_category.is_given() {
+            change = change.tax_category(&self.tax_category.apply(None))?;
         }
         Ok(change)
-    }
-
-    const fn is_empty(&self) -> bool {
-        self.name.is_none()
-            && self.brand.is_none()
-            && !self.package_size.is_given()
-            && self.category_path.is_none()
-            && self.price.is_none()
-            && !self.summary.is_given()
-            && !self.delivery.weight_grams.is_given()
-            && !self.delivery.shippable.is_given()
-            && !self.delivery.tax_category.is_given()
     }
 }
 
@@ -233,24 +244,27 @@ pub fn overwrite(wanted: &Product, at: Instant) -> Result<Change<Product>, Encod
         .enter(&CategoryIndexKey { category_path: &wanted.category_path, id: &wanted.id })
 }
 
-pub fn destination(mut body: Object<'_>) -> Result<CategoryPath, Invalid> {
-    let to = body.required("to", path);
-    body.finish(to)
-}
-
-fn path(value: http_api::json::Value<'_>) -> Result<CategoryPath, Invalid> {
-    let names = array(1..=MAX_CATEGORY_DEPTH, visible_text(1..=MAX_ID_BYTES))(value)?;
-    CategoryPath::new(names).map_err(|error| Invalid::new(error.to_string()))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+
+    use http_api::Caller;
+    use http_api::contract::FromBody;
+    use http_api::json::Value;
 
     use super::*;
 
     const WHOLE: &str = r#"{"id":"p1","name":"Ice","brand":"National","package_size":"22 LB",
         "category_path":["GROCERY","ICE"],"price":{"amount":129,"currency":"USD"},"summary":"Cold.","stock":7}"#;
+
+    fn read<T: FromBody>(body: &str) -> Result<T, Invalid> {
+        T::read(Value::parse(body).unwrap(), &Context::new(&Caller::Anonymous))
+    }
+
+    fn new_product(body: &str) -> Result<(Product, u64), Invalid> {
+        let id = ProductId::new("p1").unwrap();
+        read::<NewProduct>(body).map(|new| new.into_product(id))
+    }
 
     fn pointers<T: std::fmt::Debug>(read: Result<T, Invalid>) -> Vec<String> {
         read.unwrap_err().errors().iter().map(|error| error.pointer.clone()).collect()
@@ -258,11 +272,11 @@ mod tests {
 
     #[test]
     fn a_new_product_may_omit_its_id_and_its_stock_which_is_then_zero() {
-        let (id, draft) = new_product(Object::parse(WHOLE).unwrap()).unwrap();
-        assert_eq!((id.unwrap().as_str(), draft.stock), ("p1", 7));
+        assert_eq!(read::<NewProduct>(WHOLE).unwrap().id, ProductId::new("p1").ok());
+        assert_eq!(new_product(WHOLE).unwrap().1, 7);
         let least = r#"{"name":"Ice","brand":"N","category_path":["ICE"],"price":{"amount":0,"currency":"USD"}}"#;
-        let (id, draft) = new_product(Object::parse(least).unwrap()).unwrap();
-        assert_eq!((id, draft.stock), (None, 0));
+        assert_eq!(read::<NewProduct>(least).unwrap().id, None);
+        assert_eq!(new_product(least).unwrap().1, 0);
     }
 
     #[test]
@@ -270,7 +284,7 @@ mod tests {
         let body =
             r#"{"name":"","category_path":["A",""],"price":{"amount":-1,"currency":"USD"},"stock":-1,"colour":"red"}"#;
         let expected = ["/brand", "/category_path/1", "/colour", "/name", "/price/amount", "/stock"];
-        let mut found = pointers(new_product(Object::parse(body).unwrap()));
+        let mut found = pointers(new_product(body));
         found.sort();
         assert_eq!(found, expected);
     }
@@ -278,34 +292,34 @@ mod tests {
     #[test]
     fn an_imported_product_needs_an_id() {
         let without = WHOLE.replacen(r#""id":"p1","#, "", 1);
-        assert_eq!(pointers(imported_product(Object::parse(&without).unwrap())), ["/id"]);
+        assert_eq!(pointers(read::<ImportedProduct>(&without)), ["/id"]);
     }
 
     #[test]
     fn an_imported_product_has_a_price_or_a_price_if_new() {
-        let read = |body: &str| imported_product(Object::parse(body).unwrap());
+        let read = |body: &str| read::<ImportedProduct>(body).map(ImportedProduct::into_product);
         let renamed = WHOLE.replace(r#""price":"#, r#""price_if_new":"#);
-        let (_, draft) = read(&renamed).unwrap();
-        assert_eq!((draft.price, draft.keeps_price), (read(WHOLE).unwrap().1.price, true));
-        assert!(!read(WHOLE).unwrap().1.keeps_price);
+        let (product, stock, _) = read(WHOLE).unwrap();
+        assert_eq!(read(&renamed).unwrap(), (product.clone(), stock, true));
+        assert_eq!(read(WHOLE).unwrap(), (product, stock, false));
         let price = r#""price":{"amount":129,"currency":"USD"},"#;
         assert_eq!(pointers(read(&WHOLE.replace(price, ""))), ["/price"]);
         assert_eq!(pointers(read(&renamed.replacen('{', &format!("{{{price}"), 1))), ["/price"]);
         assert_eq!(pointers(read(&renamed.replace("129", "-1"))), ["/price_if_new/amount"]);
-        assert_eq!(pointers(new_product(Object::parse(&renamed).unwrap())), ["/price", "/price_if_new"]);
+        assert_eq!(pointers(new_product(&renamed)), ["/price", "/price_if_new"]);
     }
 
     #[test]
     fn a_path_with_a_too_long_escaped_form_is_refused() {
         let names: Vec<String> = (0..8).map(|_| "#".repeat(100)).collect();
         let body = WHOLE.replace(r#"["GROCERY","ICE"]"#, &format!("{names:?}"));
-        assert_eq!(pointers(new_product(Object::parse(&body).unwrap())), ["/category_path"]);
+        assert_eq!(pointers(new_product(&body)), ["/category_path"]);
     }
 
     #[test]
     fn a_change_names_at_least_one_field_and_clears_only_optional_fields() {
-        assert_eq!(pointers(edit(Object::parse("{}").unwrap())), [""]);
-        assert_eq!(pointers(edit(Object::parse(r#"{"name":null,"stock":1}"#).unwrap())), ["/name", "/stock"]);
-        assert!(edit(Object::parse(r#"{"summary":null}"#).unwrap()).is_ok());
+        assert_eq!(pointers(read::<Edit>("{}")), [""]);
+        assert_eq!(pointers(read::<Edit>(r#"{"name":null,"stock":1}"#)), ["/name", "/stock"]);
+        assert!(read::<Edit>(r#"{"summary":null}"#).is_ok());
     }
 }

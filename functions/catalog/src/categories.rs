@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use http_api::fields::text;
-use http_api::{Code, List, Precondition, Problem, Request, Response, Services, read_fields};
+use http_api::contract::{Body, Page, route};
+use http_api::{Code, List, Precondition, Problem, Request, Response, Services};
 use key_schema::category::CategoryItem;
 use key_schema::category::{self, CategoryAbout, CategoryAction};
 use key_schema::id::ProductId;
@@ -12,30 +12,47 @@ use key_schema::item::Stored;
 use key_schema::product::{self, CategoryPath, Product};
 use table::Refusal;
 
-use crate::view::{CategoryView, NodeView, ProductByIdView, category_location, category_version};
+use crate::view::{CategoryView, DESCRIPTION, NodeView, ProductByIdView, TITLE, category_location, category_version};
 use crate::{memberships, tree};
 
-/// Limits in bytes of UTF-8.
-const MAX_TITLE: usize = 200;
-const MAX_DESCRIPTION: usize = 2000;
+#[derive(Body)]
+#[body(name = "CategoryChange")]
+struct NewCategory {
+    /// 1 to 200 bytes.
+    #[field(rule = TITLE, example = "Ice")]
+    title: Option<String>,
+    /// 1 to 2000 bytes.
+    #[field(rule = DESCRIPTION, example = "All that is cold.")]
+    description: Option<String>,
+}
 
+/// Read a category
+///
+/// Returns the category. A shared cache may keep it for five seconds.
+#[route(GET "/v1/categories/{path}", id = "readCategory", who = any, task = "browse", path(CategoryPath),
+    answers(200 = CategoryView<'_> "The category" [ETag]), refuses(not_found))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     let found = find(services, &path).await?.ok_or_else(no_such_category)?;
     Ok(described(&path, found.about.as_ref()))
 }
 
-/// PUT categories/{path}: creates a category or replaces its description. `If-None-Match: *`
-/// creates it with its missing ancestors, unless the category exists. If-Match replaces the
-/// description, so fields that the body omits are cleared.
+/// Create a category, or change its description
+///
+/// `If-None-Match: *` creates the category and its missing ancestors. `If-Match` replaces its title
+/// and description. A field that the body leaves out is removed.
+#[route(PUT "/v1/categories/{path}", id = "putCategory", who = staff, task = "categories", path(CategoryPath),
+    parameters(IfMatchOrNone, IfNoneMatch), body = NewCategory,
+    answers(
+        200 = CategoryView<'_> "The category" [ETag],
+        201 = CategoryView<'_> "The new category" [Location, ETag],
+    ),
+    refuses(already_exists = "with Location", category_moving))]
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let path = path(request)?;
     let precondition = request.precondition()?;
-    read_fields!(request.object()? => {
-        title: optional(text(1..=MAX_TITLE)),
-        description: optional(text(1..=MAX_DESCRIPTION)),
-    });
+    let NewCategory { title, description } = request.body()?;
     let at = Instant::now();
     let about = CategoryAbout { path, title, description };
     match precondition {
@@ -44,11 +61,15 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     }
 }
 
-/// GET categories/{path}/products: lists the products of the category and its subtree, including
-/// products whose own category is elsewhere. The list is ordered by category and id. A page may
-/// hold fewer items than its limit, because each product is listed once
-/// ([`memberships::one_entry_per_product`]), and variants are not listed. One BatchGet reads what
-/// the index does not have: the availability, the rating and the parent.
+/// List the products of a category
+///
+/// Returns the products of the category and of all categories below it, sorted by category and id.
+/// Products that have one of these categories as a further category are included. A product is
+/// listed once, and its variants are not listed. So a page may have fewer entries than `limit`.
+/// `category_path` is the product's own category.
+#[route(GET "/v1/categories/{path}/products", id = "listCategoryProducts", who = any, task = "browse",
+    path(CategoryPath), parameters(Limit, Cursor),
+    answers(200 = Page<ProductByIdView<'_>> "A page of products" [ETag, Link, LeftOut]), refuses(not_found))]
 pub async fn products(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     let segment = path.to_segment();
@@ -58,6 +79,7 @@ pub async fn products(services: &Services, request: &Request<'_>) -> Result<Resp
         must_exist(services, &path).await?;
     }
     let found = memberships::one_entry_per_product(services, &path, found).await?;
+    // The index has neither the availability nor the rating, nor the parent.
     let mut ids: Vec<&ProductId> = found.items.iter().map(|listed| &listed.id).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -70,13 +92,23 @@ pub async fn products(services: &Services, request: &Request<'_>) -> Result<Resp
     List { page, found }.answer(ProductByIdView::from).await
 }
 
-/// GET categories: lists the top categories by name.
+/// List the top categories
+///
+/// Returns the categories without a parent, by name. A shared cache may keep the list for five
+/// seconds.
+#[route(GET "/v1/categories", id = "listCategories", who = any, task = "browse", parameters(Limit, Cursor),
+    answers(200 = Page<NodeView<'_>> "A page of categories" [ETag, Link, LeftOut]))]
 pub async fn top(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.list(services, category::children(None)?, &[]).await?.answer(NodeView::from).await
 }
 
-/// GET categories/{path}/subtree: lists all categories below the category, each before its own
-/// subtree.
+/// List all categories below a category
+///
+/// Returns the categories at every level below, without the category itself. Each category comes
+/// before the categories below it. A shared cache may keep the list for five seconds.
+#[route(GET "/v1/categories/{path}/subtree", id = "listCategorySubtree", who = any, task = "browse",
+    path(CategoryPath), parameters(Limit, Cursor),
+    answers(200 = Page<NodeView<'_>> "A page of categories" [ETag, Link, LeftOut]), refuses(not_found))]
 pub async fn subtree(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     let segment = path.to_segment();
@@ -88,7 +120,12 @@ pub async fn subtree(services: &Services, request: &Request<'_>) -> Result<Respo
     list.answer(|below| NodeView::from(&below.path)).await
 }
 
-/// GET categories/{path}/children: lists the children by name.
+/// List the categories directly below a category
+///
+/// Returns the subcategories by name. A shared cache may keep the list for five seconds.
+#[route(GET "/v1/categories/{path}/children", id = "listCategoryChildren", who = any, task = "browse",
+    path(CategoryPath), parameters(Limit, Cursor),
+    answers(200 = Page<NodeView<'_>> "A page of categories" [ETag, Link, LeftOut]), refuses(not_found))]
 pub async fn children(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     let segment = path.to_segment();
@@ -100,8 +137,12 @@ pub async fn children(services: &Services, request: &Request<'_>) -> Result<Resp
     list.answer(NodeView::from).await
 }
 
-/// GET categories/{path}/ancestors: returns all ancestors in one page, the top category first.
-/// There are at most seven.
+/// List the categories above a category
+///
+/// Returns the ancestors from the top, all on one page. A shared cache may keep the list for five
+/// seconds.
+#[route(GET "/v1/categories/{path}/ancestors", id = "listCategoryAncestors", who = any, task = "browse",
+    path(CategoryPath), answers(200 = Page<NodeView<'_>> "The categories above" [ETag, LeftOut]), refuses(not_found))]
 pub async fn ancestors(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let path = path(request)?;
     // This list has only one page. The call still refuses a bad limit or another list's cursor.

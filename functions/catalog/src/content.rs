@@ -1,8 +1,8 @@
 //! A product's long description, which no list of products contains. A text that is too large for
 //! an item is uploaded to the bucket ([`crate::uploads`]), and the item references it.
 
-use http_api::fields::long_text;
-use http_api::{Code, Precondition, Problem, Request, Response, read_fields};
+use http_api::contract::{Body, route};
+use http_api::{Code, Precondition, Problem, Request, Response};
 use key_schema::id::{MediaId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -14,18 +14,25 @@ use table::{Refusals, retry_on_conflict};
 use crate::App;
 use crate::products::no_such_product;
 use crate::uploads::{self, StoredUpload};
-use crate::view::{ContentView, content_location};
+use crate::view::{CONTENT_TEXT, ContentView, content_location};
 
-/// The longest description in an item, in bytes of UTF-8: a quarter of an item's 400 KB.
-const MAX_TEXT: usize = 100 * 1024;
+#[derive(Body)]
+struct NewContent {
+    #[field(rule = CONTENT_TEXT, example = "# Ice")]
+    text: String,
+}
 
 enum Wanted {
     Text(String),
     Upload(MediaId),
 }
 
-/// GET products/{id}/content: returns the content, which is `null` for a product without one. The
-/// response is 404 for a retired product.
+/// Read a product's long description
+///
+/// Returns the content. For a product without content, `text`, `version` and `updated_at` are
+/// `null`, and the response has no ETag. A shared cache may keep the response for five seconds.
+#[route(GET "/v1/products/{id}/content", id = "readContent", who = any, task = "browse", path(Product),
+    answers(200 = ContentView<'_> "The content" [ETag]), refuses(not_found))]
 pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let id: ProductId = request.path("id")?;
     let mut found = app.services.table.batch_get(&product::content(&id)?).await?.into_iter();
@@ -39,17 +46,33 @@ pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem>
     }
 }
 
-/// PUT products/{id}/content: creates the content (`If-None-Match: *`) or replaces it (If-Match).
+/// Write a product's long description
+///
+/// `If-None-Match: *` creates the content, `If-Match` replaces it. Upload a text of over 100 KB
+/// instead (`POST …/content/uploads`).
+#[route(PUT "/v1/products/{id}/content", id = "putContent", who = staff, task = "media", path(Product),
+    parameters(IfMatchOrNone, IfNoneMatch), body = NewContent,
+    answers(200 = ContentView<'_> "The content" [ETag], 201 = ContentView<'_> "The new content" [Location, ETag]),
+    refuses(already_exists = "with Location"))]
 pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: ProductId = request.path("id")?;
     let precondition = request.precondition()?;
-    read_fields!(request.object()? => {
-        text: required(long_text(0..=MAX_TEXT)),
-    });
+    let NewContent { text } = request.body()?;
     write(app, id, Wanted::Text(text), precondition).await
 }
 
+/// Use an upload as a product's long description
+///
+/// Makes the uploaded text the content. `If-None-Match: *` creates the content, `If-Match` replaces
+/// it.
+#[route(PUT "/v1/products/{id}/content/uploads/{upload}", id = "putContentUpload", who = staff, task = "media",
+    path(Product, TextUpload), parameters(IfMatchOrNone, IfNoneMatch),
+    answers(200 = ContentView<'_> "The content" [ETag], 201 = ContentView<'_> "The new content" [Location, ETag]),
+    refuses(
+        already_exists = "with Location",
+        not_uploaded = "this product has no text upload with this id",
+    ))]
 pub async fn put_upload(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (id, upload) = (request.path("id")?, request.path("upload")?);

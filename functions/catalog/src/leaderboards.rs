@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
+use http_api::contract::rules::{Described, OneOf, PRICE, any, described, integer, list_of, one_of};
+use http_api::contract::{Schema, route};
 use http_api::{Code, MAX_LIMIT, Problem, Request, Response, Services};
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
@@ -12,14 +14,36 @@ use key_schema::money::Money;
 use key_schema::product::Product;
 use serde::Serialize;
 
-use crate::view::thumbnail;
+use crate::body::{BRAND, NAME, PACKAGE_SIZE};
+use crate::view::{THUMBNAIL, thumbnail};
 
 /// The maximum number of pages of a board that one request reads. Retired products are left out, so
 /// a page may yield fewer products than it has entries.
 const MAX_PAGES: usize = 4;
+const BOARDS: OneOf = one_of(&["sales", "views", "likes"]);
+const PERIODS: OneOf = one_of(&["day", "week", "all"]);
+/// A day, or null for all time.
+const DATE: Described = described(r#"{"type": ["string", "null"], "format": "date"}"#);
 
-/// GET leaderboards/{by}: lists the first products of a board. The sales board has no counts,
-/// because only staff see how many pieces were sold.
+/// List the products with the most sales, views or likes
+///
+/// Returns the products with the largest counts of a day, of a week from Monday to Sunday, or of all
+/// time. Days are in UTC. A change is visible within seconds. The counts of `sales` and `likes` are
+/// exact, and the counts of `views` are estimates with the standard error `bound`. The leaderboard
+/// of sales has no `count`, because only staff may see how many pieces were sold. Products that are
+/// not in the catalogue are left out. `GET
+/// /v1/leaderboards/likes?period=week&date=2026-11-25&limit=10` returns the week from 2026-11-23.
+/// The counts of a day expire 35 days after the end of its week. The counts of a week expire 65
+/// weeks after its Monday. Leaderboards whose counts have expired are empty. A shared cache may keep
+/// the list for five seconds.
+#[route(GET "/v1/leaderboards/{by}", id = "readLeaderboard", who = any, task = "browse", path(Board),
+    parameters(
+        period = described(r#"{"type": "string", "enum": ["day", "week", "all"], "default": "day"}"#) "",
+        date = described(r#"{"type": "string", "format": "date", "examples": ["2026-11-20"]}"#) "The day, or any day \
+            of the week. The default is today. With `period=all`, leave out `date`.",
+        Limit,
+    ),
+    answers(200 = BoardView<'_> "The first products of the leaderboard" [ETag, LeftOut]))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let by: Board = request.path("by")?;
     let kind = request.query_as("period")?.unwrap_or(Kind::Day);
@@ -108,28 +132,47 @@ impl FromStr for Kind {
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
+#[schema(name = "Leaderboard")]
 struct BoardView<'a> {
+    #[field(rule = list_of(any::<EntryView<'_>>(), 0..=MAX_LIMIT))]
     items: Vec<EntryView<'a>>,
+    #[field(rule = BOARDS, example = "views")]
     by: &'static str,
+    #[field(rule = PERIODS, example = "week")]
     period: Kind,
+    /// The first day, null for all time.
+    #[field(rule = DATE, not_null, example = "2026-11-23")]
     from: Option<String>,
+    /// The last day, null for all time.
+    #[field(rule = DATE, not_null, example = "2026-11-29")]
     until: Option<String>,
-    /// The largest standard error of a count, if the counts are estimates.
+    /// The standard error of the first count, which is the largest one. Only the leaderboard of
+    /// views has it.
+    #[field(example = 151)]
     #[serde(skip_serializing_if = "Option::is_none")]
     bound: Option<u64>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
+#[schema(name = "LeaderboardEntry")]
 struct EntryView<'a> {
+    #[field(rule = integer(1..=MAX_LIMIT), example = 1)]
     rank: usize,
     product_id: &'a ProductId,
+    /// Absent on the leaderboard of sales.
+    #[field(rule = integer(1..=u64::MAX), example = 1504)]
     #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<u64>,
+    #[field(rule = NAME, example = "Ice 22 LB")]
     name: &'a str,
+    #[field(rule = BRAND, example = "Private")]
     brand: &'a str,
+    #[field(rule = PACKAGE_SIZE, example = "22 LB")]
     package_size: Option<&'a str>,
+    #[field(rule = PRICE)]
     price: Money,
+    #[field(rule = THUMBNAIL, not_null, example = null)]
     thumbnail: Option<String>,
 }
 

@@ -23,8 +23,7 @@ mod view;
 
 use std::time::Duration;
 
-use http_api::{Error, Measured, PatternCost, Routes, Services};
-use key_schema::media::MediaKind;
+use http_api::{Error, Has, Measured, PatternCost, Services};
 use key_schema::product::{MAX_STOCK, STOCK_LOW};
 use storage::SetupError;
 use storage::media::Media;
@@ -60,70 +59,25 @@ enum StartError {
     StockLow,
 }
 
-#[must_use]
-pub fn routes() -> Routes<App> {
-    Routes::<App>::new()
-        .checking(|app| app.services.checks())
-        .on("POST /v1/products", |app, request| Box::pin(products::create(app, request)))
-        .on("POST /v1/products/import", |app, request| Box::pin(import::import(&app.services, request)))
-        .public("GET /v1/products", |app, request| Box::pin(products::by_ids(&app.services, request)))
-        .public("GET /v1/products/{id}", |app, request| Box::pin(products::read(app, request)))
-        .on("GET /v1/products/{id}/numbers", |app, request| Box::pin(products::numbers(app, request)))
-        .on("POST /v1/products/{id}/views", |app, request| Box::pin(products::count_view(app, request)))
-        .on("PATCH /v1/products/{id}", |app, request| Box::pin(products::change(app, request)))
-        .on("DELETE /v1/products/{id}", |app, request| Box::pin(products::retire(&app.services, request)))
-        .public("GET /v1/products/{id}/content", |app, request| Box::pin(content::read(app, request)))
-        .on("PUT /v1/products/{id}/content", |app, request| Box::pin(content::put(app, request)))
-        .on("POST /v1/products/{id}/content/uploads", |app, request| {
-            Box::pin(uploads::permit(app, request, MediaKind::Content))
-        })
-        .on("PUT /v1/products/{id}/content/uploads/{upload}", |app, request| {
-            Box::pin(content::put_upload(app, request))
-        })
-        .public("GET /v1/products/{id}/pictures", |app, request| Box::pin(pictures::list(app, request)))
-        .on("POST /v1/products/{id}/pictures", |app, request| {
-            Box::pin(uploads::permit(app, request, MediaKind::Picture))
-        })
-        .public("GET /v1/products/{id}/pictures/{picture}", |app, request| Box::pin(pictures::redirect(app, request)))
-        .on("PUT /v1/products/{id}/pictures/{picture}", |app, request| Box::pin(pictures::put(app, request)))
-        .on("DELETE /v1/products/{id}/pictures/{picture}", |app, request| Box::pin(pictures::remove(app, request)))
-        .on("PUT /v1/products/{id}/stock", |app, request| Box::pin(stock::set(&app.services, request)))
-        .on("POST /v1/products/{id}/stock/adjustments", |app, request| Box::pin(stock::adjust(&app.services, request)))
-        .on("PUT /v1/products/{id}/categories/{path}", |app, request| {
-            Box::pin(memberships::put(&app.services, request))
-        })
-        .on("DELETE /v1/products/{id}/categories/{path}", |app, request| {
-            Box::pin(memberships::remove(&app.services, request))
-        })
-        .public("GET /v1/products/{id}/reviews", |app, request| Box::pin(reviews::of_product(&app.services, request)))
-        .on("GET /v1/customers/{id}/reviews/{product}", |app, request| Box::pin(reviews::own(&app.services, request)))
-        .on("GET /v1/reviews", |app, request| Box::pin(reviews::all(&app.services, request)))
-        .public("GET /v1/products/{id}/reviews/{customer}", |app, request| {
-            Box::pin(reviews::read(&app.services, request))
-        })
-        .on("PUT /v1/products/{id}/reviews/{customer}", |app, request| Box::pin(reviews::put(&app.services, request)))
-        .on("DELETE /v1/products/{id}/reviews/{customer}", |app, request| {
-            Box::pin(reviews::delete(&app.services, request))
-        })
-        .on("GET /v1/customers/{id}/reviews", |app, request| Box::pin(reviews::of_customer(&app.services, request)))
-        .public("GET /v1/leaderboards/{by}", |app, request| Box::pin(leaderboards::read(&app.services, request)))
-        .public("GET /v1/reviews/recent", |app, request| Box::pin(recent::list(&app.services, request)))
-        .on("PUT /v1/categories/{path}", |app, request| Box::pin(categories::put(&app.services, request)))
-        .on("POST /v1/categories/{path}/move", |app, request| Box::pin(moves::start(&app.services, request)))
-        .public("GET /v1/categories/{path}", |app, request| Box::pin(categories::read(&app.services, request)))
-        .public("GET /v1/categories/{path}/products", |app, request| {
-            Box::pin(categories::products(&app.services, request))
-        })
-        .public("GET /v1/categories/{path}/children", |app, request| {
-            Box::pin(categories::children(&app.services, request))
-        })
-        .public("GET /v1/categories", |app, request| Box::pin(categories::top(&app.services, request)))
-        .public("GET /v1/categories/{path}/subtree", |app, request| {
-            Box::pin(categories::subtree(&app.services, request))
-        })
-        .public("GET /v1/categories/{path}/ancestors", |app, request| {
-            Box::pin(categories::ancestors(&app.services, request))
-        })
+impl Has<Services> for App {
+    fn part(&self) -> &Services {
+        &self.services
+    }
+}
+
+http_api::routes! {
+    App;
+    products::create, import::import, products::by_ids, products::read, products::numbers, products::count_view,
+    products::change, products::retire,
+    content::read, content::put, uploads::text, content::put_upload,
+    pictures::list, uploads::picture, pictures::redirect, pictures::put, pictures::remove,
+    stock::set, stock::adjust,
+    memberships::put, memberships::remove,
+    reviews::of_product, reviews::own, reviews::all, reviews::read, reviews::put, reviews::delete,
+    reviews::of_customer, recent::list,
+    leaderboards::read,
+    categories::put, moves::start, categories::read, categories::products, categories::children, categories::top,
+    categories::subtree, categories::ancestors
 }
 
 pub async fn run() -> Result<(), Error> {

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use http_api::contract::route;
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
@@ -19,7 +20,19 @@ use crate::products::no_such_product;
 use crate::tree;
 use crate::view::{MembershipView, membership_location};
 
-/// PUT products/{id}/categories/{path}: adds the product to a category. Creates missing categories.
+/// Add a product to a further category
+///
+/// Lists the product in a further category, in addition to its own category (`category_path`). A
+/// product has at most 20 further categories. Missing categories are created. The request can be
+/// repeated and needs no If-Match. When the product changes, the further category shows the change
+/// with a short delay.
+#[route(PUT "/v1/products/{id}/categories/{path}", id = "putProductCategory", who = staff, task = "categories",
+    path(Product, CategoryPath),
+    answers(
+        200 = MembershipView<'_> "The product was in the category already",
+        201 = MembershipView<'_> "The product is in the category now" [Location],
+    ),
+    refuses(not_found, too_many_categories = "the product has 20 further categories already"))]
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (id, path) = names(request)?;
@@ -50,8 +63,12 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     }
 }
 
-/// DELETE products/{id}/categories/{path}: removes the product from a further category. A
-/// membership that does not exist counts as removed. The product stays in its own category.
+/// Remove a product from a further category
+///
+/// Removes the product from the further category. The product stays in its own category. The request
+/// can be repeated and needs no If-Match.
+#[route(DELETE "/v1/products/{id}/categories/{path}", id = "deleteProductCategory", who = staff, task = "categories",
+    path(Product, CategoryPath), answers(204 = () "The product is no longer in the category"), refuses(not_found))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (id, path) = names(request)?;

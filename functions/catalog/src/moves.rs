@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use http_api::contract::{Body, route};
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::category;
 use key_schema::category::relocation::{CategoryMove, CategoryMoveAction, Phase, begin};
@@ -16,8 +17,8 @@ use tokio::time;
 use workflows::relocation::{Mover, RelocationError, Walk};
 
 use crate::categories::no_such_category;
+use crate::tree;
 use crate::view::{MoveView, category_location};
-use crate::{body, tree};
 
 /// The time that a request spends on the move before it responds. The function's timeout is 29
 /// seconds, and the last step may need several seconds.
@@ -28,12 +29,35 @@ const AT_WORK_SECONDS: i64 = 5;
 /// The maximum number of categories whose new paths a request checks.
 const MAX_SEEN: usize = 1000;
 
-/// POST categories/{path}/move: starts a move, or continues it when the request is repeated. The
-/// response shows the progress: 202 while the move runs, 200 when it is done.
+#[derive(Body)]
+#[body(name = "CategoryDestination")]
+struct Destination {
+    #[field(example = ["FROZEN", "ICE"])]
+    to: CategoryPath,
+}
+
+/// Move a category with everything below it
+///
+/// Moves the category and all categories below it to the path `to`, which must not exist. Their
+/// descriptions, their products and the memberships of products in them move too. Missing categories
+/// above `to` are created. The move of a large category takes longer than one request. Then the
+/// response is 202, and the move continues by itself. Repeat the same request to see the progress.
+/// The response is 200 when the move is complete. While the move runs, each product is at the old
+/// path or at the new one. A moved product has a new version. If other requests add products at the
+/// old path during the move, these products move too. Only one move can run at a time.
+#[route(POST "/v1/categories/{path}/move", id = "moveCategory", who = staff, task = "categories", path(CategoryPath),
+    body = Destination,
+    answers(200 = MoveView<'_> "The move is complete", 202 = MoveView<'_> "The move is running"),
+    refuses(
+        not_found,
+        already_exists = "with the Location of the category at the new path",
+        category_moving = "another move is running",
+        invalid_body = "also if the new place is inside the category, or if a path would be too deep or too long",
+    ))]
 pub async fn start(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let from = request.path_by("path", CategoryPath::from_segment)?;
-    let to = body::destination(request.object()?)?;
+    let Destination { to } = request.body()?;
     if to.is_within(&from) {
         return Err(misplaced("must not be the category itself or in its subtree"));
     }

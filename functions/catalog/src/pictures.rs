@@ -5,8 +5,8 @@
 //! A change reads the list with strong consistency. Its write has the condition that the list is
 //! unchanged. If the write is refused, the function reads again.
 
-use http_api::fields::text;
-use http_api::{Code, Problem, Request, Response, read_fields};
+use http_api::contract::{Body, route};
+use http_api::{Code, Problem, Request, Response};
 use key_schema::id::{MediaId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -20,13 +20,22 @@ use table::{Backoff, retry_on_conflict};
 use crate::App;
 use crate::products::no_such_product;
 use crate::uploads::{self, StoredUpload};
-use crate::view::{PictureView, picture_location};
+use crate::view::{PICTURE_TEXT, PictureList, PictureView, picture_location};
 
-/// The longest description of a picture, in bytes of UTF-8.
-const MAX_ALT: usize = 300;
+#[derive(Body)]
+#[body(name = "PictureChange")]
+struct NewPicture {
+    #[field(rule = PICTURE_TEXT, example = "A bag of ice")]
+    alt: Option<String>,
+}
 
-/// GET products/{id}/pictures: lists the pictures with a URL for each. Computing a URL takes no
-/// request to the bucket.
+/// List a product's pictures
+///
+/// Returns the pictures in the order in which they were added, at most 20. Each `url` is valid until
+/// `url_expires_at`, which is 45 to 60 minutes after the response. A picture's `url` changes every
+/// 15 minutes. A shared cache may keep the list for five seconds.
+#[route(GET "/v1/products/{id}/pictures", id = "listPictures", who = any, task = "browse", path(Product),
+    answers(200 = PictureList<'_> "The pictures" [ETag]), refuses(not_found))]
 pub async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let id: ProductId = request.path("id")?;
     let read = read_by(app, picture::list(&id)?).await?;
@@ -35,15 +44,23 @@ pub async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem>
     }
     let mut items = Vec::new();
     for picture in read.pictures() {
+        // The URL takes no request to the bucket.
         let by = uploads::reading(app, MediaKind::Picture, &id, &picture.object.id).await?;
         items.push(PictureView::new(picture, by));
     }
-    Ok(Response::all(&items).fresh_for(uploads::READING))
+    Ok(Response::ok(&PictureList { items, next_cursor: () }).fresh_for(uploads::READING))
 }
 
-/// GET products/{id}/pictures/{picture}: redirects to the signed URL of a picture. So lists of
-/// products need no signed URLs, which are long and expire. Earlier orders show the pictures of a
-/// retired product.
+/// Read a picture
+///
+/// Redirects to a signed URL of the picture, which is valid for at least 45 minutes. The `thumbnail`
+/// of a product is the path of such a request. To show the picture in an `<img>`, set `src` to the
+/// API's address followed by this path. Caches may keep the redirection for 15 minutes. The pictures
+/// of a product that has left the catalogue are not listed any more, but this path still works for
+/// the pages of earlier orders.
+// So lists of products need no signed URLs, which are long and expire.
+#[route(GET "/v1/products/{id}/pictures/{picture}", id = "readPicture", who = any, task = "browse",
+    path(Product, Picture), answers(307 = () "The picture has this URL now" [SignedUrl]), refuses(not_found))]
 pub async fn redirect(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let (product, id) = names(request)?;
     let read = read_by(app, picture::list(&product)?).await?;
@@ -57,14 +74,25 @@ pub async fn redirect(app: &App, request: &Request<'_>) -> Result<Response, Prob
     Ok(Response::redirect(url).kept_for(uploads::READING))
 }
 
-/// PUT products/{id}/pictures/{picture}: adds a picture that was uploaded for the product, or
-/// changes the description of a picture in the list.
+/// Add an uploaded picture, or change its description
+///
+/// Adds the picture, or replaces its description. The request can be repeated and needs no If-Match.
+/// Without `alt` the picture has no description.
+#[route(PUT "/v1/products/{id}/pictures/{picture}", id = "putPicture", who = staff, task = "media",
+    path(Product, Picture), body = NewPicture,
+    answers(
+        200 = PictureView<'_> "The product had the picture already",
+        201 = PictureView<'_> "The product has the picture now" [Location],
+    ),
+    refuses(
+        not_found,
+        not_uploaded = "this product has no upload with this id now",
+        too_many_pictures = "the product has 20 already",
+    ))]
 pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (product, id) = names(request)?;
-    read_fields!(request.object()? => {
-        alt: optional(text(1..=MAX_ALT)),
-    });
+    let NewPicture { alt } = request.body()?;
     let (mut backoff, mut kept) = (Backoff::new(), None::<StoredUpload>);
     loop {
         let read = read(app, &product).await?;
@@ -103,8 +131,12 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
     }
 }
 
-/// DELETE products/{id}/pictures/{picture}: removes a picture, even from a retired product. A
-/// picture that is not in the list counts as removed.
+/// Remove a picture
+///
+/// Removes the picture from the list at once, and deletes it within minutes. Until then, its URL
+/// still works. The request can be repeated and needs no If-Match.
+#[route(DELETE "/v1/products/{id}/pictures/{picture}", id = "deletePicture", who = staff, task = "media",
+    path(Product, Picture), answers(204 = () "The product no longer has the picture"), refuses(not_found))]
 pub async fn remove(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (product, id) = names(request)?;

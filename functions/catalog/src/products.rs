@@ -1,5 +1,6 @@
 use std::str::FromStr;
 
+use http_api::contract::route;
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::category::CategoryNode;
 use key_schema::id::ProductId;
@@ -8,23 +9,44 @@ use key_schema::item::Stored;
 use key_schema::leaderboard;
 use key_schema::product::{self, MAX_IDS, PageItem, Product, ProductAction};
 
-use crate::view::{NumbersView, ProductByIdView, ProductDetails, ProductView, Sold, Statistics, product_location};
-use crate::{App, body, tree, variants};
+use crate::body::{Edit, NewProduct};
+use crate::view::{
+    NumbersView, ProductByIdView, ProductDetails, ProductView, ProductsById, Sold, Statistics, product_location,
+};
+use crate::{App, tree, variants};
 
-/// POST products: creates the product, its stock and the missing categories in one transaction. A
-/// product with a `parent` is a variant. The request also revives a retired product. The reviews of
-/// a revived product stay, and its `version` and `rev` continue.
+/// Create a product with its stock
+///
+/// Creates the product, its stock, and the missing categories of its path. A product that was
+/// removed from the catalogue can be created again under its id. Its version continues, and its
+/// reviews, likes, sales, description, pictures and further categories are visible again. Only the
+/// stock is new: earlier orders no longer return their pieces to it. A checkout with an earlier
+/// quote gets `quote_changed`.
+///
+/// A product with a `parent` and `options` is a variant of the parent. It has its own stock, price
+/// and weight. The first variant turns the parent into a product that is sold only as variants. Set
+/// the stock of the parent to 0 before that. A parent has at most 100 variants, and they must differ
+/// in their options. The comparison of options ignores letter case. A variant cannot be a parent.
+#[route(POST "/v1/products", id = "createProduct", who = staff, task = "catalogue", body = NewProduct,
+    answers(201 = ProductView<'_> "The product" [Location, ETag]),
+    refuses(
+        already_exists = "with Location",
+        parent_has_stock = "the parent has pieces in stock",
+        options_taken = "with the Location of the variant that has the options",
+        unknown_product = "the parent is not in the catalogue",
+        too_many_variants,
+    ))]
 pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let services = &app.services;
     request.staff()?;
-    let (id, draft) = body::new_product(request.object()?)?;
+    let mut new: NewProduct = request.body()?;
     let at = Instant::now();
-    let id = match id {
+    let id = match new.id.take() {
         Some(id) => id,
         None => ProductId::generate(at, services.random()?),
     };
-    let stock = draft.stock;
-    let new = Stored::new(draft.into_product(id), services.born(at)?, at);
+    let (new, stock) = new.into_product(id);
+    let new = Stored::new(new, services.born(at)?, at);
     let nodes = tree::missing(services, &new.category_path, at).await?;
     if new.parent.is_some() {
         return variants::create(app, &new, stock, &nodes).await;
@@ -64,15 +86,23 @@ pub fn revived(app: &App, retired: &Stored<Product>, mut new: Stored<Product>, d
     created(app, &new, details)
 }
 
-/// GET products/{id}: returns the product with its availability, categories, variants and review
-/// statistics, read in one Query. Everybody gets the same response.
+/// Read a product with its availability and rating
+///
+/// The response for a parent lists its variants, sorted by id. Their names, prices and `in_stock`
+/// follow a change of the variant with a short delay. A parent has no `availability`. Its `in_stock`
+/// says whether a variant is in stock. The ETag has a digest after the version, because the
+/// availability and the rating change without the version.
+#[route(GET "/v1/products/{id}", id = "readProduct", who = any, task = "browse", path(Product),
+    answers(200 = ProductView<'_> "The product" [ETag, LeftOut]), refuses(not_found))]
 pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let (product, details) = on_sale(app, request).await?;
     let view = ProductView::new(&product, &details, app.stock_low);
     Ok(Response::ok(&view).etag_of_parts(product.meta.version).leaving_out(details.left_out))
 }
 
-/// GET products/{id}/numbers: returns the exact stock and sales, which only staff see.
+/// Read a product's exact stock and sales
+#[route(GET "/v1/products/{id}/numbers", id = "readProductNumbers", who = staff, task = "stock", path(Product),
+    answers(200 = NumbersView<'_> "The numbers" [ETag, LeftOut]), refuses(not_found))]
 pub async fn numbers(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (product, details) = on_sale(app, request).await?;
@@ -80,8 +110,19 @@ pub async fn numbers(app: &App, request: &Request<'_>) -> Result<Response, Probl
     Ok(Response::ok(&view).etag_of_parts(product.meta.version).leaving_out(details.left_out))
 }
 
-/// POST products/{id}/views: counts a view, if the sample of counted views includes this request.
-/// The response is the same for a view that is not counted and for an unknown product.
+/// Count a view of a product
+///
+/// A shop sends this request when it shows a product's page to a customer. The views in the
+/// leaderboard are estimated from a sample of one in 64 requests. A view of an unknown product is
+/// not counted.
+#[route(POST "/v1/products/{id}/views", id = "countView", who = any, task = "browse", path(Product),
+    answers(204 = () "Done"),
+    refuses(
+        invalid_body = "the request has a body",
+        malformed_json = "the body is not UTF-8",
+        body_too_large,
+        unsupported_content_encoding,
+    ))]
 pub async fn count_view(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let id: ProductId = request.path("id")?;
     request.refuse_body()?;
@@ -108,17 +149,21 @@ async fn on_sale(app: &App, request: &Request<'_>) -> Result<(Stored<Product>, P
     Ok((product.filter(|product| !product.retired).ok_or_else(no_such_product)?, details))
 }
 
-/// GET products?ids=: reads products by their ids, in the order of the request, from their own items
-/// alone. Unknown, retired and unreadable products are left out. Everybody gets the same response,
-/// without the numbers of staff.
+/// Read up to 50 products by their ids
+///
+/// Returns the products in the order of the ids, each once. A product that is unknown or was removed
+/// from the catalogue is left out. The entries have the data of lists, so a product's page needs
+/// `GET /v1/products/{id}`. `GET /v1/products?ids=819063,shirt-m` returns two products.
+#[route(GET "/v1/products", id = "readProducts", who = any, task = "browse", parameters(ProductIds),
+    answers(200 = ProductsById<'_> "The products" [ETag, LeftOut]))]
 pub async fn by_ids(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let Ids(ids) = request
         .query_as("ids")?
         .ok_or_else(|| Problem::new(Code::InvalidParameter, "The query parameter `ids` is missing."))?;
     let found = services.table.batch_get_readable(&product::by_ids(&ids)?).await?;
     let on_sale = found.items.iter().flatten().filter(|product| !product.retired);
-    let views: Vec<_> = on_sale.map(ProductByIdView::from).collect();
-    Ok(Response::all(&views).leaving_out(found.unreadable.len()))
+    let view = ProductsById { items: on_sale.map(ProductByIdView::from).collect(), next_cursor: () };
+    Ok(Response::ok(&view).leaving_out(found.unreadable.len()))
 }
 
 /// Different ids of products, in the order of the request.
@@ -142,14 +187,19 @@ impl FromStr for Ids {
     }
 }
 
-/// PATCH products/{id}: changes a product. A new category moves the product to the list of that
-/// category. The request creates missing categories.
+/// Change a product
+///
+/// Changes the product with a JSON Merge Patch (RFC 7396) of at least one field. A new category
+/// moves the product to the list of that category, and missing categories are created. The stock has
+/// separate routes. A change of the stock does not increase the product's version.
+#[route(PATCH "/v1/products/{id}", id = "changeProduct", who = staff, task = "catalogue", path(Product),
+    parameters(IfMatch), body = Edit, answers(200 = ProductView<'_> "The product" [ETag]))]
 pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let services = &app.services;
     request.staff()?;
     let id: ProductId = request.path("id")?;
     let version = request.if_match()?;
-    let edit = body::edit(request.object()?)?;
+    let edit: Edit = request.body()?;
     let at = Instant::now();
     // The read comes before the write, so that a failed read cannot hide a successful change. The
     // change does not affect `details`, so the response can contain the details that were read.
@@ -169,8 +219,15 @@ pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Proble
     }
 }
 
-/// DELETE products/{id}: removes the product from lists and search, and ends its sale. Its item
-/// stays, so that its `rev` never restarts.
+/// Remove a product from the catalogue
+///
+/// Removes the product from all lists and the search. Orders keep their data about it. Its reviews
+/// and descriptions stay stored, and are visible again if the product is created again. A variant
+/// leaves the list of its parent. A parent cannot be removed while it has variants in the catalogue.
+// The product's item stays, so that its `rev` never restarts.
+#[route(DELETE "/v1/products/{id}", id = "deleteProduct", who = staff, task = "catalogue", path(Product),
+    parameters(IfMatch), answers(204 = () "Done"),
+    refuses(has_variants, conflict = "the product changed during the request"))]
 pub async fn retire(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: ProductId = request.path("id")?;

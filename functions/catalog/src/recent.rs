@@ -1,3 +1,4 @@
+use http_api::contract::{Page, route};
 use http_api::{List, Problem, Request, Response, Services};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -6,7 +7,12 @@ use table::Page as Found;
 
 use crate::view::ReviewView;
 
-/// GET reviews/recent: lists the reviews of all products without their authors' ids, newest first.
+/// List the newest reviews of all products
+///
+/// Returns the reviews by the time of their creation, newest first. A page covers at most 12 months
+/// that have reviews. So a page may have fewer entries than `limit` and still have a cursor.
+#[route(GET "/v1/reviews/recent", id = "listRecentReviews", who = any, task = "reviews", parameters(Limit, Cursor),
+    answers(200 = Page<ReviewView<'_>> "A page of reviews" [ETag, Link, LeftOut]))]
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     page(services, request).await?.answer(|review| ReviewView::from(review).of_anybody()).await
 }

@@ -5,8 +5,9 @@
 
 use std::str::FromStr;
 
-use http_api::fields::{integer, long_text, text, visible_text};
-use http_api::{Code, Precondition, Problem, Request, Response, Services, change_version, read_fields};
+use http_api::contract::rules::{Described, described};
+use http_api::contract::{Body, Page, PageWith, route};
+use http_api::{Code, Precondition, Problem, Request, Response, Services, change_version};
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -17,15 +18,28 @@ use table::Refusals;
 
 use crate::products::no_such_product;
 use crate::recent;
-use crate::view::{ReviewView, Statistics, StatisticsView, review_location};
+use crate::view::{
+    DISPLAY_NAME, RATING, REVIEW_TEXT, REVIEW_TITLE, ReviewView, Statistics, StatisticsView, review_location,
+};
 
-/// Limits in bytes of UTF-8. A page of a hundred reviews stays below a Query's limit of 1 MB.
-const MAX_DISPLAY_NAME: usize = 64;
-const MAX_TITLE: usize = 200;
-const MAX_TEXT: usize = 8000;
+#[derive(Body)]
+struct NewReview {
+    #[field(rule = RATING, example = 4)]
+    rating: u64,
+    #[field(rule = DISPLAY_NAME, example = "Ann from Ulm")]
+    display_name: Option<String>,
+    #[field(rule = REVIEW_TITLE, example = "Cold")]
+    title: String,
+    #[field(rule = REVIEW_TEXT, example = "As ice should be.")]
+    text: String,
+}
 
-/// GET products/{id}/reviews/{customer}: returns the review, without its author's id. The route does
-/// not know the caller, so `me` is no id here.
+/// Read one review
+///
+/// The response has no `customer_id`. This route does not know the caller, so `me` gets 422. Authors
+/// read their own review with `GET /v1/customers/{id}/reviews/{product}`.
+#[route(GET "/v1/products/{id}/reviews/{customer}", id = "readReview", who = any, task = "reviews",
+    path(Product, Reviewer), answers(200 = ReviewView<'_> "The review" [ETag]), refuses(not_found))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (product, customer) = (request.path("id")?, request.path_by("customer", CustomerId::from_str)?);
     let review = find(services, &product, &customer).await?;
@@ -33,7 +47,9 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     Ok(Response::ok(&ReviewView::from(&review).of_anybody()).etag_of_parts(review.meta.version))
 }
 
-/// GET customers/{id}/reviews/{product}: returns a customer's review of a product.
+/// Read a customer's review of a product
+#[route(GET "/v1/customers/{id}/reviews/{product}", id = "readCustomerReview", who = owner, task = "reviews",
+    path(Customer, CartProduct), answers(200 = ReviewView<'_> "The review" [ETag]))]
 pub async fn own(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
@@ -45,18 +61,27 @@ async fn find(services: &Services, product: &ProductId, author: &CustomerId) -> 
     services.table.get(&review::get(product, author)?).await?.ok_or_else(no_such_review)
 }
 
-/// PUT products/{id}/reviews/{customer}: creates the review (`If-None-Match: *`) or changes it
-/// (If-Match). The author must have a profile.
+/// Write or change a review
+///
+/// `If-None-Match: *` creates the review, `If-Match` changes it. A customer has at most one review
+/// of a product, and may write or change at most 200 reviews on a day in UTC. The customer must have
+/// a profile. Readers see the `display_name` of this review, and never the name, the user name or
+/// the id of the customer's profile. A change without `display_name` removes it, and so does the
+/// erasure of the customer.
+#[route(PUT "/v1/products/{id}/reviews/{customer}", id = "putReview", who = owner, task = "reviews",
+    path(Product, Reviewer), parameters(IfMatchOrNone, IfNoneMatch), body = NewReview,
+    answers(200 = ReviewView<'_> "The review" [ETag], 201 = ReviewView<'_> "The new review" [Location, ETag]),
+    refuses(
+        not_found = "there is no such product or review, the customer has no profile, or the review would belong to \
+            another customer than the caller",
+        already_exists = "with Location",
+        quota_exceeded = "retry after the time in Retry-After",
+    ))]
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (product_id, customer_id) = names(request)?;
     request.owner(&customer_id)?;
     let precondition = request.precondition()?;
-    read_fields!(request.object()? => {
-        rating: required(integer(1..=5_u64)),
-        display_name: optional(visible_text(1..=MAX_DISPLAY_NAME)),
-        title: required(text(1..=MAX_TITLE)),
-        text: required(long_text(1..=MAX_TEXT)),
-    });
+    let NewReview { rating, display_name, title, text } = request.body()?;
     let review = Review { product_id, customer_id, rating, display_name, title, text };
     match precondition {
         Precondition::Absent => create(services, review).await,
@@ -64,6 +89,9 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     }
 }
 
+/// Remove a review
+#[route(DELETE "/v1/products/{id}/reviews/{customer}", id = "deleteReview", who = owner, task = "reviews",
+    path(Product, Reviewer), parameters(IfMatchOrAny), answers(204 = () "Done"))]
 pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (product, customer) = names(request)?;
     request.owner(&customer)?;
@@ -76,8 +104,19 @@ pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(Response::no_content())
 }
 
-/// GET products/{id}/reviews: lists a product's reviews without their authors' ids, newest or best
-/// first, and the statistics.
+/// List a product's reviews
+///
+/// The reviews show the display names of their authors, and not their ids.
+#[route(GET "/v1/products/{id}/reviews", id = "listProductReviews", who = any, task = "reviews", path(Product),
+    parameters(
+        sort = SORT "`best` sorts by rating, the best first. Reviews with the same rating are sorted by time, the \
+            newest first.",
+        Limit,
+        Cursor,
+    ),
+    answers(200 = PageWith<ReviewView<'_>, StatisticsView> "A page of reviews, with the average and count of all \
+        reviews" [ETag, Link, LeftOut]),
+    refuses(not_found))]
 pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let product: ProductId = request.path("id")?;
     let query = sorted(request, &product)?;
@@ -90,7 +129,18 @@ pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Re
     list.answer_with(|review| ReviewView::from(review).of_anybody(), &statistics).await
 }
 
-/// GET reviews: lists all reviews, newest first, or those of a product. Staff see their authors' ids.
+/// List reviews with their authors' ids
+///
+/// Returns the reviews of all products by the time of their creation, newest first, or the reviews
+/// of one product. Staff need the author's id to remove a review.
+#[route(GET "/v1/reviews", id = "listReviews", who = staff, task = "reviews",
+    parameters(
+        product: ProductId = "Only the reviews of this product.",
+        sort = SORT "The order of the reviews of a product, as in its own list.",
+        Limit,
+        Cursor,
+    ),
+    answers(200 = Page<ReviewView<'_>> "A page of reviews" [Link, LeftOut]))]
 pub async fn all(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let Some(product) = request.query_as::<ProductId>("product")? else {
@@ -109,13 +159,19 @@ fn sorted(request: &Request<'_>, product: &ProductId) -> Result<Query<ReviewSumm
     })
 }
 
-/// GET customers/{id}/reviews: lists a customer's reviews, newest first.
+/// List a customer's reviews
+///
+/// Returns the customer's reviews, newest first.
+#[route(GET "/v1/customers/{id}/reviews", id = "listCustomerReviews", who = owner, task = "reviews", path(Customer),
+    parameters(Limit, Cursor), answers(200 = Page<ReviewView<'_>> "A page of reviews" [Link, LeftOut]))]
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
     let parameters = [("customer", customer.as_str())];
     request.list(services, review::by_customer(&customer)?, &parameters).await?.answer(ReviewView::from).await
 }
+
+const SORT: Described = described(r#"{"type": "string", "enum": ["newest", "best"], "default": "newest"}"#);
 
 #[derive(Debug, Clone, Copy)]
 enum Sort {

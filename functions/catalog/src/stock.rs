@@ -10,25 +10,69 @@
 //! effect exists if and only if the stored response exists, and a repeated request gets the same
 //! bytes. [`Once`] describes how the function recognises a repeated request.
 
-use http_api::fields::{integer, text};
-use http_api::{Code, Once, Problem, Request, Response, Services, read_fields};
+use http_api::contract::rules::{Integer, integer, text};
+use http_api::contract::{Body, Context, Node, Rule, RuleSchema, Schemas, route};
+use http_api::json::Value;
+use http_api::{Code, Invalid, Once, Problem, Request, Response, Services};
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::product::{self, Adjustment, MAX_STOCK, ProductAction, Stock, StockError};
 use table::retry_on_conflict;
 
+use crate::body::PIECES;
 use crate::products::{no_such_product, stock_missing};
 use crate::view::StockView;
 
 const MAX_ADJUSTMENT: i64 = MAX_STOCK.cast_signed();
-/// The longest reason, in bytes of UTF-8.
-const MAX_REASON: usize = 200;
 
+#[derive(Body)]
+#[body(name = "StockChange")]
+struct NewStock {
+    #[field(rule = PIECES, example = 50)]
+    set: u64,
+}
+
+#[derive(Body)]
+#[body(name = "StockAdjustment")]
+struct Movement {
+    /// The number of pieces, negative to remove pieces, not 0.
+    #[field(rule = NotZero(integer(-MAX_ADJUSTMENT..=MAX_ADJUSTMENT)), example = -3)]
+    adjust: i64,
+    /// 1 to 200 bytes.
+    #[field(rule = text(1..=200), example = "broken in transport")]
+    reason: String,
+}
+
+struct NotZero(Integer<i64>);
+
+impl Rule<i64> for NotZero {
+    fn read(&self, value: Value<'_>, context: &Context<'_>) -> Result<i64, Invalid> {
+        match self.0.read(value, context)? {
+            0 => Err(Invalid::new("must not be 0")),
+            other => Ok(other),
+        }
+    }
+}
+
+impl RuleSchema for NotZero {
+    fn schema(&self, schemas: &mut Schemas) -> Node {
+        self.0.schema(schemas).with("not", Node::map([("const", 0.into())]))
+    }
+}
+
+/// Set the stock
+///
+/// Replaces the stock. Pieces in unpaid orders and in orders before picking are not in the stock. A
+/// cancellation or a lapse adds them to the number that you set. So set a number without these
+/// pieces. The request can be repeated and needs no If-Match.
+#[route(PUT "/v1/products/{id}/stock", id = "putStock", who = staff, task = "stock", path(Product), body = NewStock,
+    answers(200 = StockView "The stock"),
+    refuses(not_found, has_variants = "the stock of a parent cannot be set"))]
 pub async fn set(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: ProductId = request.path("id")?;
-    read_fields!(request.object()? => { set: required(integer(0..=MAX_STOCK)), });
+    let NewStock { set } = request.body()?;
     let stock = services.table.update(&product::set_stock(&id, set, Instant::now())?).await?;
     match stock {
         Ok(stock) => Ok(Response::ok(&StockView { stock: stock.available })),
@@ -36,12 +80,23 @@ pub async fn set(services: &Services, request: &Request<'_>) -> Result<Response,
     }
 }
 
-/// POST products/{id}/stock/adjustments: adjusts the stock once per Idempotency-Key.
+/// Adjust the stock by a number of pieces, once
+///
+/// Adds the pieces to the stock once, and returns the resulting stock.
+#[route(POST "/v1/products/{id}/stock/adjustments", id = "adjustStock", who = staff, task = "stock", path(Product),
+    parameters(IdempotencyKey), body = Movement,
+    answers(200 = StockView "The stock" [IdempotencyReplayed]),
+    refuses(
+        not_found,
+        insufficient_stock = "the stock would be below zero",
+        has_variants = "the product is a parent",
+        invalid_body = "also if the stock would be too large",
+    ))]
 pub async fn adjust(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let staff = request.staff()?;
     let id: ProductId = request.path("id")?;
     let once = Once::required(request)?;
-    let (by, reason) = movement(request)?;
+    let Movement { adjust: by, reason } = request.body()?;
     retry_on_conflict(async || {
         let (stock, pieces) = match plan(services, &id, by).await? {
             Ok(plan) => plan,
@@ -79,16 +134,6 @@ async fn not_for_sale(services: &Services, id: &ProductId) -> Result<Problem, Pr
         }
         _ => no_such_product(),
     })
-}
-
-fn movement(request: &Request<'_>) -> Result<(i64, String), Problem> {
-    let mut body = request.object()?;
-    let mut by = body.required("adjust", integer(-MAX_ADJUSTMENT..=MAX_ADJUSTMENT));
-    if by == Some(0) {
-        by = body.refuse("adjust", "must not be 0");
-    }
-    let reason = body.required("reason", text(1..=MAX_REASON));
-    Ok(body.finish((by, reason))?)
 }
 
 fn impossible(error: StockError, stock: &Stock) -> Problem {

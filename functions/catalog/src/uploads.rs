@@ -11,9 +11,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use http_api::fields::{exact_text, integer, one_of};
+use http_api::contract::rules::{Named, exact_text, integer, named, one_of};
+use http_api::contract::{Body, Context, Node, Rule, RuleSchema, Schemas, route};
 use http_api::json::Value;
-use http_api::{Code, Invalid, Problem, Request, Response, read_fields};
+use http_api::{Code, Invalid, Problem, Request, Response};
 use key_schema::id::{MediaId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -24,14 +25,14 @@ use table::retry_on_conflict;
 use crate::App;
 use crate::pictures;
 use crate::products::no_such_product;
-use crate::view::{UploadView, picture_location, upload_location};
+use crate::view::{PICTURE_BYTES, PICTURE_TYPES, UploadView, picture_location, upload_location};
 
 /// The largest picture: 10 MiB.
-const MAX_PICTURE: u64 = 10 << 20;
+pub const MAX_PICTURE: u64 = 10 << 20;
 /// The largest text: 5 MiB.
 const MAX_CONTENT: u64 = 5 << 20;
 /// Media types that browsers display but do not execute.
-const PICTURES: &[&str] = &["image/avif", "image/jpeg", "image/png", "image/webp"];
+pub const PICTURES: &[&str] = &["image/avif", "image/jpeg", "image/png", "image/webp"];
 const TEXTS: &[&str] = &["text/markdown", "text/plain"];
 
 /// Returns the accepted media types of a kind, and the maximum size in bytes.
@@ -42,17 +43,64 @@ const fn accepted_types(kind: MediaKind) -> (&'static [&'static str], u64) {
     }
 }
 
-/// POST products/{id}/pictures and products/{id}/content/uploads: returns the request that the
-/// client must send to upload, and its expiry.
-pub async fn permit(app: &App, request: &Request<'_>, kind: MediaKind) -> Result<Response, Problem> {
+const SHA_256: Named<Sha256> = named("Sha256", "The base64 of the upload's SHA-256, which S3 verifies.", Sha256);
+
+#[derive(Body)]
+struct NewPictureUpload {
+    #[field(rule = PICTURE_TYPES, example = "image/webp")]
+    content_type: String,
+    /// The exact size of the upload in bytes.
+    #[field(rule = PICTURE_BYTES, example = 482113)]
+    bytes: u64,
+    #[field(rule = SHA_256, left_out)]
+    sha256: Option<String>,
+}
+
+#[derive(Body)]
+struct NewTextUpload {
+    #[field(rule = one_of(TEXTS), example = "text/markdown")]
+    content_type: String,
+    /// The exact size of the upload in bytes.
+    #[field(rule = integer(1..=MAX_CONTENT), example = 4500000)]
+    bytes: u64,
+    #[field(rule = SHA_256, left_out)]
+    sha256: Option<String>,
+}
+
+/// Request an upload of a picture
+///
+/// Permits the upload of a picture of up to 10 MB. Within 15 minutes, send the request that `upload`
+/// describes. The upload must have the described headers, and exactly the requested size and type.
+/// Any other upload is refused. Then add the picture with a `PUT` to the URL in Location. An upload
+/// without this `PUT` is deleted after a day.
+#[route(POST "/v1/products/{id}/pictures", id = "uploadPicture", who = staff, task = "media", path(Product),
+    body = NewPictureUpload, answers(201 = UploadView<'_> "The permitted upload" [Location]),
+    refuses(not_found, too_many_pictures = "the product has 20 already"))]
+pub async fn picture(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let product: ProductId = request.path("id")?;
-    let (types, most) = accepted_types(kind);
-    read_fields!(request.object()? => {
-        content_type: required(one_of::<String>(types)),
-        bytes: required(integer(1..=most)),
-        sha256: optional(sha256),
-    });
+    let NewPictureUpload { content_type, bytes, sha256 } = request.body()?;
+    permit(app, MediaKind::Picture, product, Expected { content_type: &content_type, bytes, sha256: sha256.as_deref() })
+        .await
+}
+
+/// Request an upload of a long description
+///
+/// Permits the upload of a text of up to 5 MB. Within 15 minutes, send the request that `upload`
+/// describes. Then send a `PUT` to the URL in Location. An upload without this `PUT` is deleted after
+/// a day.
+#[route(POST "/v1/products/{id}/content/uploads", id = "uploadContent", who = staff, task = "media", path(Product),
+    body = NewTextUpload, answers(201 = UploadView<'_> "The permitted upload" [Location]), refuses(not_found))]
+pub async fn text(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let product: ProductId = request.path("id")?;
+    let NewTextUpload { content_type, bytes, sha256 } = request.body()?;
+    permit(app, MediaKind::Content, product, Expected { content_type: &content_type, bytes, sha256: sha256.as_deref() })
+        .await
+}
+
+/// Returns the request that the client must send to upload, and its expiry.
+async fn permit(app: &App, kind: MediaKind, product: ProductId, expected: Expected<'_>) -> Result<Response, Problem> {
     let read = pictures::read(app, &product).await?;
     if !read.is_sold() {
         return Err(no_such_product());
@@ -62,7 +110,7 @@ pub async fn permit(app: &App, request: &Request<'_>, kind: MediaKind) -> Result
     }
     let at = Instant::now();
     let id = MediaId::generate(at, app.services.random()?);
-    let expected = Expected { content_type: &content_type, bytes, sha256: sha256.as_deref() };
+    let (content_type, bytes) = (expected.content_type.to_owned(), expected.bytes);
     let upload = app.media.upload(&kind.pending(&product, &id), expected, system(at)).await.map_err(failed)?;
     let location = match kind {
         MediaKind::Picture => picture_location(&product, &id),
@@ -123,13 +171,23 @@ pub async fn reading(
     Ok((url, instant(expires_at)))
 }
 
-/// Reads the base64 of 32 bytes.
-fn sha256(value: Value<'_>) -> Result<String, Invalid> {
-    let sum = exact_text(44..=44)(value)?;
-    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
-    match sum.strip_suffix('=') {
-        Some(digits) if digits.bytes().all(is_digit) => Ok(sum),
-        _ => Err(Invalid::new("must be the base64 of a SHA-256")),
+/// The base64 of 32 bytes.
+struct Sha256;
+
+impl Rule<String> for Sha256 {
+    fn read(&self, value: Value<'_>, context: &Context<'_>) -> Result<String, Invalid> {
+        let sum: String = exact_text(44..=44).read(value, context)?;
+        let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
+        match sum.strip_suffix('=') {
+            Some(digits) if digits.bytes().all(is_digit) => Ok(sum),
+            _ => Err(Invalid::new("must be the base64 of a SHA-256")),
+        }
+    }
+}
+
+impl RuleSchema for Sha256 {
+    fn schema(&self, _: &mut Schemas) -> Node {
+        Node::map([("type", "string".into()), ("pattern", "^[A-Za-z0-9+/]{43}=$".into())])
     }
 }
 

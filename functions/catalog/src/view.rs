@@ -1,7 +1,7 @@
 mod category;
 mod location;
 
-pub use self::category::{CategoryView, MoveView, NodeView, category_version};
+pub use self::category::{CategoryView, DESCRIPTION, MoveView, NodeView, TITLE, category_version};
 pub use self::location::{
     category_location, content_location, membership_location, picture_location, product_location, review_location,
     thumbnail, upload_location,
@@ -9,51 +9,105 @@ pub use self::location::{
 
 use std::collections::BTreeMap;
 
-use key_schema::id::{CustomerId, MediaId, ProductId};
+use http_api::contract::Schema;
+use http_api::contract::rules::{
+    Described, Named, OneOf, PRICE, VERSION, any, described, list_of, map_of, named, one_of,
+};
+use http_api::contract::rules::{Integer, Text, integer, long_text, text, visible_text};
+use key_schema::id::{CustomerId, MediaId, ProductId, TaxCategory};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::media::MediaObject;
+use key_schema::membership::MAX_MEMBERSHIPS;
 use key_schema::money::Money;
-use key_schema::picture::Picture;
+use key_schema::picture::{MAX_PICTURES, Picture};
 use key_schema::product::{
-    self, Availability, CategoryPath, Copied, Product, ProductContent, ProductSales, ReviewStats,
+    self, Availability, CategoryPath, Copied, MAX_IDS, Product, ProductContent, ProductSales, ReviewStats,
 };
 use key_schema::review::recent::RecentReview;
 use key_schema::review::{self, Review};
-use key_schema::variant::{Options, Variant};
+use key_schema::variant::{MAX_VARIANTS, Options, Variant};
 use serde::Serialize;
 use storage::media::Upload;
 
-/// A product, with data of the product's other items.
-#[derive(Debug, Serialize)]
+use crate::body::{BRAND, NAME, PACKAGE_SIZE, PIECES, SUMMARY, WEIGHT};
+use crate::uploads::{MAX_PICTURE, PICTURES};
+
+pub const THUMBNAIL: Named<Described> = named(
+    "Thumbnail",
+    "The path of the product's first picture, which redirects to the picture. Null without pictures.",
+    described(r#"{"type": ["string", "null"], "format": "uri-reference"}"#),
+);
+const AVERAGE: Named<Described> = named(
+    "Average",
+    "The mean rating with two decimals, null without reviews.",
+    described(r#"{"type": ["number", "null"], "minimum": 1, "maximum": 5}"#),
+);
+/// The last member of a list that has only one page.
+const NO_CURSOR: Described = described(r#"{"type": "null", "description": "Always null: the list has one page."}"#);
+
+// A product, with data of the product's other items.
+#[derive(Debug, Serialize, Schema)]
 pub struct ProductView<'a> {
     id: &'a ProductId,
+    #[field(rule = NAME, example = "Ice 22 LB")]
     name: &'a str,
+    #[field(rule = BRAND, example = "Private")]
     brand: &'a str,
+    #[field(rule = PACKAGE_SIZE, example = "22 LB")]
     package_size: Option<&'a str>,
     category_path: &'a CategoryPath,
+    /// Every category that lists the product, with the product's own category first.
+    #[field(
+        rule = list_of(any::<CategoryPath>(), 1..=MAX_MEMBERSHIPS + 1),
+        example = [["GROCERY", "FRZN ICE"], ["SUMMER"]],
+    )]
     categories: Vec<&'a CategoryPath>,
+    #[field(rule = PRICE)]
     price: Money,
+    /// The product of which this product is a variant. Other products lack the field.
+    #[field(left_out)]
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<&'a ProductId>,
+    /// The options of a variant. Other products lack the field.
+    #[field(left_out)]
     #[serde(skip_serializing_if = "Option::is_none")]
     options: Option<&'a Options>,
+    /// The variants in the catalogue, sorted by id. Only a parent has the field.
+    #[field(rule = list_of(any::<VariantView<'_>>(), 0..=MAX_VARIANTS as usize), left_out)]
     #[serde(skip_serializing_if = "Option::is_none")]
     variants: Option<Vec<VariantView<'a>>>,
+    #[field(rule = SUMMARY, example = "Ice for coolers and drinks.")]
     summary: Option<&'a str>,
+    #[field(rule = THUMBNAIL, not_null, example = "/v1/products/819063/pictures/019341d0-7c00-7000-8000-000000000001")]
     thumbnail: Option<String>,
+    #[field(rule = WEIGHT, example = 9979)]
     weight_grams: Option<u64>,
+    /// Whether the product is sent to the customer.
     shippable: bool,
+    /// The category of goods for tax, `standard` by default.
+    #[field(rule = any::<TaxCategory>(), example = "standard")]
     tax_category: &'a str,
+    /// Whether at least one piece is in stock. For a parent: whether one of its variants is in
+    /// stock.
     in_stock: bool,
+    /// `none` without a piece in stock, `low` with fewer pieces than the deployment's threshold
+    /// (`StockLowThreshold`, 10 by default), otherwise `plenty`. A parent lacks the field.
+    #[field(rule = one_of(&["none", "low", "plenty"]), example = "plenty")]
     #[serde(skip_serializing_if = "Option::is_none")]
     availability: Option<Availability>,
+    /// Pieces in stock. Only the responses to changes by staff have this field. A parent lacks it.
+    #[field(rule = PIECES, example = 50)]
     #[serde(skip_serializing_if = "Option::is_none")]
     stock: Option<u64>,
+    /// The total sales. Only the responses to changes by staff have this field.
     #[serde(skip_serializing_if = "Option::is_none")]
     sold: Option<Sold>,
+    #[field(rule = AVERAGE, not_null, example = 4)]
     average_rating: Option<f64>,
+    #[field(example = 3)]
     review_count: u64,
+    #[field(rule = VERSION)]
     version: u64,
     created_at: Instant,
     updated_at: Instant,
@@ -108,14 +162,17 @@ impl<'a> ProductView<'a> {
     }
 }
 
-/// The numbers of a product that only staff see.
-#[derive(Debug, Serialize)]
+// The numbers of a product that only staff see.
+#[derive(Debug, Serialize, Schema)]
+#[schema(name = "ProductNumbers")]
 pub struct NumbersView<'a> {
     product_id: &'a ProductId,
-    /// Absent for a product with variants, which has no stock of its own.
+    /// The pieces in stock. Absent for a parent.
+    #[field(rule = PIECES, example = 40)]
     #[serde(skip_serializing_if = "Option::is_none")]
     stock: Option<u64>,
     sold: Sold,
+    #[field(rule = VERSION)]
     version: u64,
 }
 
@@ -148,10 +205,14 @@ impl ProductDetails {
     }
 }
 
-/// The total sales of a product, without cancelled and returned orders.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+/// The product's total sales. Cancelled and returned orders are not counted. The totals include
+/// orders with a short delay.
+#[derive(Debug, Clone, Copy, Default, Serialize, Schema)]
 pub struct Sold {
+    /// Pieces.
+    #[field(example = 54)]
     quantity: u64,
+    #[field(example = 9)]
     orders: u64,
 }
 
@@ -161,9 +222,11 @@ impl From<&ProductSales> for Sold {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
+#[schema(name = "ProductCategory")]
 pub struct MembershipView<'a> {
     pub product_id: &'a ProductId,
+    #[field(example = ["SUMMER"])]
     pub category_path: &'a CategoryPath,
 }
 
@@ -190,9 +253,13 @@ impl From<&ReviewStats> for Statistics {
     }
 }
 
-#[derive(Debug, Serialize)]
+/// The members of a page of a product's reviews that are not reviews.
+#[derive(Debug, Serialize, Schema)]
+#[schema(name = "ProductReviewPage")]
 pub struct StatisticsView {
+    #[field(rule = AVERAGE, not_null, example = 4)]
     average: Option<f64>,
+    /// The number of all reviews of the product.
     count: u64,
 }
 
@@ -202,15 +269,21 @@ impl From<Statistics> for StatisticsView {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
 pub struct ProductSummaryView<'a> {
     id: &'a ProductId,
+    #[field(rule = NAME, example = "Ice 22 LB")]
     name: &'a str,
+    #[field(rule = BRAND, example = "Private")]
     brand: &'a str,
+    #[field(rule = PACKAGE_SIZE, example = "22 LB")]
     package_size: Option<&'a str>,
     category_path: &'a CategoryPath,
+    #[field(rule = PRICE)]
     price: Money,
+    #[field(rule = THUMBNAIL, not_null, example = null)]
     thumbnail: Option<String>,
+    #[field(rule = VERSION)]
     version: u64,
 }
 
@@ -244,22 +317,51 @@ impl<'a> From<&'a Stored<Product>> for ProductSummaryView<'a> {
     }
 }
 
-/// A product that was read by its id, from its own item alone. The availability and the ratings are
-/// the copies on this item.
-#[derive(Debug, Serialize)]
+// It is read from the product's own item alone. The availability and the ratings are the copies on
+// this item.
+#[derive(Debug, Serialize, Schema)]
+#[schema(page = "ProductPage")]
 pub struct ProductByIdView<'a> {
     #[serde(flatten)]
     product: ProductSummaryView<'a>,
+    /// The parent of a variant. Other products lack the field.
+    #[field(left_out)]
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<&'a ProductId>,
+    /// The options of a variant. Other products lack the field.
+    #[field(left_out)]
     #[serde(skip_serializing_if = "Option::is_none")]
     options: Option<&'a Options>,
+    #[field(rule = SUMMARY, example = "Ice for coolers and drinks.")]
     summary: Option<&'a str>,
-    /// `None` for a parent, which has no stock of its own.
+    /// Whether at least one piece is in stock, with a short delay. A product that is sold only as
+    /// variants lacks the field.
     #[serde(skip_serializing_if = "Option::is_none")]
     in_stock: Option<bool>,
+    /// The mean rating with two decimals, null without reviews. It follows a review with a short
+    /// delay.
+    #[field(rule = AVERAGE, not_null, example = 4)]
     average_rating: Option<f64>,
+    /// The number of reviews, with a short delay.
+    #[field(example = 3)]
     review_count: u64,
+}
+
+#[derive(Debug, Serialize, Schema)]
+#[schema(example = {
+    "items": [{
+        "id": "shirt-m", "name": "Linen shirt M", "brand": "Private", "package_size": null,
+        "category_path": ["CLOTHING"], "price": {"amount": 2500, "currency": "USD"}, "thumbnail": null, "version": 1,
+        "parent": "shirt", "options": {"size": "M", "colour": "red"}, "summary": null, "in_stock": true,
+        "average_rating": null, "review_count": 0
+    }],
+    "next_cursor": null
+})]
+pub struct ProductsById<'a> {
+    #[field(rule = list_of(any::<ProductByIdView<'_>>(), 0..=MAX_IDS))]
+    pub items: Vec<ProductByIdView<'a>>,
+    #[field(rule = NO_CURSOR, example = null)]
+    pub next_cursor: (),
 }
 
 impl<'a> From<&'a Stored<Product>> for ProductByIdView<'a> {
@@ -277,19 +379,44 @@ impl<'a> From<&'a Stored<Product>> for ProductByIdView<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
 pub struct StockView {
+    #[field(rule = PIECES, example = 50)]
     pub stock: u64,
 }
 
-/// A product's long description: a text, or a file that contains it. A product without a
-/// description has neither, and no version.
-#[derive(Debug, Serialize)]
+pub const CONTENT_TEXT: Named<Text> = named(
+    "ContentText",
+    "Markdown, up to 100 KB. Line feeds and tabs are the only allowed control characters.",
+    // A quarter of an item's 400 KB.
+    long_text(0..=100 * 1024),
+);
+
+/// A text, or a file for a large text. With a file, `text` is `null`. A product without content has
+/// neither, and `version` is `null`.
+#[derive(Debug, Serialize, Schema)]
+#[schema(
+    example = {"product_id": "shirt", "text": null, "version": null, "updated_at": null},
+    example = {
+        "product_id": "819063",
+        "text": null,
+        "file": {
+            "id": "019f0000-0000-7000-8000-000000000000", "content_type": "text/markdown", "bytes": 4500000,
+            "url": "https://bodega-media.s3.eu-central-1.amazonaws.com/kept/content/819063~019f?X-Amz-Signature=0f3a",
+            "url_expires_at": "2026-11-20T13:00:00.000Z"
+        },
+        "version": 2,
+        "updated_at": "2026-11-20T12:00:00.000Z"
+    }
+)]
 pub struct ContentView<'a> {
     product_id: &'a ProductId,
+    #[field(rule = CONTENT_TEXT, example = "# Ice")]
     text: Option<&'a str>,
+    #[field(left_out)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<ObjectView<'a>>,
+    file: Option<FileView<'a>>,
+    #[field(rule = VERSION)]
     version: Option<u64>,
     updated_at: Option<Instant>,
 }
@@ -301,55 +428,100 @@ impl<'a> ContentView<'a> {
 
     /// Builds the view of a content at a version. `by` is the file's URL and the URL's expiry.
     pub fn new(content: &'a ProductContent, by: Option<(String, Instant)>, version: u64, updated_at: Instant) -> Self {
-        let file = content.file.as_ref().zip(by).map(|(file, by)| ObjectView::new(file, by));
+        let file = content.file.as_ref().zip(by).map(|(file, (url, url_expires_at))| {
+            let MediaObject { id, content_type, bytes } = file;
+            FileView { id, content_type, bytes: *bytes, link: LinkView { url, url_expires_at } }
+        });
         let text = file.is_none().then_some(content.text.as_str());
         Self { product_id: &content.product_id, text, file, version: Some(version), updated_at: Some(updated_at) }
     }
 }
 
-#[derive(Debug, Serialize)]
-pub struct ObjectView<'a> {
+#[derive(Debug, Serialize, Schema)]
+#[schema(name = "MediaFile")]
+pub struct FileView<'a> {
     id: &'a MediaId,
+    #[field(example = "text/markdown")]
     content_type: &'a str,
+    #[field(rule = BYTES, example = 4500000)]
     bytes: u64,
+    #[serde(flatten)]
+    link: LinkView,
+}
+
+/// The URL of a file.
+#[derive(Debug, Serialize, Schema)]
+struct LinkView {
+    /// A GET of this URL reads the file, without a token.
+    #[field(
+        example = "https://bodega-media.s3.eu-central-1.amazonaws.com/kept/picture/819063~019f?X-Amz-Signature=0f3a"
+    )]
     url: String,
     url_expires_at: Instant,
 }
 
-impl<'a> ObjectView<'a> {
-    fn new(object: &'a MediaObject, (url, url_expires_at): (String, Instant)) -> Self {
-        Self { id: &object.id, content_type: &object.content_type, bytes: object.bytes, url, url_expires_at }
-    }
-}
+const BYTES: Integer<u64> = integer(1..=u64::MAX);
+pub const PICTURE_TYPES: OneOf = one_of(PICTURES);
+pub const PICTURE_BYTES: Integer<u64> = integer(1..=MAX_PICTURE);
+pub const PICTURE_TEXT: Named<Text> =
+    named("PictureText", "A text for people who cannot see the picture, 1 to 300 bytes.", text(1..=300));
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
 pub struct PictureView<'a> {
+    id: &'a MediaId,
+    #[field(rule = PICTURE_TYPES, example = "image/webp")]
+    content_type: &'a str,
+    #[field(rule = PICTURE_BYTES, example = 482113)]
+    bytes: u64,
     #[serde(flatten)]
-    object: ObjectView<'a>,
+    link: LinkView,
+    #[field(rule = PICTURE_TEXT, example = "A bag of ice")]
     alt: Option<&'a str>,
     added_at: Instant,
 }
 
+#[derive(Debug, Serialize, Schema)]
+pub struct PictureList<'a> {
+    #[field(rule = list_of(any::<PictureView<'_>>(), 0..=MAX_PICTURES))]
+    pub items: Vec<PictureView<'a>>,
+    #[field(rule = NO_CURSOR, example = null)]
+    pub next_cursor: (),
+}
+
 impl<'a> PictureView<'a> {
     /// Builds the view of a picture. `by` is its URL and the URL's expiry.
-    pub fn new(picture: &'a Picture, by: (String, Instant)) -> Self {
-        let object = ObjectView::new(&picture.object, by);
-        Self { object, alt: picture.alt.as_deref(), added_at: picture.added_at }
+    pub fn new(picture: &'a Picture, (url, url_expires_at): (String, Instant)) -> Self {
+        let Picture { object: MediaObject { id, content_type, bytes }, alt, added_at } = picture;
+        let link = LinkView { url, url_expires_at };
+        Self { id, content_type, bytes: *bytes, link, alt: alt.as_deref(), added_at: *added_at }
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
 pub struct UploadView<'a> {
     id: &'a MediaId,
+    #[field(example = "image/webp")]
     content_type: &'a str,
+    #[field(rule = BYTES, example = 482113)]
     bytes: u64,
     upload: PermitView<'a>,
 }
 
-#[derive(Debug, Serialize)]
+/// The request that uploads the file.
+#[derive(Debug, Serialize, Schema)]
+#[schema(name = "UploadRequest")]
 struct PermitView<'a> {
+    #[field(rule = one_of(&["PUT"]))]
     method: &'static str,
+    #[field(
+        example = "https://bodega-media.s3.eu-central-1.amazonaws.com/pending/picture/819063~019f?X-Amz-Signature=0f3a"
+    )]
     url: &'a str,
+    /// The headers that the upload must have. Browsers set `content-length` themselves.
+    #[field(
+        rule = map_of::<String, _>(any::<String>(), usize::MAX),
+        example = {"content-length": "482113", "content-type": "image/webp"},
+    )]
     headers: BTreeMap<&'static str, &'a str>,
     expires_at: Instant,
 }
@@ -362,15 +534,34 @@ impl<'a> UploadView<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
+// A page of a hundred reviews stays below a Query's limit of 1 MB.
+pub const DISPLAY_NAME: Named<Text> =
+    named("DisplayName", "The name under which everybody sees a review, 1 to 64 bytes.", visible_text(1..=64));
+pub const REVIEW_TITLE: Named<Text> = named("ReviewTitle", "1 to 200 bytes.", text(1..=200));
+pub const REVIEW_TEXT: Named<Text> = named(
+    "ReviewText",
+    "1 to 8000 bytes. Line feeds and tabs are the only allowed control characters.",
+    long_text(1..=8000),
+);
+pub const RATING: Named<Integer<u64>> = named("Rating", "", integer(1..=5));
+
+#[derive(Debug, Serialize, Schema)]
 pub struct ReviewView<'a> {
     product_id: &'a ProductId,
+    /// The author's id. Only staff and the author see it.
+    #[field(left_out)]
     #[serde(skip_serializing_if = "Option::is_none")]
     customer_id: Option<&'a CustomerId>,
+    #[field(rule = RATING, example = 4)]
     rating: u64,
+    /// The name that the author chose for this review, or null if the author chose none.
+    #[field(rule = DISPLAY_NAME, example = "Ann from Ulm")]
     display_name: Option<&'a str>,
+    #[field(rule = REVIEW_TITLE, example = "Cold")]
     title: &'a str,
+    #[field(rule = REVIEW_TEXT, example = "As ice should be.")]
     text: &'a str,
+    #[field(rule = VERSION)]
     version: u64,
     created_at: Instant,
     updated_at: Instant,
@@ -451,14 +642,18 @@ mod tests {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
 pub struct VariantView<'a> {
+    #[field(example = "shirt-m")]
     id: &'a ProductId,
+    #[field(rule = NAME, example = "Linen shirt M")]
     name: &'a str,
     options: &'a Options,
+    #[field(rule = PRICE, example = {"amount": 2500, "currency": "USD"})]
     price: Money,
+    #[field(rule = THUMBNAIL, not_null, example = null)]
     thumbnail: Option<String>,
-    /// Whether customers can buy at least one piece.
+    /// Whether at least one piece is in stock.
     pub in_stock: bool,
 }
 

@@ -184,13 +184,13 @@ struct ProductHit<'a> {
     name: &'a str,
     #[field(rule = component("Brand", r#""Private""#))]
     brand: &'a str,
-    #[field(rule = component("PackageSize", r#""22 LB""#), not_null)]
+    #[field(rule = component("PackageSize", r#""22 LB""#))]
     package_size: Option<&'a str>,
     #[field(rule = component("CategoryNames", r#"["GROCERY", "FRZN ICE"]"#))]
     category_path: &'a [String],
     #[field(rule = PRICE)]
     price: Price<'a>,
-    #[field(rule = component("Summary", "null"), not_null)]
+    #[field(rule = component("Summary", "null"))]
     summary: Option<&'a str>,
     #[field(rule = component("Thumbnail", "null"), not_null)]
     thumbnail: Option<String>,

@@ -15,6 +15,7 @@ struct Declaration {
     path: Vec<String>,
     parameters: Vec<TokenStream>,
     body: Option<Type>,
+    is_lines: bool,
     answers: Vec<TokenStream>,
     refuses: Vec<TokenStream>,
     always: bool,
@@ -23,7 +24,7 @@ struct Declaration {
 /// Returns the handler, and a module of the same name with the route and its operation.
 pub fn expand(declaration: TokenStream, handler: TokenStream) -> Result<TokenStream> {
     let handler: ItemFn = syn::parse2(handler)?;
-    let Declaration { key, id, who, task, path, parameters, body, answers, refuses, always } =
+    let Declaration { key, id, who, task, path, parameters, body, is_lines, answers, refuses, always } =
         parse(declaration, read)?;
     let (name, visibility, text) = (&handler.sig.ident, &handler.vis, doc(&handler.attrs));
     let state = match handler.sig.inputs.first() {
@@ -75,6 +76,7 @@ pub fn expand(declaration: TokenStream, handler: TokenStream) -> Result<TokenStr
                     path: &[#(#path),*],
                     parameters: ::std::vec![#(#parameters),*],
                     body: #body,
+                    is_lines: #is_lines,
                     answers: ::std::vec![#(#answers),*],
                     refuses: &[#(#refuses),*],
                 }
@@ -95,6 +97,7 @@ fn read(input: ParseStream<'_>) -> Result<Declaration> {
             "who" => declaration.who = value::<Ident>(input)?.to_string(),
             "task" => declaration.task = value::<LitStr>(input)?.value(),
             "body" => declaration.body = Some(value(input)?),
+            "lines" => (declaration.body, declaration.is_lines) = (Some(value(input)?), true),
             "always" => declaration.always = true,
             "path" => {
                 let names;

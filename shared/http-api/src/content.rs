@@ -29,7 +29,16 @@ impl Request<'_> {
     /// # Errors
     /// As [`Request::object`], and 422 `invalid_body` with every error of the body.
     pub fn body<T: BodyFields>(&self) -> Result<T, Problem> {
-        let mut object = self.object()?;
+        self.document(self.json_text()?)
+    }
+
+    /// Reads a document of the body, such as one of its [`Request::lines`], as the type of the
+    /// route's declaration.
+    ///
+    /// # Errors
+    /// 400 `malformed_json`, and 422 `invalid_body` with every error of the document.
+    pub fn document<T: BodyFields>(&self, text: &str) -> Result<T, Problem> {
+        let mut object = Object::parse(text)?;
         let read = T::read_fields(&mut object, &Context::new(self.caller()));
         Ok(object.finish(read)?.complete()?)
     }
@@ -65,8 +74,8 @@ impl Request<'_> {
     }
 
     /// Returns the lines of a newline-delimited JSON body of at most `limit` bytes. Each line has
-    /// its number in the body, counted from one. Blank lines are left out. [`Object::parse`] parses
-    /// a line.
+    /// its number in the body, counted from one. Blank lines are left out. [`Request::document`]
+    /// reads a line.
     ///
     /// # Errors
     /// 415 `unsupported_media_type`. 413 `body_too_large`. 400 `malformed_json` when the body is

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::openapi::Api;
 
 /// Keywords that only inform readers.
-const ANNOTATIONS: [&str; 5] = ["description", "discriminator", "examples", "default", EACH_BY_ITSELF];
+const ANNOTATIONS: [&str; 6] = ["description", "discriminator", "examples", "default", EACH_BY_ITSELF, "x-line"];
 
 /// Marks an array that the server accepts or refuses element by element. An invalid element does
 /// not make the body invalid.

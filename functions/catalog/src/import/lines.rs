@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use http_api::{Code, MAX_BODY_BYTES, Object, Problem, Request};
+use http_api::{Code, MAX_BODY_BYTES, Problem, Request};
 use key_schema::id::{Born, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -8,9 +8,9 @@ use key_schema::product::Product;
 
 use super::plan::Wanted;
 use super::report::{Outcome, Report};
-use crate::body;
+use crate::body::ImportedProduct;
 
-const MAX_LINES: usize = 1000;
+pub const MAX_LINES: usize = 1000;
 
 #[derive(Debug, Default)]
 pub struct Lines {
@@ -47,15 +47,14 @@ pub fn read(request: &Request<'_>, report: &mut Report) -> Result<Lines, Problem
     let mut lines = Lines::default();
     let mut seen: HashMap<ProductId, usize> = HashMap::new();
     for (line, text) in texts {
-        let (id, draft) = match read_line(text) {
-            Ok(product) => product,
+        let (product, stock, keeps_price) = match request.document(text).map(ImportedProduct::into_product) {
+            Ok(line) => line,
             Err(problem) => {
                 report.add(line, None, Outcome::from(&problem));
                 continue;
             }
         };
-        let (stock, keeps_price) = (draft.stock, draft.keeps_price);
-        let product = draft.into_product(id.clone());
+        let id = product.id.clone();
         match seen.get(&id).and_then(|position| lines.firsts.get(*position)) {
             // Stock is not compared, because an import never changes an existing product's stock.
             Some(first) if first.product == product && first.keeps_price == keeps_price => {
@@ -69,10 +68,6 @@ pub fn read(request: &Request<'_>, report: &mut Report) -> Result<Lines, Problem
         }
     }
     Ok(lines)
-}
-
-fn read_line(text: &str) -> Result<(ProductId, body::Draft), Problem> {
-    Ok(body::imported_product(Object::parse(text)?)?)
 }
 
 impl Lines {

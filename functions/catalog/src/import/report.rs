@@ -1,8 +1,12 @@
 use std::collections::BTreeMap;
 
+use http_api::contract::Schema;
+use http_api::contract::rules::{Component, any, component, integer, list_of, one_of};
 use http_api::{Code, FieldError, Problem};
 use key_schema::id::{MAX_ID_BYTES, ProductId};
 use serde::Serialize;
+
+use super::lines::MAX_LINES;
 
 /// The maximum number of errors reported per line. A report on 1,000 lines must fit into a
 /// response.
@@ -56,7 +60,7 @@ impl From<&Problem> for Outcome {
     }
 }
 
-/// The outcomes by line number. The type serializes as the response body.
+/// The outcomes by line number.
 #[derive(Debug, Default)]
 pub struct Report(BTreeMap<usize, Line>);
 
@@ -75,27 +79,46 @@ impl Report {
     pub fn outcome(&self, line: usize) -> Option<&Outcome> {
         self.0.get(&line).map(|line| &line.outcome)
     }
-}
 
-impl Serialize for Report {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Answer<'a> {
-            results: Vec<LineView<'a>>,
-        }
-        let results = self.0.iter().map(|(number, line)| LineView::new(*number, line)).collect();
-        Answer { results }.serialize(serializer)
+    pub fn view(&self) -> ReportView<'_> {
+        ReportView { results: self.0.iter().map(|(number, line)| LineView::new(*number, line)).collect() }
     }
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
+#[schema(name = "ImportReport")]
+pub struct ReportView<'a> {
+    #[field(rule = list_of(any::<LineView<'_>>(), 0..=MAX_LINES), example = [
+        {"line": 1, "id": "819063", "status": "created"},
+        {"line": 2, "status": "refused", "code": "invalid_body", "errors": [{"pointer": "/price", "detail": "is missing"}]}
+    ])]
+    results: Vec<LineView<'a>>,
+}
+
+const FIELD_ERROR: Component = component("FieldError", "null");
+
+#[derive(Serialize, Schema)]
+#[schema(name = "ImportedLine")]
 struct LineView<'a> {
+    /// The line's number, from 1.
+    #[field(rule = integer(1..=u64::MAX), example = 2)]
     line: usize,
+    #[field(left_out)]
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a ProductId>,
+    #[field(rule = one_of(&["created", "unchanged", "updated", "refused"]), example = "refused")]
     status: &'static str,
+    /// The reason for the refusal. `conflict`: another line about the same product has different
+    /// values. `throttled`: the line may be sent again.
+    #[field(
+        rule = one_of(&[
+            "malformed_json", "invalid_body", "invalid_id", "body_too_large", CONFLICT, "throttled", "internal",
+        ]),
+        example = "invalid_body",
+    )]
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<&'static str>,
+    #[field(rule = list_of(FIELD_ERROR, 0..=MAX_ERRORS), example = [{"pointer": "/price", "detail": "is missing"}])]
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     errors: &'a [FieldError],
 }

@@ -1,3 +1,5 @@
+use http_api::contract::Schema;
+use http_api::contract::rules::{Text, VERSION, one_of, text};
 use key_schema::category::relocation::{CategoryMove, Phase};
 use key_schema::category::{CategoryAbout, CategoryNode};
 use key_schema::instant::Instant;
@@ -5,13 +7,19 @@ use key_schema::item::Stored;
 use key_schema::product::CategoryPath;
 use serde::Serialize;
 
-/// A category. Its `id` represents it in a URL.
-#[derive(Debug, Serialize)]
+pub const TITLE: Text = text(1..=200);
+pub const DESCRIPTION: Text = text(1..=2000);
+
+#[derive(Debug, Serialize, Schema)]
 pub struct CategoryView<'a> {
     #[serde(flatten)]
     node: NodeView<'a>,
+    /// The title that a page shows instead of the name.
+    #[field(rule = TITLE, example = "Ice")]
     title: Option<&'a str>,
+    #[field(rule = DESCRIPTION, example = null)]
     description: Option<&'a str>,
+    #[field(rule = VERSION)]
     version: u64,
 }
 
@@ -31,10 +39,15 @@ pub fn category_version(about: Option<&Stored<CategoryAbout>>) -> u64 {
     about.map_or(1, |about| about.meta.version)
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
+#[schema(name = "CategoryNode", page = "CategoryPage")]
 pub struct NodeView<'a> {
+    /// The category's id in a URL.
+    #[field(example = "GROCERY~FRZN_20ICE")]
     id: String,
     path: &'a CategoryPath,
+    /// The last name of the path.
+    #[field(example = "FRZN ICE")]
     name: &'a str,
 }
 
@@ -50,13 +63,25 @@ impl<'a> From<&'a Stored<CategoryNode>> for NodeView<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
+#[schema(name = "CategoryMove")]
 pub struct MoveView<'a> {
     from: NodeView<'a>,
+    #[field(example = {"id": "FROZEN~ICE", "path": ["FROZEN", "ICE"], "name": "ICE"})]
     to: NodeView<'a>,
+    /// `settling`: everything is at the new path. Earlier requests may still write to the old path,
+    /// so the move waits as long as such a request may run.
+    #[field(rule = one_of(&["moving", "settling", "done"]), example = "settling")]
     status: &'static str,
+    /// The number of categories at the new path.
+    #[field(example = 3)]
     categories: u64,
+    /// The number of moved products. A product that returns to the old path and moves again counts
+    /// twice.
+    #[field(example = 41)]
     products: u64,
+    /// The number of moved memberships of products in further categories.
+    #[field(example = 2)]
     memberships: u64,
     started_at: Instant,
     updated_at: Instant,

@@ -1,5 +1,5 @@
 use http_api::contract::rules::{
-    Integer, MOVED_MONEY, Named, PRICE, Text, any, component, integer, list_of, named, one_of, visible_text,
+    Integer, MOVED_MONEY, Named, PRICE, Text, any, integer, list_of, named, one_of, visible_text,
 };
 use http_api::contract::{
     Body, BodyFields, Context, Fields, FromBody, Node, ObjectSchema, Rule, RuleSchema, Schema, Schemas,
@@ -7,10 +7,10 @@ use http_api::contract::{
 use http_api::json::Value;
 use http_api::{Code, FieldPatch, Invalid, Object, Problem};
 use key_schema::customer::Tier;
-use key_schema::id::{MAX_ID_BYTES, ProductId, PromotionId};
+use key_schema::id::{ProductId, PromotionId};
 use key_schema::instant::Instant;
 use key_schema::money::Money;
-use key_schema::product::{CategoryPath, MAX_CATEGORY_DEPTH};
+use key_schema::product::CategoryPath;
 use key_schema::promotion::{Conditions, Goods, MAX_CODE_BYTES, MAX_PRODUCTS, Promotion, Reduction};
 
 /// The highest limit of uses.
@@ -283,7 +283,6 @@ pub const GOODS: AnyGoods = AnyGoods;
 struct SomeGoods {
     #[field(rule = list_of(any::<ProductId>(), 1..=MAX_PRODUCTS))]
     products: Option<Vec<ProductId>>,
-    #[field(rule = Category)]
     category: Option<CategoryPath>,
 }
 
@@ -313,7 +312,7 @@ impl RuleSchema for AnyGoods {
                 ])
             };
             let products = schemas.of_request(|schemas| list_of(any::<ProductId>(), 1..=MAX_PRODUCTS).schema(schemas));
-            let category = Category.schema(schemas);
+            let category = CategoryPath::schema(schemas);
             Node::choice(vec![Node::one_of(&["all"]), form("products", products), form("category", category)]).about(
                 "The goods that the promotion applies to. A product includes its variants, and a category includes the \
                  categories below it. Further categories of a product do not count. A promotion keeps the path of its \
@@ -324,23 +323,6 @@ impl RuleSchema for AnyGoods {
 
     fn example(&self) -> Option<Node> {
         Some("all".into())
-    }
-}
-
-/// The names of a category from the top.
-#[derive(Debug)]
-struct Category;
-
-impl Rule<CategoryPath> for Category {
-    fn read(&self, value: Value<'_>, context: &Context<'_>) -> Result<CategoryPath, Invalid> {
-        let names = list_of(visible_text(1..=MAX_ID_BYTES), 1..=MAX_CATEGORY_DEPTH).read(value, context)?;
-        CategoryPath::new(names).map_err(|error| Invalid::new(error.to_string()))
-    }
-}
-
-impl RuleSchema for Category {
-    fn schema(&self, schemas: &mut Schemas) -> Node {
-        component("CategoryNames", "").schema(schemas)
     }
 }
 

@@ -43,7 +43,8 @@
 //!
 //! A field of a body is required. An `Option` may be missing or `null`, and `not_null` refuses
 //! `null`. A [`FieldPatch`](crate::FieldPatch) is a field of a JSON Merge Patch. `default` gives the value
-//! of a missing field. Only staff may send a field with `staff`. `rule` is a reader of
+//! of a missing field. Only staff may send a field with `staff`. The example of the object has no
+//! field with `left_out`. `rule` is a reader of
 //! [`rules`]; without it, the type's own [`FromBody`] reads the value. `check(a, b) = function`
 //! checks several valid fields together, and `not_empty` refuses a body without any field. In this
 //! crate, `of = Type` implements the traits for a type of another crate with the same fields.
@@ -132,6 +133,13 @@ pub trait Schema {
     fn example() -> Option<Node> {
         None
     }
+
+    /// Returns the name of the schema of a page, if it is not the name of the type's schema and
+    /// `Page`.
+    #[must_use]
+    fn page() -> Option<&'static str> {
+        None
+    }
 }
 
 /// A type whose fields can also be a part of another object's fields.
@@ -155,6 +163,15 @@ impl Schemas {
     #[must_use]
     pub fn into_parts(self) -> (Named, Named) {
         (self.named.into_iter().collect(), self.responses.into_iter().collect())
+    }
+
+    /// Returns the last example of the named schema to which a node refers.
+    pub(crate) fn example(&self, reference: &Node) -> Option<&Node> {
+        let Some(Node::Text(target)) = reference.get("$ref") else { return None };
+        match self.named.get(target.rsplit('/').next()?)?.get("examples") {
+            Some(Node::List(examples)) => examples.last(),
+            _ => None,
+        }
     }
 
     /// Adds a response that routes share, and returns the reference to it.

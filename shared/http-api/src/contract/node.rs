@@ -1,6 +1,7 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::ser::{Serialize, Serializer};
 
 /// A node of a YAML or JSON document. Unlike `serde_json::Value`, it keeps the order of members.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +22,7 @@ impl Node {
     }
 
     #[must_use]
-    pub fn of(value: &impl serde::Serialize) -> Self {
+    pub fn of(value: &impl Serialize) -> Self {
         serde_json::to_string(value).ok().and_then(|text| Self::json(&text)).unwrap_or(Self::Null)
     }
 
@@ -171,6 +172,19 @@ macro_rules! number {
 }
 
 number! { u8 u16 u32 u64 usize i32 i64 }
+
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Boolean(value) => serializer.serialize_bool(*value),
+            Self::Number(number) => number.serialize(serializer),
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::List(elements) => serializer.collect_seq(elements),
+            Self::Map(members) => serializer.collect_map(members.iter().map(|(name, node)| (name, node))),
+        }
+    }
+}
 
 impl<'de> Deserialize<'de> for Node {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -55,6 +55,8 @@ pub struct Operation {
     pub path: &'static [&'static str],
     pub parameters: Vec<Parameter>,
     pub body: Option<fn(&mut Schemas) -> Node>,
+    /// Whether the body has one such document on each line. Each line is accepted or refused by itself.
+    pub is_lines: bool,
     pub answers: Vec<Answer>,
     /// The errors of this route, each with its reason. Errors that follow from the declaration need
     /// no entry.
@@ -72,7 +74,7 @@ impl<T: Schema> Schema for Page<T> {
             Some(Node::Text(reference)) => reference.rsplit('/').next().unwrap_or_default().to_owned(),
             _ => return Node::Null,
         };
-        schemas.named(&format!("{name}Page"), |_| {
+        schemas.named(&T::page().map_or_else(|| format!("{name}Page"), str::to_owned), |_| {
             let page = Node::map([
                 ("type", "object".into()),
                 ("required", Node::List(vec!["items".into(), "next_cursor".into()])),
@@ -166,8 +168,13 @@ impl Operation {
             node = node.with("parameters", Node::List(parameters));
         }
         if let Some(body) = self.body {
-            let schema = Node::map([("schema", schemas.of_request(body))]);
-            let kinds: &[_] = if self.method() == "PATCH" { &["application/merge-patch+json", JSON] } else { &[JSON] };
+            let schema = schemas.of_request(body);
+            let schema = Node::map([("schema", if self.is_lines { lines(schema, schemas) } else { schema })]);
+            let kinds: &[_] = match self.method() {
+                "PATCH" => &["application/merge-patch+json", JSON],
+                _ if self.is_lines => &["application/x-ndjson"],
+                _ => &[JSON],
+            };
             let content = kinds.iter().map(|kind| ((*kind).to_owned(), schema.clone())).collect();
             node = node.with("requestBody", Node::map([("required", true.into()), ("content", Node::Map(content))]));
         }
@@ -216,8 +223,10 @@ impl Operation {
                 Code::BodyTooLarge,
                 Code::UnsupportedMediaType,
                 Code::UnsupportedContentEncoding,
-                Code::InvalidBody,
             ]);
+        }
+        if self.body.is_some() && !self.is_lines {
+            add(&[Code::InvalidBody]);
         }
         if shared("Cursor") {
             add(&[Code::CursorInvalid]);
@@ -267,6 +276,7 @@ impl Answer {
                     "LeftOut" => "X-Left-Out",
                     "IdempotencyReplayed" => "Idempotency-Replayed",
                     "RetryAfter" => "Retry-After",
+                    "SignedUrl" => "Location",
                     "AcceptEncoding" => "Accept-Encoding",
                     other => other,
                 };
@@ -282,6 +292,13 @@ impl Answer {
             }
         }
     }
+}
+
+/// Returns the schema of a text with a document of this schema on each line.
+fn lines(document: Node, schemas: &Schemas) -> Node {
+    let example = schemas.example(&document).and_then(|example| serde_json::to_string(example).ok());
+    let schema = Node::map([("type", "string".into())]).about("One JSON document on each line.");
+    schema.with("x-line", document).with("examples", Node::List(example.into_iter().map(Node::from).collect()))
 }
 
 /// Returns the response of an error. Its schema lists the codes, and each code has its example.

@@ -15,10 +15,13 @@ use key_schema::instant::Instant;
 use key_schema::metric::{Decimal, DecimalError};
 use key_schema::money::{Currency, Money};
 use key_schema::order::OrderStatus;
+use key_schema::product::{CategoryPath, MAX_CATEGORY_BYTES, MAX_CATEGORY_DEPTH};
 use key_schema::question::QuestionStatus;
 use key_schema::text::{Email, Username};
+use key_schema::variant::{MAX_OPTION_NAME_BYTES, MAX_OPTION_VALUE_BYTES, MAX_OPTIONS, Options};
 use key_schema::wallet::EntryKind;
 
+use super::rules::{self, Rule as _, RuleSchema as _};
 use super::{Context, FromBody, Node, Schema, Schemas};
 use crate::body::Invalid;
 use crate::fields::{self, MAX_AMOUNT};
@@ -122,7 +125,7 @@ texts! {
     MetricName, "temperature", id;
     PointId, GENERATED, id;
     CounterName, "product:819063", id;
-    MediaId, GENERATED, generated;
+    MediaId, GENERATED, id;
     ZoneId, "de", id;
     MethodId, "standard", id;
     TaxRuleId, "de", id;
@@ -266,6 +269,54 @@ impl Schema for Money {
 
     fn example() -> Option<Node> {
         Some(Node::map([("amount", 129.into()), ("currency", "USD".into())]))
+    }
+}
+
+const CATEGORY_NAMES: rules::ListOf<rules::Text> =
+    rules::list_of(rules::visible_text(1..=key_schema::id::MAX_ID_BYTES), 1..=MAX_CATEGORY_DEPTH);
+
+impl FromBody for CategoryPath {
+    fn read(value: Value<'_>, context: &Context<'_>) -> Result<Self, Invalid> {
+        Self::new(CATEGORY_NAMES.read(value, context)?).map_err(|error| Invalid::new(error.to_string()))
+    }
+}
+
+impl Schema for CategoryPath {
+    fn schema(schemas: &mut Schemas) -> Node {
+        schemas.named("CategoryNames", |schemas| {
+            CATEGORY_NAMES.schema(schemas).about(&format!(
+                "The category's names from the top. Each has 1 to 128 bytes. Together, with special bytes escaped, \
+                 they have at most {MAX_CATEGORY_BYTES} bytes."
+            ))
+        })
+    }
+
+    fn example() -> Option<Node> {
+        Some(Node::List(vec!["GROCERY".into(), "FRZN ICE".into()]))
+    }
+}
+
+const OPTIONS: rules::MapOf<String, rules::Text> =
+    rules::map_of(rules::visible_text(1..=MAX_OPTION_VALUE_BYTES), MAX_OPTIONS);
+
+impl FromBody for Options {
+    fn read(value: Value<'_>, context: &Context<'_>) -> Result<Self, Invalid> {
+        Self::new(OPTIONS.read(value, context)?).map_err(|error| Invalid::new(error.to_string()))
+    }
+}
+
+impl Schema for Options {
+    fn schema(schemas: &mut Schemas) -> Node {
+        schemas.named("Options", |schemas| {
+            OPTIONS.schema(schemas).with("minProperties", 1.into()).about(&format!(
+                "The options of a variant by name, such as size and colour. A name has at most \
+                 {MAX_OPTION_NAME_BYTES} bytes of UTF-8, and a value at most {MAX_OPTION_VALUE_BYTES} bytes."
+            ))
+        })
+    }
+
+    fn example() -> Option<Node> {
+        Some(Node::map([("size", "M".into()), ("colour", "red".into())]))
     }
 }
 
