@@ -4,11 +4,10 @@ use std::collections::HashMap;
 
 use http_api::contract::{Body, Page, route};
 use http_api::{Code, List, Precondition, Problem, Request, Response, Services};
-use key_schema::category::CategoryItem;
-use key_schema::category::{self, CategoryAbout, CategoryAction};
+use key_schema::category::{self, CategoryAbout, CategoryAction, CategoryNode};
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
-use key_schema::item::Stored;
+use key_schema::item::{Stored, take};
 use key_schema::product::{self, CategoryPath, Product};
 use table::Refusal;
 
@@ -219,14 +218,9 @@ struct Found {
 }
 
 async fn find(services: &Services, path: &CategoryPath) -> Result<Option<Found>, Problem> {
-    let mut found = services.table.batch_get(&category::get(path)?).await?.into_iter();
-    let (node, about) = (found.next().flatten(), found.next().flatten());
-    let Some(CategoryItem::CategoryNode(node)) = node else { return Ok(None) };
-    let about = match about {
-        Some(CategoryItem::CategoryAbout(about)) => Some(about),
-        _ => None,
-    };
-    Ok(Some(Found { moving: node.moving, about }))
+    let mut found = services.table.batch_get(&category::get(path)?).await?;
+    let node = take::<CategoryNode, _>(&mut found);
+    Ok(node.map(|node| Found { moving: node.moving, about: take(&mut found) }))
 }
 
 /// Checks that the category exists, and fails with 404 otherwise. Only an empty page needs this

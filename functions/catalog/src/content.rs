@@ -5,10 +5,9 @@ use http_api::contract::{Body, route};
 use http_api::{Code, Precondition, Problem, Request, Response};
 use key_schema::id::{MediaId, ProductId};
 use key_schema::instant::Instant;
-use key_schema::item::Stored;
+use key_schema::item::{Stored, take};
 use key_schema::media::{MediaKind, UnsettledObject};
-use key_schema::product::ContentItem;
-use key_schema::product::{self, ProductAction, ProductContent};
+use key_schema::product::{self, Product, ProductAction, ProductContent};
 use table::{Refusals, retry_on_conflict};
 
 use crate::App;
@@ -35,15 +34,13 @@ enum Wanted {
     answers(200 = ContentView<'_> "The content" [ETag]), refuses(not_found))]
 pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let id: ProductId = request.path("id")?;
-    let mut found = app.services.table.batch_get(&product::content(&id)?).await?.into_iter();
-    match (found.next().flatten(), found.next().flatten()) {
-        (Some(ContentItem::Product(product)), Some(ContentItem::ProductContent(content))) if !product.retired => {
-            let view = view(app, &content, content.meta.version, content.meta.updated_at).await?;
-            Ok(Response::ok(&view).etag_of_parts(content.meta.version).fresh_for(uploads::READING))
-        }
-        (Some(ContentItem::Product(product)), None) if !product.retired => Ok(Response::ok(&ContentView::none(&id))),
-        _ => Err(no_such_product()),
-    }
+    let mut found = app.services.table.batch_get(&product::content(&id)?).await?;
+    take::<Product, _>(&mut found).filter(|product| !product.retired).ok_or_else(no_such_product)?;
+    let Some(content) = take::<ProductContent, _>(&mut found) else {
+        return Ok(Response::ok(&ContentView::none(&id)));
+    };
+    let view = view(app, &content, content.meta.version, content.meta.updated_at).await?;
+    Ok(Response::ok(&view).etag_of_parts(content.meta.version).fresh_for(uploads::READING))
 }
 
 /// Write a product's long description

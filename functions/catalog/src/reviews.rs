@@ -10,10 +10,11 @@ use http_api::contract::{Body, Page, PageWith, route};
 use http_api::{Code, Precondition, Problem, Request, Response, Services, change_version};
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
-use key_schema::item::Stored;
+use key_schema::item::{Stored, take};
+use key_schema::product::{Product, ReviewStats};
 use key_schema::quota::Quota;
 use key_schema::request::Query;
-use key_schema::review::{self, Review, ReviewAction, ReviewSummary, StatsItem};
+use key_schema::review::{self, Review, ReviewAction, ReviewSummary};
 use table::Refusals;
 
 use crate::products::no_such_product;
@@ -257,14 +258,9 @@ fn changed_meanwhile(refusals: Refusals<ReviewAction>) -> Problem {
 async fn statistics(services: &Services, product: &ProductId) -> Result<(Statistics, usize), Problem> {
     let mut found = services.table.batch_get_readable(&review::stats(product)?).await?;
     found.require(0..1)?;
-    let (left_out, mut items) = (found.unreadable.len(), found.items.into_iter());
-    match (items.next().flatten(), items.next().flatten()) {
-        (Some(StatsItem::Product(product)), stats) if !product.retired => Ok(match stats {
-            Some(StatsItem::ReviewStats(stats)) => (Statistics::from(&stats.data), left_out),
-            _ => (Statistics::default(), left_out),
-        }),
-        _ => Err(no_such_product()),
-    }
+    take::<Product, _>(&mut found.items).filter(|product| !product.retired).ok_or_else(no_such_product)?;
+    let stats = take::<ReviewStats, _>(&mut found.items);
+    Ok((stats.map(|stats| Statistics::from(&stats.data)).unwrap_or_default(), found.unreadable.len()))
 }
 
 fn names(request: &Request<'_>) -> Result<(ProductId, CustomerId), Problem> {

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use http_api::contract::route;
 use http_api::{Code, Problem, Request, Response, Services};
-use key_schema::cart::PreparedItem;
 use key_schema::cart::{self, Cart, CartLine, LIFETIME_SECONDS, MAX_LINES};
+use key_schema::customer::Customer;
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
-use key_schema::item::{Entity as _, Stored};
+use key_schema::item::{Entity as _, Stored, take};
 use key_schema::product::{Product, Stock};
 use table::TableError;
 
@@ -152,23 +152,10 @@ async fn check(
     customer: &CustomerId,
     product: &ProductId,
 ) -> Result<(Offered, Option<Stored<Cart>>), Problem> {
-    let found = services.table.batch_get(&cart::prepare(customer, product)?).await?;
-    let mut found = found.into_iter();
-    let Some(Some(PreparedItem::Customer(_))) = found.next() else { return Err(no_customer()) };
-    let product = match found.next() {
-        Some(Some(PreparedItem::Product(product))) => Some(product),
-        _ => None,
-    };
-    let stock = match found.next() {
-        Some(Some(PreparedItem::Stock(stock))) => Some(stock),
-        _ => None,
-    };
-    let product = in_catalogue(Offered::of((product, stock)))?;
-    let cart = match found.next() {
-        Some(Some(PreparedItem::Cart(cart))) => Some(cart),
-        _ => None,
-    };
-    Ok((product, cart))
+    let mut found = services.table.batch_get(&cart::prepare(customer, product)?).await?;
+    take::<Customer, _>(&mut found).ok_or_else(no_customer)?;
+    let product = in_catalogue(Offered::of((take(&mut found), take(&mut found))))?;
+    Ok((product, take(&mut found)))
 }
 
 /// Returns the product of a new line, 422 if the catalogue does not have it, or 409 if it is sold

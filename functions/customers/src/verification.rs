@@ -12,9 +12,8 @@ use key_schema::code::Subject;
 use key_schema::customer::{self, Customer};
 use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
-use key_schema::item::Stored;
+use key_schema::item::{Stored, take};
 use key_schema::text::Email;
-use key_schema::verification::VerificationItem;
 use key_schema::verification::{self, EmailVerification, MAX_TRIES, VerificationAction};
 use serde::Serialize;
 use table::Refusal;
@@ -162,16 +161,9 @@ async fn read(
     services: &Services,
     customer: &CustomerId,
 ) -> Result<(Stored<Customer>, Option<Stored<EmailVerification>>), Problem> {
-    let mut found = services.table.batch_get(&verification::read(customer)?).await?.into_iter();
-    let Some(Some(VerificationItem::Customer(profile))) = found.next() else { return Err(no_customer()) };
-    if profile.erasing_since.is_some() {
-        return Err(no_customer());
-    }
-    let latest = match found.next() {
-        Some(Some(VerificationItem::EmailVerification(latest))) => Some(latest),
-        _ => None,
-    };
-    Ok((profile, latest))
+    let mut found = services.table.batch_get(&verification::read(customer)?).await?;
+    let profile = take::<Customer, _>(&mut found).filter(|profile| profile.erasing_since.is_none());
+    Ok((profile.ok_or_else(no_customer)?, take(&mut found)))
 }
 
 /// Returns whether the caller is the customer, with a token that contains the profile's address as

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use http_api::contract::{self, route};
 use http_api::{Code, PageRequest, Problem, Request, Response, Services};
+use key_schema::document::TextItem;
 use key_schema::document::{self, Document, DocumentSection, DocumentVersion, Manifest};
-use key_schema::document::{TextItem, VersionItem};
 use key_schema::id::{CustomerId, DocumentId, OrganizationId, SectionName};
-use key_schema::item::Stored;
+use key_schema::item::{Stored, take};
 
 use crate::access::{Access, access_by_head, by_membership, no_such_document, standing};
 use crate::edit::read_request;
@@ -128,16 +128,8 @@ async fn read_version(
     id: &DocumentId,
     number: u64,
 ) -> Result<(Option<Stored<Document>>, Option<Stored<DocumentVersion>>), Problem> {
-    let mut found = services.table.batch_get(&document::version(id, number)?).await?.into_iter();
-    let head = match found.next().flatten() {
-        Some(VersionItem::Document(head)) => Some(head),
-        _ => None,
-    };
-    let version = match found.next().flatten() {
-        Some(VersionItem::DocumentVersion(version)) => Some(version),
-        _ => None,
-    };
-    Ok((head, version))
+    let mut found = services.table.batch_get(&document::version(id, number)?).await?;
+    Ok((take(&mut found), take(&mut found)))
 }
 
 /// The texts of a version, for a caller who may read them.

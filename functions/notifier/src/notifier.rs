@@ -9,12 +9,12 @@ use key_schema::code::{CodeKeys, Subject};
 use key_schema::customer::Customer;
 use key_schema::id::{Born, CustomerId, IdError, OrderId};
 use key_schema::instant::Instant;
-use key_schema::item::{EncodeError, Stored};
+use key_schema::item::{EncodeError, Stored, take};
 use key_schema::key::KeyError;
 use key_schema::mail::{self, LIFETIME_SECONDS, Mail, MailAction, MailState};
 use key_schema::order::{self, CustomerOrder, OrderItem, OrderStatus};
 use key_schema::recipient::{self, RecipientHash};
-use key_schema::verification::{self, VerificationItem};
+use key_schema::verification::{self, EmailVerification};
 use table::{Backoff, Measured, Refusals, Table, TableError};
 use telemetry::crash_point;
 use tokio::time::{Instant as Clock, sleep, timeout_at};
@@ -191,8 +191,8 @@ impl<M: Mailer> Notifier<M> {
     /// Returns the message about a new order. The event has everything about the order, unless it
     /// leaves the lines out.
     async fn about_placed(&self, placed: &OrderPlaced) -> Result<Composed, NotifyError> {
-        let found = self.table.batch_get(&mail::prepare(&placed.customer_id, None)?).await?;
-        let Some(Some(mail::PreparedItem::Customer(customer))) = found.into_iter().next() else {
+        let mut found = self.table.batch_get(&mail::prepare(&placed.customer_id, None)?).await?;
+        let Some(customer) = take::<Customer, _>(&mut found) else {
             return Ok(Composed::None(Outcome::NotFound));
         };
         if !customer.email_verified {
@@ -216,9 +216,8 @@ impl<M: Mailer> Notifier<M> {
         order: &OrderId,
         customer: &CustomerId,
     ) -> Result<Composed, NotifyError> {
-        let mut found = self.table.batch_get(&mail::prepare(customer, Some(order))?).await?.into_iter();
-        let (Some(Some(mail::PreparedItem::Customer(customer))), Some(Some(mail::PreparedItem::CustomerOrder(copy)))) =
-            (found.next(), found.next())
+        let mut found = self.table.batch_get(&mail::prepare(customer, Some(order))?).await?;
+        let (Some(customer), Some(copy)) = (take::<Customer, _>(&mut found), take::<CustomerOrder, _>(&mut found))
         else {
             return Ok(Composed::None(Outcome::NotFound));
         };
@@ -256,11 +255,9 @@ impl<M: Mailer> Notifier<M> {
     /// Returns the message with the code of a request, if the request is still the customer's
     /// latest.
     async fn with_code(&self, id: &CustomerId, expires_at: Instant, now: Instant) -> Result<Composed, NotifyError> {
-        let mut found = self.table.batch_get(&verification::read(id)?).await?.into_iter();
-        let (
-            Some(Some(VerificationItem::Customer(customer))),
-            Some(Some(VerificationItem::EmailVerification(request))),
-        ) = (found.next(), found.next())
+        let mut found = self.table.batch_get(&verification::read(id)?).await?;
+        let (Some(customer), Some(request)) =
+            (take::<Customer, _>(&mut found), take::<EmailVerification, _>(&mut found))
         else {
             return Ok(Composed::None(Outcome::NotFound));
         };

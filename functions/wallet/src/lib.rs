@@ -4,8 +4,10 @@ mod view;
 
 use http_api::contract::{Page, route};
 use http_api::{Error, Problem, Request, Response, Services};
+use key_schema::customer::Customer;
 use key_schema::id::CustomerId;
-use key_schema::wallet::{self, WalletItem};
+use key_schema::item::take;
+use key_schema::wallet::{self, Wallet};
 
 use crate::view::{EntryView, WalletView};
 
@@ -21,15 +23,11 @@ http_api::routes! { Services; read, entries, deposits::create, transfers::create
 async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
-    let mut found = services.table.batch_get(&wallet::read(&customer)?).await?.into_iter();
-    if found.next().flatten().is_none() {
-        return Err(Problem::not_found("customer"));
-    }
-    Ok(match found.next().flatten() {
-        Some(WalletItem::Wallet(wallet)) => {
-            Response::ok(&WalletView::new(&customer, Some(&wallet))).etag(wallet.meta.version)
-        }
-        _ => Response::ok(&WalletView::new(&customer, None)),
+    let mut found = services.table.batch_get(&wallet::read(&customer)?).await?;
+    take::<Customer, _>(&mut found).ok_or_else(|| Problem::not_found("customer"))?;
+    Ok(match take::<Wallet, _>(&mut found) {
+        Some(wallet) => Response::ok(&WalletView::new(&customer, Some(&wallet))).etag(wallet.meta.version),
+        None => Response::ok(&WalletView::new(&customer, None)),
     })
 }
 
