@@ -26,6 +26,8 @@ pub struct Field {
     pub rule: Option<Expr>,
     /// The example as JSON.
     pub example: Option<String>,
+    /// Whether the example of the object has no such member.
+    pub is_left_out: bool,
     /// The default, which is `Default::default()` if the attribute has no value.
     pub default: Option<Option<Expr>>,
     pub is_for_staff: bool,
@@ -53,6 +55,7 @@ impl Field {
         match name.to_string().as_str() {
             "rule" => self.rule = Some(value(input)?),
             "example" => self.example = Some(json(input)?),
+            "left_out" => self.is_left_out = true,
             "default" if input.peek(Token![=]) => self.default = Some(Some(value(input)?)),
             "default" => self.default = Some(None),
             "staff" => self.is_for_staff = true,
@@ -76,6 +79,7 @@ impl Field {
     /// Returns the code that makes the example.
     pub fn example(&self, otherwise: TokenStream) -> TokenStream {
         match &self.example {
+            _ if self.is_left_out => quote!(::core::option::Option::None),
             Some(json) => quote!(::http_api::contract::Node::json(#json)),
             None => otherwise,
         }
@@ -86,6 +90,8 @@ impl Field {
 #[derive(Default)]
 pub struct Container {
     pub name: Option<String>,
+    /// The name of the schema of a page, if it is not the type's name and `Page`.
+    pub page: Option<String>,
     /// Further examples as JSON.
     pub examples: Vec<String>,
     /// Rules over several fields: the fields, and the function that checks them.
@@ -112,6 +118,7 @@ impl Container {
     fn read(&mut self, name: &Ident, input: ParseStream<'_>) -> Result<()> {
         match name.to_string().as_str() {
             "name" => self.name = Some(value::<LitStr>(input)?.value()),
+            "page" => self.page = Some(value::<LitStr>(input)?.value()),
             "example" => self.examples.push(json(input)?),
             "not_empty" => self.is_not_empty = true,
             "check" => {

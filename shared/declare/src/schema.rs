@@ -73,6 +73,13 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
         }
         Data::Union(_) => return Err(syn::Error::new(ident.span(), "a union has no schema")),
     };
+    let page = container.page.map(|page| {
+        quote! {
+            fn page() -> ::core::option::Option<&'static str> {
+                ::core::option::Option::Some(#page)
+            }
+        }
+    });
     let fields = fields.map(|members| {
         quote! {
             impl #before ::http_api::contract::Fields for #ident #generics #after {
@@ -93,6 +100,8 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
             fn example() -> ::core::option::Option<::http_api::contract::Node> {
                 #example
             }
+
+            #page
         }
     })
 }

@@ -1,7 +1,9 @@
 use key_schema::address::{Country, PostalAddress};
 
 use crate::body::{Invalid, Object};
+use crate::contract::{Context, FromBody, Node, Schema, Schemas};
 use crate::fields::{parsed, visible_text};
+use crate::json::Value;
 
 /// Reads a postal address. Every route that takes an address uses this reader, so an order accepts
 /// each address that a customer has saved.
@@ -26,4 +28,22 @@ pub fn postal_address(mut body: Object<'_>) -> Result<PostalAddress, Invalid> {
     let fields = (name, line1, line2, city, region, postal_code, country, phone);
     let (name, line1, line2, city, region, postal_code, country, phone) = body.finish(fields)?;
     Ok(PostalAddress { name, line1, line2, city, region, postal_code, country, phone })
+}
+
+impl FromBody for PostalAddress {
+    fn read(value: Value<'_>, _: &Context<'_>) -> Result<Self, Invalid> {
+        postal_address(value.object()?)
+    }
+}
+
+impl Schema for PostalAddress {
+    fn schema(_: &mut Schemas) -> Node {
+        Node::reference("schemas", "PostalAddress")
+    }
+
+    fn example() -> Option<Node> {
+        Node::json(
+            r#"{"name": "Ann", "line1": "Münsterplatz 1", "city": "Ulm", "postal_code": "89073", "country": "DE"}"#,
+        )
+    }
 }

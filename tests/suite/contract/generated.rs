@@ -15,6 +15,7 @@ pub fn functions() -> Vec<(&'static str, Vec<Operation>)> {
     vec![
         ("documents", documents::operations()),
         ("insights", insights::operations()),
+        ("orders", orders::operations()),
         ("search", search::operations()),
         ("settings", settings::operations()),
         ("support", ::support::operations()),

@@ -43,7 +43,8 @@
 //!
 //! A field of a body is required. An `Option` may be missing or `null`, and `not_null` refuses
 //! `null`. A [`FieldPatch`](crate::FieldPatch) is a field of a JSON Merge Patch. `default` gives the value
-//! of a missing field. Only staff may send a field with `staff`. `rule` is a reader of
+//! of a missing field. Only staff may send a field with `staff`. The example of the object has no
+//! field with `left_out`. `rule` is a reader of
 //! [`rules`]; without it, the type's own [`FromBody`] reads the value. `check(a, b) = function`
 //! checks several valid fields together, and `not_empty` refuses a body without any field.
 //!
@@ -129,6 +130,13 @@ pub trait Schema {
     /// Returns the example that is a part of its container's example.
     #[must_use]
     fn example() -> Option<Node> {
+        None
+    }
+
+    /// Returns the name of the schema of a page, if it is not the name of the type's schema and
+    /// `Page`.
+    #[must_use]
+    fn page() -> Option<&'static str> {
         None
     }
 }

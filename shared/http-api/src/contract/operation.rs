@@ -72,7 +72,7 @@ impl<T: Schema> Schema for Page<T> {
             Some(Node::Text(reference)) => reference.rsplit('/').next().unwrap_or_default().to_owned(),
             _ => return Node::Null,
         };
-        schemas.named(&format!("{name}Page"), |_| {
+        schemas.named(&T::page().map_or_else(|| format!("{name}Page"), str::to_owned), |_| {
             let page = Node::map([
                 ("type", "object".into()),
                 ("required", Node::List(vec!["items".into(), "next_cursor".into()])),

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use key_schema::id::{CustomerId, ME};
 use key_schema::money::Money;
+use key_schema::order::MAX_QUANTITY;
 
 use super::{Context, FromBody, Node, Schema, Schemas};
 use crate::body::Invalid;
@@ -155,6 +156,9 @@ impl RuleSchema for MoneyIn {
         Some(Node::map([("amount", 129.into()), ("currency", "USD".into())]))
     }
 }
+
+/// The number of pieces in a line of a cart or an order.
+pub const QUANTITY: Named<Integer<u64>> = named("Quantity", "Pieces.", integer(1..=MAX_QUANTITY));
 
 /// One of a few names.
 #[derive(Debug, Clone, Copy)]

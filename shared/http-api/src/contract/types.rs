@@ -8,19 +8,20 @@ use key_schema::customer::Tier;
 use key_schema::graph::EdgeKind;
 use key_schema::id::{
     AddressName, AnswerId, CounterName, CustomerId, DocumentId, EntryId, GuestCartId, Id, LogId, MediaId, MethodId,
-    MetricName, OrderId, OrderReference, OrganizationId, PointId, ProductId, PromotionId, QuestionId, SectionName,
-    SessionId, StoreId, TaxCategory, TaxRuleId, TeamId, ZoneId,
+    MetricName, OrderId, OrderReference, OrganizationId, PaymentId, PointId, ProductId, PromotionId, QuestionId,
+    SectionName, SessionId, StoreId, TaxCategory, TaxRuleId, TeamId, ZoneId,
 };
 use key_schema::instant::Instant;
 use key_schema::metric::{Decimal, DecimalError};
 use key_schema::money::{Currency, Money};
 use key_schema::order::OrderStatus;
+use key_schema::order::addresses::Destination;
 use key_schema::organization::Role;
 use key_schema::question::QuestionStatus;
 use key_schema::text::{Email, Username};
 use key_schema::wallet::EntryKind;
 
-use super::{Context, FromBody, Node, Schema, Schemas};
+use super::{Context, Fields, FromBody, Node, ObjectSchema, Schema, Schemas, example_of};
 use crate::body::Invalid;
 use crate::fields::{self, MAX_AMOUNT};
 use crate::json::Value;
@@ -113,6 +114,7 @@ texts! {
     GuestCartId, GENERATED, generated;
     LogId, GENERATED, generated;
     EntryId, GENERATED, generated;
+    PaymentId, GENERATED, generated;
     QuestionId, GENERATED, generated;
     AnswerId, GENERATED, generated;
     AddressName, "home", id;
@@ -129,7 +131,13 @@ texts! {
     TaxRuleId, "de", id;
     PromotionId, "summer", id;
     TaxCategory, "reduced", id;
-    OrderReference, "shop-1", |_| string().with("minLength", 1.into()).with("maxLength", 128.into());
+    OrderReference, "web-4711", |schemas| schemas.named("Reference", |_| {
+        string().with("minLength", 1.into()).with("maxLength", 128.into()).about(
+            "The client's own number for the order, 1 to 128 bytes. If the customer places the order, it is unique \
+             among the orders that this customer places. If staff places the order, it is unique among all orders \
+             that staff places.",
+        )
+    });
     Email, "ann@example.com", |schemas| schemas.named("Email", |_| {
         string().with("minLength", 3.into()).with("maxLength", 254.into())
             .with("examples", Node::List(vec!["ann@example.com".into()]))
@@ -260,6 +268,24 @@ impl Schema for Money {
 
     fn example() -> Option<Node> {
         Some(Node::map([("amount", 129.into()), ("currency", "USD".into())]))
+    }
+}
+
+impl Fields for Destination {
+    fn describe(object: &mut ObjectSchema, schemas: &mut Schemas) {
+        object.field("country", "", Country::schema(schemas), true, Some("DE".into()));
+        object.field("city", "", string(), true, Some("Ulm".into()));
+    }
+}
+
+impl Schema for Destination {
+    fn schema(schemas: &mut Schemas) -> Node {
+        // It is closed, so that it differs from a postal address.
+        schemas.object::<Self>("Destination", "The country and city to which an order is sent.", true, &[])
+    }
+
+    fn example() -> Option<Node> {
+        example_of::<Self>()
     }
 }
 
