@@ -33,7 +33,7 @@ mod crash;
 mod docs;
 mod dynamodb;
 pub mod functions;
-mod gateway;
+pub mod gateway;
 mod grants;
 pub mod import;
 mod mappings;

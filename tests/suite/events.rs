@@ -4,6 +4,8 @@
 //!
 //! - `function`: the function's logical id.
 //! - `seed`: API calls and table items to set up first.
+//! - `request`: the request from which the event is generated. Without a `body` it has the one that
+//!   `openapi.yaml` has as an example.
 //! - `status`, `headers`, `body`: members that the response must have, with equal values. `"<any>"`
 //!   matches any value.
 //! - `batch_item_failures`: the failures in the response to a batch.
@@ -19,6 +21,7 @@
 
 mod costs;
 mod coverage;
+mod generated;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -53,7 +56,10 @@ struct Case {
 #[serde(deny_unknown_fields)]
 struct Expected {
     function: String,
+    #[serde(default)]
     seed: Vec<Seed>,
+    /// The request of an event that API Gateway sends.
+    request: Option<Request>,
     status: Option<u16>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
@@ -292,14 +298,15 @@ fn names() -> BTreeSet<String> {
 
 fn cases() -> Vec<Case> {
     let names = names();
-    let events = names.iter().filter(|name| !name.ends_with(".expected.json"));
-    let case = |file: &String| {
-        let name = file.strip_suffix(".json").unwrap();
+    let case = |name: &str| {
         let expected = read_json(&folder().join(format!("{name}.expected.json")));
         let expected = serde_json::from_value(expected).unwrap_or_else(|error| panic!("{name}.expected.json: {error}"));
-        Case { name: name.to_owned(), event: read_json(&folder().join(file)), expected }
+        let file = format!("{name}.json");
+        // The event of a new expectation is generated.
+        let event = if names.contains(&file) { read_json(&folder().join(file)) } else { Json::Null };
+        Case { name: name.to_owned(), event, expected }
     };
-    events.map(case).collect()
+    names.iter().filter_map(|name| name.strip_suffix(".expected.json")).map(case).collect()
 }
 
 #[test]

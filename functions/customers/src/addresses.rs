@@ -3,7 +3,10 @@
 //! A change touches only its own entry, so it needs no If-Match. Two clients that set two addresses
 //! at once both succeed. If a client sends an If-Match, it must be the customer's current ETag.
 
-use http_api::{Code, Problem, Request, Response, Services, postal_address};
+use http_api::contract::route;
+use http_api::view::CustomerView;
+use http_api::{Code, Problem, Request, Response, Services};
+use key_schema::address::PostalAddress;
 use key_schema::customer::{self, Customer, MAX_ADDRESSES};
 use key_schema::id::AddressName;
 use key_schema::instant::Instant;
@@ -13,11 +16,19 @@ use table::Refusal;
 use crate::owner;
 use crate::profile::{no_customer, respond};
 
+/// Set one address
+///
+/// Adds or replaces the address with this name. It changes no other address, so If-Match is
+/// optional. A customer can have at most 50 addresses.
+#[route(PUT "/v1/customers/{id}/addresses/{name}", id = "putAddress", who = owner, task = "profile",
+    path(Customer, AddressName), parameters(IfMatchOptional), body = PostalAddress,
+    answers(200 = CustomerView<'_> "The customer" [ETag]),
+    refuses(invalid_body = "also for more than 50 addresses"))]
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let name: AddressName = request.path("name")?;
     let version = request.if_match_optional()?;
-    let address = postal_address(request.object()?)?;
+    let address: PostalAddress = request.body()?;
     let put = customer::put_address(owner.customer(), &name, &address, version, Instant::now())?;
     match services.table.update(&put).await? {
         Ok(customer) => Ok(respond(&customer)),
@@ -28,7 +39,11 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
     }
 }
 
-/// DELETE /v1/customers/{id}/addresses/{name}: removes an address. A client can repeat the request.
+/// Remove one address
+///
+/// Removes the address with this name. A repeated request also succeeds. If-Match is optional.
+#[route(DELETE "/v1/customers/{id}/addresses/{name}", id = "deleteAddress", who = owner, task = "profile",
+    path(Customer, AddressName), parameters(IfMatchOptional), answers(204 = () "Done"))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let name: AddressName = request.path("name")?;

@@ -3,26 +3,32 @@
 
 use std::collections::BTreeMap;
 
-use http_api::fields::integer;
-use http_api::{Code, Problem, Request, Response, Services, read_fields};
+use http_api::contract::route;
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::cart::PreparedItem;
 use key_schema::cart::{self, Cart, CartLine, LIFETIME_SECONDS, MAX_LINES};
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
-use key_schema::order::MAX_QUANTITY;
 use key_schema::product::{Product, Stock};
 use table::TableError;
 
 use crate::owner;
 use crate::profile::no_customer;
-use crate::view::{CartLineView, CartView};
+use crate::view::{CartLineChange, CartLineView, CartView};
 
 /// The maximum number of attempts to set a line. An attempt updates the cart. If there is no cart,
 /// it then creates one. The attempt fails only if another request creates the cart between these
 /// two writes, which happens rarely.
 const ATTEMPTS: usize = 3;
 
+/// Read the cart
+///
+/// Returns the cart, with its lines in the sequence in which they were added. A quote has the same
+/// sequence. A cart expires seven days after a line was last set. An expired or missing cart is
+/// returned as an empty cart.
+#[route(GET "/v1/customers/{id}/cart", id = "readCart", who = owner, task = "cart", path(Customer),
+    answers(200 = CartView<'_> "The cart" [LeftOut]))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let cart = current(services, owner.customer()).await?;
@@ -36,6 +42,9 @@ pub async fn respond(services: &Services, cart: Option<&Cart>) -> Result<Respons
     Ok(Response::ok(&CartView::new(cart, &lines, &products)).leaving_out(left_out))
 }
 
+/// Read one line of the cart
+#[route(GET "/v1/customers/{id}/cart/items/{product}", id = "readCartLine", who = owner, task = "cart",
+    path(Customer, CartProduct), answers(200 = CartLineView<'_> "The line" [LeftOut]))]
 pub async fn read_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let product: ProductId = request.path("product")?;
@@ -47,19 +56,29 @@ pub async fn read_line(services: &Services, request: &Request<'_>) -> Result<Res
     Ok(Response::ok(&CartLineView::new(line, product.as_ref())).leaving_out(left_out))
 }
 
-/// DELETE /v1/customers/{id}/cart: empties the cart. A client can repeat the request.
+/// Empty the cart
+///
+/// Removes all lines. If the cart is empty, the request also succeeds.
+#[route(DELETE "/v1/customers/{id}/cart", id = "emptyCart", who = owner, task = "cart", path(Customer),
+    answers(204 = () "Done"))]
 pub async fn empty(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let _ = services.table.write(&cart::discard(owner.customer())?).await?;
     Ok(Response::no_content())
 }
 
+/// Set one line of the cart
+///
+/// Sets the quantity of the line, or adds the line at the end. A line in the cart keeps its place
+/// and its `added_at`. So the request can be repeated, needs no If-Match, and leaves an open quote
+/// valid if the quantity is the same. A cart has at most 100 lines.
+#[route(PUT "/v1/customers/{id}/cart/items/{product}", id = "putCartLine", who = owner, task = "cart",
+    path(Customer, CartProduct), body = CartLineChange, answers(200 = CartLineView<'_> "The line"),
+    refuses(has_variants = "the product is sold only as variants", unknown_product, too_many_lines))]
 pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let product: ProductId = request.path("product")?;
-    read_fields!(request.object()? => {
-        quantity: required(integer(1..=MAX_QUANTITY)),
-    });
+    let CartLineChange { quantity } = request.body()?;
     let now = Instant::now();
     let (stored, cart) = check(services, owner.customer(), &product).await?;
     let lines = cart.as_ref().filter(|cart| !cart.is_expired(now)).map(|cart| &cart.lines);
@@ -68,6 +87,11 @@ pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Resp
     Ok(Response::ok(&CartLineView::new((&product, &line), Some(&stored))))
 }
 
+/// Remove one line of the cart
+///
+/// Removes the line. If the line is missing, the request also succeeds.
+#[route(DELETE "/v1/customers/{id}/cart/items/{product}", id = "deleteCartLine", who = owner, task = "cart",
+    path(Customer, CartProduct), answers(204 = () "Done"))]
 pub async fn remove_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let product: ProductId = request.path("product")?;

@@ -12,10 +12,11 @@
 //! verified. When staff enter an address, even the stored one, an earlier bounce or complaint no
 //! longer stops mail to it.
 
-use http_api::body::Invalid;
-use http_api::fields::{one_of, parsed};
-use http_api::json::Value;
-use http_api::{Code, FieldPatch, Problem, Request, Response, Services, SignedIn, change_version, read_fields};
+use http_api::address::PLACE_NAME;
+use http_api::contract::rules::{named, one_of};
+use http_api::contract::{Body, route};
+use http_api::view::{CUSTOMER_NAME, CustomerView};
+use http_api::{Code, FieldPatch, Problem, Request, Response, Services, SignedIn, change_version};
 use key_schema::change::Change as Update;
 use key_schema::customer::{self, Customer, CustomerChanges as _, Location, Names, Tier, TierIndexKey};
 use key_schema::instant::Instant;
@@ -25,14 +26,27 @@ use key_schema::residence;
 use key_schema::text::{Email, Username};
 
 use crate::owner;
-use crate::profile::{changed_meanwhile, location_name, name, no_customer, refused, respond};
+use crate::profile::{changed_meanwhile, no_customer, refused, respond};
 use crate::verification::is_vouched_for;
 
-/// PATCH /v1/customers/{id}: changes a profile by a JSON Merge Patch (RFC 7396).
+/// Change a customer
+///
+/// Changes the profile with a JSON Merge Patch (RFC 7396). Only staff may change the tier. A patch
+/// without a change does not increase the version. A new email address is unverified unless the
+/// token proves it or staff sets it. If staff sets `email`, even to the current address, the address
+/// is verified. If a bounce or a complaint had stopped mail to the address, Bodega sends mail to it
+/// again.
+#[route(PATCH "/v1/customers/{id}", id = "changeCustomer", who = owner, task = "profile", path(Customer),
+    parameters(IfMatchOrAny), body = CustomerPatch, answers(200 = CustomerView<'_> "The customer" [ETag]),
+    refuses(
+        forbidden = "only staff may change the tier",
+        email_taken = "another customer has verified the address",
+        username_taken,
+    ))]
 pub async fn change(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let version = request.if_match_or_any()?;
-    let patch = Patch::read(request)?;
+    let patch: CustomerPatch = request.body()?;
     if patch.tier.is_some() && !owner.is_staff() {
         return Err(Problem::forbidden());
     }
@@ -102,31 +116,29 @@ fn differences(before: &Stored<Customer>, after: &Customer, now: Instant) -> Res
     Ok(update)
 }
 
-struct Patch {
+#[derive(Body)]
+struct CustomerPatch {
+    #[field(not_null, example = ())]
     email: Option<Email>,
+    #[field(not_null, example = ())]
     username: Option<Username>,
+    #[field(rule = CUSTOMER_NAME, not_null, example = "Ann Ampère")]
     name: Option<String>,
-    place: FieldPatch<LocationPatch>,
+    /// Merged with the current place. Null removes the place.
+    place: FieldPatch<PlacePatch>,
+    #[field(rule = named("Tier", "", one_of(&["bronze", "silver", "gold"])), not_null, example = ())]
     tier: Option<Tier>,
 }
 
-struct LocationPatch {
+#[derive(Body)]
+struct PlacePatch {
+    #[field(rule = PLACE_NAME, not_null, example = "FR")]
     country: Option<String>,
+    #[field(rule = PLACE_NAME, not_null, example = "Lyon")]
     city: Option<String>,
 }
 
-impl Patch {
-    fn read(request: &Request<'_>) -> Result<Self, Problem> {
-        read_fields!(request.object()? => {
-            email: replaced(parsed),
-            username: replaced(parsed),
-            name: replaced(name),
-            place: changed(LocationPatch::read),
-            tier: replaced(one_of(&["bronze", "silver", "gold"])),
-        });
-        Ok(Self { email, username, name, place, tier })
-    }
-
+impl CustomerPatch {
     fn apply(&self, before: &Customer, caller: &SignedIn) -> Result<Customer, Problem> {
         let email_verified = match &self.email {
             Some(email) if is_vouched_for(caller, email) => true,
@@ -157,15 +169,7 @@ impl Patch {
     }
 }
 
-impl LocationPatch {
-    fn read(value: Value<'_>) -> Result<Self, Invalid> {
-        read_fields!(value.object()? => {
-            country: replaced(location_name),
-            city: replaced(location_name),
-        });
-        Ok(Self { country, city })
-    }
-
+impl PlacePatch {
     /// Merges the patch member by member (RFC 7396). The resulting place must have both members.
     fn apply(&self, before: Option<&Location>) -> Result<Location, Problem> {
         let country = self.country.as_ref().or(before.map(|place| &place.country));

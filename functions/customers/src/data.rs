@@ -1,3 +1,5 @@
+use http_api::contract::rules::{Described, described, list};
+use http_api::contract::{Node, PageWith, RuleSchema, Schema, Schemas, route};
 use http_api::{Problem, Request, Response, Services};
 use key_schema::customer;
 use key_schema::id::CustomerId;
@@ -5,6 +7,7 @@ use key_schema::instant::Instant;
 use key_schema::order::SYSTEM;
 use key_schema::quota::Quota;
 use serde::Serialize;
+use serde_json::{Map, Value};
 use workflows::personal::{self, Kind, Record};
 use workflows::removal::RemovalError;
 
@@ -14,23 +17,65 @@ use crate::owner;
 /// The list in the scope of the cursor. The pages have several access patterns.
 const LIST: &str = "customers.data";
 
+const ATTRIBUTES: Described = described(r#"{"type": "object", "additionalProperties": true}"#);
+
 /// A record with the kind of list from which it is.
-#[derive(Debug, Serialize)]
-struct Entry<'a> {
+#[derive(Serialize, Schema)]
+struct DataRecord<'a> {
+    #[field(rule = Kinds, example = "profile")]
     kind: &'static str,
     #[serde(flatten)]
-    record: &'a Record,
+    item: DataPart<'a>,
+    #[field(rule = list::<DataPart<'_>>(0..=usize::MAX), example = ())]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    parts: Vec<DataPart<'a>>,
 }
 
-/// GET /v1/customers/{id}/data: returns a copy of the customer's data, kind by kind. A page has
-/// records of one kind. The cursor names the kind and the sort key at which the page ends.
+/// A stored item that belongs to a record, such as a line of an order.
+#[derive(Serialize, Schema)]
+struct DataPart<'a> {
+    /// The name of the stored entity, such as `OrderLine`.
+    #[field(example = "Customer")]
+    entity: &'a str,
+    /// The attributes of the item.
+    #[field(rule = ATTRIBUTES, example = {"id": "ann", "email": "ann@example.com", "name": "Ann Ångström"})]
+    data: &'a Map<String, Value>,
+}
+
+impl<'a> From<&'a Record> for DataPart<'a> {
+    fn from(Record { entity, data, .. }: &'a Record) -> Self {
+        Self { entity, data }
+    }
+}
+
+struct Kinds;
+
+impl RuleSchema for Kinds {
+    fn schema(&self, _: &mut Schemas) -> Node {
+        Node::one_of(&Kind::ALL.map(Kind::name))
+    }
+}
+
+#[derive(Serialize, Schema)]
+struct DataPage {}
+
+/// Read a copy of a customer's data
 ///
-/// A page may take many reads, so the pages of a customer are limited. Those of staff are not.
+/// Returns all stored data of the customer, kind by kind, such as for a request for access under the
+/// GDPR. A page has records of one kind, so it can have fewer than `limit`. Follow `next_cursor`
+/// until it is null. The texts of documents and pictures are not in the copy. The routes of documents
+/// and products return them. Notes and ids of staff are left out. A customer can read 1,000 pages a
+/// day. The pages of staff are not counted.
+#[route(GET "/v1/customers/{id}/data", id = "readCustomerData", who = owner, task = "profile", path(Customer),
+    parameters(Limit, Cursor), answers(200 = PageWith<DataRecord<'_>, DataPage> "A page of records" [Link, LeftOut]),
+    refuses(quota_exceeded = "a customer can read 1,000 pages a day"))]
 pub async fn copy(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    // The cursor names the kind and the sort key at which the page ends.
     let owner = owner(request)?;
     let parameters = [("customer", owner.customer().as_str())];
     let mut page = request.page(&services.cursors, LIST, &parameters).await?;
     let (mut kind, mut after) = position(page.after());
+    // A page may take many reads, so the pages of a customer are limited. Those of staff are not.
     if !owner.is_staff() {
         services.open_for_writes().await?;
         let now = Instant::now();
@@ -52,12 +97,20 @@ pub async fn copy(services: &Services, request: &Request<'_>) -> Result<Response
         for record in &mut found.items {
             hide(record, owner.customer());
         }
-        let entries: Vec<_> = found.items.iter().map(|record| Entry { kind: kind.name(), record }).collect();
+        let entries: Vec<_> = found
+            .items
+            .iter()
+            .map(|record| DataRecord {
+                kind: kind.name(),
+                item: record.into(),
+                parts: record.parts.iter().map(DataPart::from).collect(),
+            })
+            .collect();
         let end = |kept| match found.end(kept) {
             Some(key) => Some(format!("{}:{key}", kind.name())),
             None => kind.next().map(|next| next.name().to_owned()),
         };
-        return page.answer(&entries, end).await;
+        return page.answer_with(&entries, end, &DataPage {}).await;
     }
 }
 

@@ -1,3 +1,26 @@
+//! Erases a customer.
+//!
+//! The request first marks the profile. From then on the table refuses transactions for which the
+//! customer must exist. So the customer gets no further items, such as editorships.
+//!
+//! The profile is deleted after the belongings, so that an interrupted request can be repeated.
+//! Every step can run again. One transaction deletes the profile with the claims of its user name
+//! and email address. Other customers can then use these names.
+//!
+//! The sessions end after the profile is deleted, because the caller may need the same token to
+//! repeat the request. The functions then refuse the tokens of these sessions. If the request is
+//! interrupted, the janitor ends the sessions.
+//!
+//! After it has deleted the profile, the request erases the belongings once more, because an index
+//! may not have shown all of them. Meanwhile, other requests can have added only followers and
+//! carts, and carts expire. If this step is interrupted, a client can still repeat the request, and
+//! then gets 404.
+//!
+//! If no client repeats an interrupted request, the janitor finishes it. The janitor also removes
+//! the customer's archive ([`key_schema::erasure`]). Orders stay because accounting needs them.
+//! Reviews stay, too, without their display names.
+
+use http_api::contract::route;
 use http_api::{Problem, Request, Response, Services, change_version};
 use key_schema::customer::{self, Customer};
 use key_schema::id::CustomerId;
@@ -11,27 +34,22 @@ use workflows::removal::RemovalError;
 use crate::owner;
 use crate::profile::{changed_meanwhile, no_customer, refused};
 
-/// DELETE /v1/customers/{id}: erases a customer.
+/// Erase a customer
 ///
-/// The request first marks the profile. From then on the table refuses transactions for which the
-/// customer must exist. So the customer gets no further items, such as editorships.
-///
-/// The profile is deleted after the belongings, so that an interrupted request can be repeated.
-/// Every step can run again. One transaction deletes the profile with the claims of its user name
-/// and email address. Other customers can then use these names.
-///
-/// The sessions end after the profile is deleted, because the caller may need the same token to
-/// repeat the request. The functions then refuse the tokens of these sessions. If the request is
-/// interrupted, the janitor ends the sessions.
-///
-/// After it has deleted the profile, the request erases the belongings once more, because an index
-/// may not have shown all of them. Meanwhile, other requests can have added only followers and
-/// carts, and carts expire. If this step is interrupted, a client can still repeat the request, and
-/// then gets 404.
-///
-/// If no client repeats an interrupted request, the janitor finishes it. The janitor also removes
-/// the customer's archive ([`key_schema::erasure`]). Orders stay because accounting needs
-/// them. Reviews stay, too, without their display names.
+/// Removes the profile with its addresses, and the customer's sessions, cart, questions with their
+/// answers, likes, and follows in both directions. Removes the customer's memberships of
+/// organizations, editorships of documents, and own documents with their history, even if other
+/// customers edit them. Releases the email address and the user name. Within minutes, archived
+/// sessions and carts of the customer are deleted too. Orders, wallet and reviews stay. An order's
+/// addresses keep only country and city, even if the order is not shipped yet. The customer's
+/// documents in organizations also stay, but no longer have an owner. Their history still contains
+/// the customer's id as an author. An organization that loses its last admin has no admin until staff
+/// appoints one. If one request cannot remove everything, the response is 503. To continue, repeat
+/// the same request after the time in Retry-After. The repeated request continues even if its
+/// response is 404. If no client repeats it, the janitor continues after some minutes. An erasure
+/// that has begun cannot be undone. From then on, requests that need the customer get 404.
+#[route(DELETE "/v1/customers/{id}", id = "deleteCustomer", who = owner, task = "profile", path(Customer),
+    parameters(IfMatchOrAny), answers(204 = () "Done"))]
 pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let version = request.if_match_or_any()?;

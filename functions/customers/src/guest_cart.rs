@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use http_api::fields::{exact_text, integer, parsed};
+use http_api::contract::rules::exact_text;
+use http_api::contract::{Body, route};
 use http_api::url::location;
-use http_api::{Problem, Request, Response, Services, read_fields};
+use http_api::{Problem, Request, Response, Services};
 use key_schema::cart::{self, Cart, CartLine};
 use key_schema::guest_cart::{self, CartToken, ClaimAction, GuestCart, LIFETIME_SECONDS, MAX_LINES};
 use key_schema::id::{GuestCartId, ProductId};
@@ -17,14 +18,35 @@ use table::{Backoff, Refusal, TableError};
 use crate::cart::{Offered, added_at, in_catalogue, products, respond, too_many_lines};
 use crate::owner;
 use crate::profile::no_customer;
-use crate::view::{CartLineView, GuestCartView};
+use crate::view::{CartLineChange, CartLineView, CartView, GuestCartView, NewGuestCartView};
 
 /// The header with the token.
 const TOKEN: &str = "cart-token";
 /// The longest token that the function accepts. The tokens of [`create`] have 64 bytes.
 const MAX_TOKEN_BYTES: usize = 200;
 
-/// POST /v1/carts: creates an empty guest cart. Only this response contains the token.
+#[derive(Body)]
+struct CartClaim {
+    #[field(example = "019a9d2c-3b00-7a41-9c55-6f0e2d1c4b3a")]
+    cart_id: GuestCartId,
+    /// The token of the guest cart.
+    #[field(
+        rule = exact_text(1..=MAX_TOKEN_BYTES),
+        example = "5f2b9c0e7d1a4386b2c4d6e8f00112233445566778899aabbccddeeff0011223",
+    )]
+    cart_token: String,
+}
+
+/// Create a guest cart
+///
+/// Creates an empty cart for a visitor without an account. Each request creates another cart. The
+/// request has no body. Only this response contains the `token` of the cart. Send the token in the
+/// header `Cart-Token` of every later request to `/v1/carts/{id}` and to the paths below it. A guest
+/// cart expires 14 days after a line was last set. When the visitor signs in, claim the cart with
+/// `POST /v1/customers/{id}/cart/claim`.
+#[route(POST "/v1/carts", id = "createGuestCart", who = any, task = "cart",
+    answers(201 = NewGuestCartView<'_> "The cart with its token" [Location]),
+    refuses(malformed_json, body_too_large, unsupported_content_encoding, invalid_body))]
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.refuse_body()?;
     let now = Instant::now();
@@ -42,19 +64,27 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     // cart.
     services.table.write(&guest_cart::create(&cart)?).await?.map_err(|_| TableError::Contended)?;
     let location = location(&["carts", cart.id.as_str()]);
-    Ok(Response::created(location, &GuestCartView::new(&cart, Some(&token), &[], &[])))
+    Ok(Response::created(location, &NewGuestCartView::new(&cart, &token)))
 }
 
+/// Read a guest cart
+#[route(GET "/v1/carts/{id}", id = "readGuestCart", who = any, task = "cart", path(GuestCart),
+    parameters(CartToken), answers(200 = GuestCartView<'_> "The cart" [LeftOut]), refuses(not_found))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (id, token) = named(request)?;
     let cart = services.table.get(&guest_cart::get(&id)?).await?;
     let cart = cart.filter(|cart| is_open(cart, &token, Instant::now())).ok_or_else(no_cart)?;
     let lines = cart::in_sequence(&cart.lines);
     let (products, left_out) = products(services, lines.iter().map(|(product, _)| *product)).await?;
-    Ok(Response::ok(&GuestCartView::new(&cart, None, &lines, &products)).leaving_out(left_out))
+    Ok(Response::ok(&GuestCartView::new(&cart, &lines, &products)).leaving_out(left_out))
 }
 
-/// DELETE /v1/carts/{id}: removes the cart. A client can repeat the request.
+/// Remove a guest cart
+///
+/// Removes the cart. If the cart is missing, the request also succeeds.
+#[route(DELETE "/v1/carts/{id}", id = "deleteGuestCart", who = any, task = "cart", path(GuestCart),
+    parameters(CartToken), answers(204 = () "Done"),
+    refuses(not_found = "the token is wrong, or a customer has claimed the cart"))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (id, token) = named(request)?;
     if let Err(refusal) = services.table.write(&guest_cart::discard(&id, &token)?).await?
@@ -65,12 +95,23 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(Response::no_content())
 }
 
+/// Set one line of a guest cart
+///
+/// Sets the quantity of the line, or adds the line at the end. A line in the cart keeps its place
+/// and its `added_at`, so the request can be repeated. A guest cart has at most 30 lines.
+#[route(PUT "/v1/carts/{id}/items/{product}", id = "putGuestCartLine", who = any, task = "cart",
+    path(GuestCart, CartProduct), parameters(CartToken), body = CartLineChange,
+    answers(200 = CartLineView<'_> "The line"),
+    refuses(
+        not_found,
+        has_variants = "the product is sold only as variants",
+        unknown_product,
+        too_many_lines,
+    ))]
 pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (id, token) = named(request)?;
     let product: ProductId = request.path("product")?;
-    read_fields!(request.object()? => {
-        quantity: required(integer(1..=MAX_QUANTITY)),
-    });
+    let CartLineChange { quantity } = request.body()?;
     let now = Instant::now();
     let get = guest_cart::get(&id)?;
     let cart = async { Ok(services.table.get(&get).await?) };
@@ -89,6 +130,11 @@ pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Resp
     Ok(Response::ok(&CartLineView::new((&product, &line), Some(&stored))))
 }
 
+/// Remove one line of a guest cart
+///
+/// Removes the line. If the line is missing, the request also succeeds.
+#[route(DELETE "/v1/carts/{id}/items/{product}", id = "deleteGuestCartLine", who = any, task = "cart",
+    path(GuestCart, CartProduct), parameters(CartToken), answers(204 = () "Done"), refuses(not_found))]
 pub async fn remove_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (id, token) = named(request)?;
     let product: ProductId = request.path("product")?;
@@ -99,16 +145,23 @@ pub async fn remove_line(services: &Services, request: &Request<'_>) -> Result<R
     Ok(Response::no_content())
 }
 
-/// POST /v1/customers/{id}/cart/claim: adds the lines of a guest cart to the customer's cart.
+/// Add a guest cart to the customer's cart
 ///
-/// A repeated request finds that its first attempt has claimed the guest cart. It adds nothing and
-/// returns the customer's cart.
+/// Adds the lines of a guest cart to the cart, and returns the cart. A product that is in both carts
+/// gets the sum of its pieces, at most 1,000,000, and keeps the place that it has in the customer's
+/// cart. The other lines have their places by `added_at`. A guest cart can be claimed only once.
+/// Until the guest cart expires or is removed, a repeated request of the same customer adds nothing.
+/// It returns the customer's cart.
+#[route(POST "/v1/customers/{id}/cart/claim", id = "claimCart", who = owner, task = "cart", path(Customer),
+    body = CartClaim, answers(200 = CartView<'_> "The cart" [LeftOut]),
+    refuses(
+        not_found = "also if the guest cart has expired, if the token is wrong, or if another customer has claimed \
+            the cart",
+        too_many_lines,
+    ))]
 pub async fn claim(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
-    read_fields!(request.object()? => {
-        cart_id: required(parsed::<GuestCartId>),
-        cart_token: required(exact_text(1..=MAX_TOKEN_BYTES)),
-    });
+    let CartClaim { cart_id, cart_token } = request.body()?;
     let (customer, token) = (owner.customer(), CartToken::given(&cart_token));
     let mut backoff = Backoff::new();
     loop {

@@ -15,52 +15,36 @@ mod sessions;
 mod verification;
 mod view;
 
-use http_api::{Keys, Owner, Problem, Request, Routes, Services};
+use http_api::{Keys, Owner, Problem, Request, Services};
 
-#[must_use]
-pub fn routes() -> Routes<Services> {
-    Routes::new()
-        .checking(Services::checks)
-        .on("POST /v1/customers", |services, request| Box::pin(profile::create(services, request)))
-        .on("GET /v1/customers", |services, request| Box::pin(list::list(services, request)))
-        .on("GET /v1/customers/{id}", |services, request| Box::pin(profile::read(services, request)))
-        .on("PATCH /v1/customers/{id}", |services, request| Box::pin(change::change(services, request)))
-        .on("DELETE /v1/customers/{id}", |services, request| Box::pin(erase::erase(services, request)))
-        .on("POST /v1/customers/{id}/email/verification", |services, request| {
-            Box::pin(verification::request(services, request))
-        })
-        .on("PUT /v1/customers/{id}/email/verification", |services, request| {
-            Box::pin(verification::verify(services, request))
-        })
-        .on("GET /v1/customers/{id}/overview", |services, request| Box::pin(profile::overview(services, request)))
-        .on("GET /v1/customers/{id}/data", |services, request| Box::pin(data::copy(services, request)))
-        .on("PUT /v1/customers/{id}/addresses/{name}", |services, request| Box::pin(addresses::put(services, request)))
-        .on("DELETE /v1/customers/{id}/addresses/{name}", |services, request| {
-            Box::pin(addresses::remove(services, request))
-        })
-        .on("POST /v1/customers/{id}/sessions", |services, request| Box::pin(sessions::create(services, request)))
-        .on("GET /v1/customers/{id}/sessions", |services, request| Box::pin(sessions::list(services, request)))
-        .on("PUT /v1/sessions/{id}", |services, request| Box::pin(sessions::prolong(services, request)))
-        .on("DELETE /v1/sessions/{id}", |services, request| Box::pin(sessions::end(services, request)))
-        .on("GET /v1/customers/{id}/cart", |services, request| Box::pin(cart::read(services, request)))
-        .on("DELETE /v1/customers/{id}/cart", |services, request| Box::pin(cart::empty(services, request)))
-        .on("POST /v1/customers/{id}/cart/claim", |services, request| Box::pin(guest_cart::claim(services, request)))
-        .on("POST /v1/carts", |services, request| Box::pin(guest_cart::create(services, request)))
-        .on("GET /v1/carts/{id}", |services, request| Box::pin(guest_cart::read(services, request)))
-        .on("DELETE /v1/carts/{id}", |services, request| Box::pin(guest_cart::remove(services, request)))
-        .on("PUT /v1/carts/{id}/items/{product}", |services, request| Box::pin(guest_cart::put_line(services, request)))
-        .on("DELETE /v1/carts/{id}/items/{product}", |services, request| {
-            Box::pin(guest_cart::remove_line(services, request))
-        })
-        .on("GET /v1/customers/{id}/cart/items/{product}", |services, request| {
-            Box::pin(cart::read_line(services, request))
-        })
-        .on("PUT /v1/customers/{id}/cart/items/{product}", |services, request| {
-            Box::pin(cart::put_line(services, request))
-        })
-        .on("DELETE /v1/customers/{id}/cart/items/{product}", |services, request| {
-            Box::pin(cart::remove_line(services, request))
-        })
+http_api::routes! {
+    Services;
+    profile::create,
+    list::list,
+    profile::read,
+    change::change,
+    erase::erase,
+    verification::request,
+    verification::verify,
+    profile::overview,
+    data::copy,
+    addresses::put,
+    addresses::remove,
+    sessions::create,
+    sessions::list,
+    sessions::prolong,
+    sessions::end,
+    cart::read,
+    cart::empty,
+    cart::read_line,
+    cart::put_line,
+    cart::remove_line,
+    guest_cart::create,
+    guest_cart::read,
+    guest_cart::remove,
+    guest_cart::put_line,
+    guest_cart::remove_line,
+    guest_cart::claim,
 }
 
 pub async fn run() -> Result<(), lambda_runtime::Error> {

@@ -1,9 +1,22 @@
+use http_api::contract::{Page, route};
 use http_api::view::CustomerView;
 use http_api::{Code, List, Problem, Request, Response, Services};
 use key_schema::customer::{self, Customer, CustomerSummary, Tier};
 use key_schema::text::Email;
 
-/// GET /v1/customers: lists all customers, or the customers that match `email` or `tier`.
+/// List all customers, or find customers by email address or tier
+///
+/// Returns all customers, the customers of a tier, or the one customer with the verified address
+/// `email`. The oldest customer comes first. A search by `email` does not find an unverified address.
+/// Give at most one of `email` and `tier`.
+#[route(GET "/v1/customers", id = "findCustomers", who = staff, task = "customers",
+    parameters(
+        email: Email = "An email address in any spelling. The list then has at most one customer.",
+        tier: Tier = "The tier of the customers.",
+        Limit,
+        Cursor,
+    ),
+    answers(200 = Page<CustomerView<'_>> "A page of customers" [Link, LeftOut]))]
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     match (request.query_as::<Email>("email")?, request.query_as::<Tier>("tier")?) {

@@ -2,12 +2,11 @@
 
 use std::str::FromStr;
 
-use http_api::body::Invalid;
-use http_api::fields::{parsed, visible_text};
-use http_api::json::Value;
+use http_api::contract::rules::integer;
+use http_api::contract::{Body, route};
 use http_api::url::location;
-use http_api::view::{CustomerView, QuestionView};
-use http_api::{Code, Problem, Request, Response, Services, read_fields};
+use http_api::view::{CUSTOMER_NAME, CustomerView, QuestionView};
+use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::customer::OverviewItem;
 use key_schema::customer::{self, Customer, CustomerAction, Location, OVERVIEW_QUESTIONS};
 use key_schema::id::CustomerId;
@@ -15,24 +14,42 @@ use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::order::OrderSummary;
 use key_schema::question;
-use key_schema::text::Email;
+use key_schema::text::{Email, Username};
 use table::{Page, Refusal, Refusals};
 
 use crate::owner;
 use crate::verification::{email_taken, is_vouched_for};
 use crate::view::OverviewView;
 
-/// POST /v1/customers: creates a customer. The function claims an email address only if it is
-/// verified.
+#[derive(Body)]
+struct NewCustomer {
+    /// The default is the `sub` of the token. Only staff may give another id. `me` is not an id.
+    #[field(example = ())]
+    id: Option<CustomerId>,
+    email: Email,
+    username: Username,
+    #[field(rule = CUSTOMER_NAME, example = "Ann Ångström")]
+    name: String,
+    place: Option<Location>,
+}
+
+/// Create a customer
+///
+/// Creates the caller's own profile, with the `sub` of the token as its id. Staff may create a
+/// profile with any id. The email address is verified if staff creates the profile, or if the token
+/// proves it. A token proves the address if its claim `email` is that address and `email_verified`
+/// is true. Otherwise the customer verifies it with a code. Only a verified address is unique.
+#[route(POST "/v1/customers", id = "createCustomer", who = owner, task = "profile", body = NewCustomer,
+    answers(201 = CustomerView<'_> "The customer" [Location, ETag]),
+    refuses(
+        forbidden = "the id is not the caller's, and the caller is not staff",
+        already_exists = "with Location",
+        email_taken = "another customer has verified the address",
+        username_taken,
+    ))]
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
-    read_fields!(request.object()? => {
-        id: optional(parsed::<CustomerId>),
-        email: required(parsed::<Email>),
-        username: required(parsed),
-        name: required(name),
-        place: optional(read_location),
-    });
+    let NewCustomer { id, email, username, name, place } = request.body()?;
     let id = id.unwrap_or_else(|| caller.id().clone());
     if id != *caller.id() && !caller.is_staff() {
         return Err(Problem::new(Code::Forbidden, "Only staff can create a customer with someone else's id."));
@@ -52,18 +69,29 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     }
 }
 
+/// Read a customer
+#[route(GET "/v1/customers/{id}", id = "readCustomer", who = owner, task = "profile", path(Customer),
+    answers(200 = CustomerView<'_> "The customer" [ETag]))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let found = services.table.get(&customer::get(owner.customer())?).await?;
     Ok(respond(&found.ok_or_else(no_customer)?))
 }
 
-/// GET /v1/customers/{id}/overview?questions=: returns the profile and the newest orders. The
-/// orders are next to the profile in the partition, so one Query reads both. The questions are next
-/// to the profile in the other direction, so a second, concurrent Query reads them.
+/// Read a customer with the newest 20 orders
+///
+/// Returns the customer and the newest orders. With `questions=5` the response also has the newest 5
+/// questions, without their answers.
+#[route(GET "/v1/customers/{id}/overview", id = "readOverview", who = owner, task = "profile", path(Customer),
+    parameters(questions = integer(1..=OVERVIEW_QUESTIONS)
+        "The number of questions. Without it the response has no `questions`."),
+    answers(200 = OverviewView<'_> "The customer, the newest orders and the newest questions, newest first"
+        [LeftOut]))]
 pub async fn overview(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let wanted = request.query_as::<QuestionCount>("questions")?;
+    // The orders are next to the profile in the partition, so one Query reads both. The questions are
+    // next to the profile in the other direction, so a second, concurrent Query reads them.
     let questions = async {
         let Some(QuestionCount(count)) = wanted else { return Ok(None) };
         let query = question::of_customer(owner.customer())?.limit(count);
@@ -135,21 +163,4 @@ fn name_taken(refusals: &Refusals<CustomerAction>) -> Problem {
     } else {
         Problem::new(Code::UsernameTaken, "Another customer has this user name.").error("/username", "is taken")
     }
-}
-
-/// Reads a customer's name, which mails use after "Dear".
-pub fn name(value: Value<'_>) -> Result<String, Invalid> {
-    visible_text(1..=200)(value)
-}
-
-pub fn location_name(value: Value<'_>) -> Result<String, Invalid> {
-    visible_text(1..=128)(value)
-}
-
-fn read_location(value: Value<'_>) -> Result<Location, Invalid> {
-    read_fields!(value.object()? => {
-        country: required(location_name),
-        city: required(location_name),
-    });
-    Ok(Location { country, city })
 }

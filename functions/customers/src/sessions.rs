@@ -1,11 +1,10 @@
 //! Sessions: a customer's signed-in devices. No caller can list or extend an expired session. But a
 //! caller can end it, because the tokens of its sign-in may still be valid.
 
-use http_api::body::Invalid;
-use http_api::fields::{integer, text};
-use http_api::json::Value;
+use http_api::contract::rules::integer;
+use http_api::contract::{Body, Page, route};
 use http_api::url::location;
-use http_api::{Problem, Request, Response, Services, read_fields};
+use http_api::{Problem, Request, Response, Services};
 use key_schema::id::SessionId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -15,20 +14,45 @@ use table::retry_on_conflict;
 
 use crate::owner;
 use crate::profile::no_customer;
-use crate::view::SessionView;
+use crate::view::{DEVICE, SessionView};
 
 /// The longest lifetime of a session: 30 days.
 const MAX_TTL_SECONDS: i64 = 2_592_000;
 /// The lifetime of a session when the request gives none: one day.
 const DEFAULT_TTL_SECONDS: i64 = 86_400;
 
-/// POST /v1/customers/{id}/sessions: starts a session, if the customer has a profile.
+#[derive(Body)]
+struct NewSession {
+    #[field(rule = DEVICE, example = "Ann's phone")]
+    device: String,
+    /// The session's lifetime in seconds.
+    #[field(rule = integer(1..=MAX_TTL_SECONDS), default = DEFAULT_TTL_SECONDS, example = 3600)]
+    ttl_seconds: i64,
+}
+
+#[derive(Body)]
+struct SessionChange {
+    #[field(rule = DEVICE, example = ())]
+    device: Option<String>,
+    /// The session's lifetime in seconds from now.
+    #[field(rule = integer(1..=MAX_TTL_SECONDS), default = DEFAULT_TTL_SECONDS, example = 3600)]
+    ttl_seconds: i64,
+}
+
+/// Start a session
+///
+/// Records a device on which the customer is signed in. The customer must have a profile. If the
+/// token identifies its sign-in (claim `sid`, or `origin_jti` with Cognito), the end of the session
+/// also ends that sign-in.
+#[route(POST "/v1/customers/{id}/sessions", id = "createSession", who = owner, task = "sessions", path(Customer),
+    body = NewSession, answers(201 = SessionView<'_> "The session" [Location, ETag]),
+    refuses(
+        not_found = "the customer has no profile, or is not the caller",
+        quota_exceeded = "retry after the time in Retry-After",
+    ))]
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
-    read_fields!(request.object()? => {
-        device: required(device),
-        ttl_seconds: optional(integer(1..=MAX_TTL_SECONDS)),
-    });
+    let NewSession { device, ttl_seconds } = request.body()?;
     let now = Instant::now();
     // Staff may begin a session for a customer. The session does not store the sign-in of a staff
     // token, because it is not the customer's.
@@ -37,7 +61,7 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         sign_in: owner.caller().sign_in().filter(|_| mine).cloned(),
         id: SessionId::generate(now, services.random()?),
         customer_id: owner.customer().clone(),
-        expires_at: now.plus_seconds(ttl_seconds.unwrap_or(DEFAULT_TTL_SECONDS)),
+        expires_at: now.plus_seconds(ttl_seconds),
         device,
     };
     let session = Stored::new(session, services.born(now)?, now);
@@ -55,7 +79,12 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     Ok(Response::created(location, &SessionView::from(&session)).etag(session.meta.version))
 }
 
-/// GET /v1/customers/{id}/sessions: lists the sessions by expiry, the earliest first.
+/// List a customer's active sessions
+///
+/// Returns the active sessions, sorted by their expiry. The session that expires next comes first.
+/// Ended and expired sessions are not in the list.
+#[route(GET "/v1/customers/{id}/sessions", id = "listSessions", who = owner, task = "sessions", path(Customer),
+    parameters(Limit, Cursor), answers(200 = Page<SessionView<'_>> "A page of sessions" [Link, LeftOut]))]
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let parameters = [("customer", owner.customer().as_str())];
@@ -63,21 +92,22 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     request.list(services, query, &parameters).await?.answer(SessionView::from).await
 }
 
-/// PUT /v1/sessions/{id}: extends the session, and may rename the device. The request never
-/// shortens the session.
+/// Extend a session, or rename its device
+///
+/// Extends the session's lifetime, counted from now. Without `ttl_seconds` it is one day. A session
+/// that lasts longer keeps its remaining time.
+#[route(PUT "/v1/sessions/{id}", id = "putSession", who = owner, task = "sessions", path(Session),
+    body = SessionChange, answers(200 = SessionView<'_> "The session"))]
 pub async fn prolong(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
-    read_fields!(request.object()? => {
-        device: optional(device),
-        ttl_seconds: optional(integer(1..=MAX_TTL_SECONDS)),
-    });
+    let SessionChange { device, ttl_seconds } = request.body()?;
     retry_on_conflict(async || {
         let now = Instant::now();
         let session = readable_session(services, request).await?;
         if !session.is_active(now) {
             return Err(no_session());
         }
-        let expires_at = now.plus_seconds(ttl_seconds.unwrap_or(DEFAULT_TTL_SECONDS)).max(session.expires_at);
+        let expires_at = now.plus_seconds(ttl_seconds).max(session.expires_at);
         let device = device.as_ref().unwrap_or(&session.device);
         // If another request has changed or ended the session, the next attempt reads it again.
         let extended = services.table.update(&session::extend(&session, expires_at, device, now)?).await?;
@@ -86,8 +116,15 @@ pub async fn prolong(services: &Services, request: &Request<'_>) -> Result<Respo
     .await
 }
 
-/// DELETE /v1/sessions/{id}: ends a session, expired or not. The functions then refuse the tokens
-/// of the sign-in that began it, and tokens that name the session itself ([`http_api::SignIns`]).
+/// End a session
+///
+/// Ends the session, and the sign-in of the token with which the session was started. The tokens of
+/// that sign-in become invalid within 30 seconds: public routes treat the caller as anonymous, and
+/// all other routes respond with 401 `unauthenticated`. The same applies to tokens whose `sid` is the
+/// session's id. Tokens that name no sign-in stay valid until they expire. The expiry of a session
+/// does not end the sign-in. So a client can still end a session up to 31 days after its expiry.
+#[route(DELETE "/v1/sessions/{id}", id = "deleteSession", who = owner, task = "sessions", path(Session),
+    answers(204 = () "Done"))]
 pub async fn end(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let session = readable_session(services, request).await?;
     // A refusal would mean that a new session has the same random id, which cannot happen.
@@ -109,8 +146,4 @@ async fn readable_session(services: &Services, request: &Request<'_>) -> Result<
 
 fn no_session() -> Problem {
     Problem::not_found("session")
-}
-
-fn device(value: Value<'_>) -> Result<String, Invalid> {
-    text(1..=200)(value)
 }

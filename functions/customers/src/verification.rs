@@ -4,8 +4,10 @@
 //! code. No item stores the code ([`key_schema::code`]). The function counts each try before it
 //! compares the code, so concurrent requests share the limit of tries.
 
-use http_api::fields::text;
-use http_api::{Code, Owner, Problem, Request, Response, Services, SignedIn, read_fields};
+use http_api::contract::rules::text;
+use http_api::contract::{Body, Schema, route};
+use http_api::view::CustomerView;
+use http_api::{Code, Owner, Problem, Request, Response, Services, SignedIn};
 use key_schema::code::Subject;
 use key_schema::customer::{self, Customer};
 use key_schema::id::CustomerId;
@@ -24,11 +26,22 @@ use crate::profile::{no_customer, respond};
 /// it read.
 const ATTEMPTS: usize = 4;
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize, Schema)]
+#[schema(name = "EmailCodeRequest")]
 struct RequestView {
     /// Whether the address is verified already. If it is, no mail is sent.
+    #[field(example = false)]
     email_verified: bool,
+    /// When the code expires.
+    #[field(example = "2026-11-20T12:10:00.000Z")]
     expires_at: Option<Instant>,
+}
+
+#[derive(Body)]
+struct EmailCode {
+    /// The code of the mail: 6 digits.
+    #[field(rule = text(1..=32), example = "042917")]
+    code: String,
 }
 
 /// Returns whether an address counts as verified when this caller enters it. The caller must be
@@ -37,9 +50,23 @@ pub fn is_vouched_for(caller: &SignedIn, email: &Email) -> bool {
     caller.is_staff() || caller.proves(email)
 }
 
-/// POST /v1/customers/{id}/email/verification: requests a mail with a code.
+/// Request a mail with a code
 ///
-/// If the customer's own token contains the address as verified, the request verifies it at once.
+/// Mails a code of 6 digits to the customer's email address. The code is valid for 10 minutes and
+/// for 5 tries. A newer code replaces it. A customer gets at most 3 such mails within 24 hours. After
+/// an erasure, these hours begin anew, but the customer still gets at most 3 such mails on a day in
+/// UTC. If the address is verified already, or the customer's token proves it, no mail is sent and
+/// `email_verified` is true. The response is 429 after these 3 mails, and after 10 requests for an
+/// address on a day in UTC. An address gets no mail after a bounce or a complaint, or after 50 mails
+/// on a day in UTC. In these cases the response is the same as if a mail was sent.
+#[route(POST "/v1/customers/{id}/email/verification", id = "requestEmailCode", who = owner, task = "profile",
+    path(Customer), answers(202 = RequestView "The address is verified, or the shop sends a mail with a code"),
+    refuses(
+        email_taken = "the token proves the address, but another customer has verified it",
+        conflict = "concurrent requests",
+        invalid_body = "the profile's address is not a single ASCII address",
+        too_many_mails = "retry after the time in Retry-After",
+    ))]
 pub async fn request(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     for _ in 0..ATTEMPTS {
@@ -76,11 +103,20 @@ pub async fn request(services: &Services, request: &Request<'_>) -> Result<Respo
     Err(Problem::new(Code::Conflict, "Other requests changed the email address or its verification. Try again."))
 }
 
+/// Verify the email address with a code
+///
+/// Verifies the customer's email address with the code of the latest mail. If the address is
+/// verified already, any code succeeds.
+#[route(PUT "/v1/customers/{id}/email/verification", id = "verifyEmail", who = owner, task = "profile",
+    path(Customer), body = EmailCode, answers(200 = CustomerView<'_> "The customer" [ETag]),
+    refuses(
+        email_taken = "another customer has verified the address",
+        code_invalid = "the code is wrong or expired, or the email address has changed since the request",
+        too_many_tries = "request a new code",
+    ))]
 pub async fn verify(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
-    read_fields!(request.object()? => {
-        code: required(text(1..=32)),
-    });
+    let EmailCode { code } = request.body()?;
     let (profile, pending) = read(services, owner.customer()).await?;
     if profile.email_verified {
         return Ok(respond(&profile));

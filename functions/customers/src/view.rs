@@ -1,7 +1,10 @@
+use http_api::contract::rules::{Component, Named, QUANTITY, Text, component, described, list, list_of, named, text};
+use http_api::contract::{Body, Schema};
 use http_api::url;
 use http_api::view::{CustomerView, QuestionView};
-use key_schema::cart::{Cart, CartLine};
-use key_schema::guest_cart::{CartToken, GuestCart};
+use key_schema::cart::{Cart, CartLine, MAX_LINES};
+use key_schema::customer::{OVERVIEW_ORDERS, OVERVIEW_QUESTIONS};
+use key_schema::guest_cart::{self, CartToken, GuestCart};
 use key_schema::id::{CustomerId, GuestCartId, ProductId, SessionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -12,21 +15,33 @@ use serde::Serialize;
 
 use crate::cart::Offered;
 
-/// A customer with the newest orders and questions, newest first.
-#[derive(Debug, Serialize)]
+const ORDER: Component = component(
+    "OrderSummary",
+    r#"{"id": "0190163d-8694-739b-aea5-966c26f8ad91", "reference": "web-4711", "customer_id": "ann",
+    "status": "pending", "total": {"amount": 258, "currency": "USD"}, "placed_at": "2026-11-20T12:00:00.000Z",
+    "line_count": 1}"#,
+);
+pub const DEVICE: Named<Text> = named("Device", "The customer's name for the device, 1 to 200 bytes.", text(1..=200));
+
+// The orders and the questions come newest first.
+#[derive(Serialize, Schema)]
 pub struct OverviewView<'a> {
     pub customer: CustomerView<'a>,
+    #[field(rule = list_of(ORDER, 0..=OVERVIEW_ORDERS))]
     pub orders: &'a [OrderSummary],
+    #[field(rule = list::<QuestionView<'_>>(0..=OVERVIEW_QUESTIONS))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub questions: Option<Vec<QuestionView<'a>>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize, Schema)]
 pub struct SessionView<'a> {
     id: &'a SessionId,
     customer_id: &'a CustomerId,
+    #[field(rule = DEVICE, example = "Ann's phone")]
     device: &'a str,
     created_at: Instant,
+    #[field(example = "2026-11-21T12:00:00.000Z")]
     expires_at: Instant,
 }
 
@@ -49,11 +64,22 @@ impl<'a> From<&'a SessionSummary> for SessionView<'a> {
     }
 }
 
-/// A cart. A cart that is empty, expired or missing has no `expires_at`.
-#[derive(Debug, Serialize)]
+#[derive(Body)]
+pub struct CartLineChange {
+    #[field(rule = QUANTITY, example = 2)]
+    pub quantity: u64,
+}
+
+#[derive(Serialize, Schema)]
 pub struct CartView<'a> {
+    #[field(rule = list::<CartLineView<'_>>(0..=MAX_LINES))]
     items: Vec<CartLineView<'a>>,
+    /// The sum of the lines at current prices. It is null for an empty cart, if a line has no price,
+    /// and if prices have different currencies.
+    #[field(example = {"amount": 258, "currency": "USD"})]
     subtotal: Option<Money>,
+    /// The cart's expiry, null for an empty cart.
+    #[field(example = "2026-11-27T12:00:00.000Z")]
     expires_at: Option<Instant>,
 }
 
@@ -83,40 +109,70 @@ fn priced<'a>(
     (items, subtotal)
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Serialize, Schema)]
 pub struct GuestCartView<'a> {
+    #[field(example = "019a9d2c-3b00-7a41-9c55-6f0e2d1c4b3a")]
     id: &'a GuestCartId,
-    /// The token, only in the response that creates the cart.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    token: Option<&'a str>,
+    #[field(rule = list::<CartLineView<'_>>(0..=guest_cart::MAX_LINES))]
     items: Vec<CartLineView<'a>>,
+    /// The sum of the lines at current prices. It is null for an empty cart, if a line has no price,
+    /// and if prices have different currencies.
+    #[field(example = {"amount": 258, "currency": "USD"})]
     subtotal: Option<Money>,
+    #[field(example = "2026-12-04T12:00:00.000Z")]
     expires_at: Instant,
 }
 
 impl<'a> GuestCartView<'a> {
-    pub fn new(
-        cart: &'a GuestCart,
-        token: Option<&'a CartToken>,
-        lines: &[(&'a ProductId, &'a CartLine)],
-        products: &'a [Option<Offered>],
-    ) -> Self {
+    pub fn new(cart: &'a GuestCart, lines: &[(&'a ProductId, &'a CartLine)], products: &'a [Option<Offered>]) -> Self {
         let (items, subtotal) = priced(lines, products);
-        Self { id: &cart.id, token: token.map(CartToken::as_str), items, subtotal, expires_at: cart.expires_at }
+        Self { id: &cart.id, items, subtotal, expires_at: cart.expires_at }
     }
 }
 
-#[derive(Debug, Serialize)]
+/// A guest cart without lines, in the response that creates it.
+#[derive(Serialize, Schema)]
+pub struct NewGuestCartView<'a> {
+    #[field(example = "019a9d2c-3b00-7a41-9c55-6f0e2d1c4b3a")]
+    id: &'a GuestCartId,
+    /// The secret that gives access to the cart.
+    #[field(example = "5f2b9c0e7d1a4386b2c4d6e8f00112233445566778899aabbccddeeff0011223")]
+    token: &'a str,
+    #[field(rule = list::<CartLineView<'_>>(0..=0), example = [])]
+    items: [(); 0],
+    #[field(rule = described(r#"{"type": "null"}"#), example = null)]
+    subtotal: (),
+    #[field(example = "2026-12-04T12:00:00.000Z")]
+    expires_at: Instant,
+}
+
+impl<'a> NewGuestCartView<'a> {
+    pub fn new(cart: &'a GuestCart, token: &'a CartToken) -> Self {
+        Self { id: &cart.id, token: token.as_str(), items: [], subtotal: (), expires_at: cart.expires_at }
+    }
+}
+
+/// A line of the cart. `name` and the prices are null if the product is no longer in the catalogue.
+#[derive(Serialize, Schema)]
 pub struct CartLineView<'a> {
     product_id: &'a ProductId,
+    #[field(rule = QUANTITY, example = 2)]
     quantity: u64,
+    /// The product's name.
+    #[field(example = "ICE - CRUSHED/CUBED 22 LB")]
     name: Option<&'a str>,
+    /// The current price of one piece.
     unit_price: Option<Money>,
+    /// The current price of the line.
+    #[field(example = {"amount": 258, "currency": "USD"})]
     total: Option<Money>,
+    #[field(rule = component("Thumbnail", "null"), not_null)]
     thumbnail: Option<String>,
+    /// Whether at least one piece is in stock.
     in_stock: bool,
-    /// Whether the whole quantity is in stock.
+    #[field(rule = component("Available", "true"))]
     available: bool,
+    /// When the line was added. The lines are sorted by it.
     added_at: Instant,
 }
 

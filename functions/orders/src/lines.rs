@@ -7,7 +7,6 @@ use http_api::{Code, FieldError, Invalid, Problem, Reason, Services};
 use key_schema::id::{OrderId, ProductId};
 use key_schema::item::{FromItem, Stored};
 use key_schema::money::{Money, MoneyError};
-use key_schema::order::PreparedItem;
 use key_schema::order::{self, LineDiscount, MAX_LINE_DISCOUNTS, MAX_LINES, MAX_TOTAL, OrderLine};
 use key_schema::product::Product;
 use key_schema::request::BatchGet;
@@ -209,11 +208,4 @@ pub async fn read_products<T: FromItem>(
     let at_line = |line: &WantedLine| line.error("product_id", detail).reason(Reason::StockUnavailable);
     Err(Problem::stock_unavailable(TableError::Decode(error))
         .errors(at_lines.into_iter().filter_map(|at| lines.get(at)).map(at_line)))
-}
-
-pub fn product(item: Option<PreparedItem>) -> Option<Stored<Product>> {
-    match item {
-        Some(PreparedItem::Product(product)) => Some(product),
-        _ => None,
-    }
 }

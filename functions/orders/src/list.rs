@@ -8,14 +8,14 @@ use key_schema::id::{CustomerId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::Entity as _;
 use key_schema::key::KeyError;
-use key_schema::order::OrderItem;
 use key_schema::order::addresses::Destination;
 use key_schema::order::{self, ListedOrder, MAX_LINES, OrderStatus, OrderSummary, Shipment};
+use key_schema::order::{OrderItem, PlacedOrder};
 use key_schema::request::Query;
 use serde::Serialize;
 use table::Page as Found;
 
-use crate::view::{LineView, OrderCollection, OrderView, StepView, no_such_order};
+use crate::view::{LineView, OrderView, StepView, history_views, line_views, no_such_order, visible, with_addresses};
 
 /// The cursor of a list that has only one page.
 const NO_CURSOR: Described = described(r#"{"type": "null"}"#);
@@ -27,14 +27,14 @@ pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response,
     request.signed_in()?;
     let id: OrderId = request.path("id")?;
     let items = services.table.query(&order::get(&id)?).await?.items;
-    let collection = OrderCollection::visible(items, Instant::now()).ok_or_else(no_such_order)?;
-    request.owner(&collection.order.customer_id).map_err(|_| no_such_order())?;
+    let order = visible(items, Instant::now()).ok_or_else(no_such_order)?;
+    request.owner(&order.head.customer_id).map_err(|_| no_such_order())?;
     // The addresses are in the customer's partition, and the Query did not read them.
-    let collection = collection.with_addresses(services).await?;
-    let response = Response::ok(&collection.view(request.caller().is_staff()));
-    let version = collection.order.meta.version;
+    let order = with_addresses(services, order).await?;
+    let response = Response::ok(&OrderView::new(&order, request.caller().is_staff()));
+    let version = order.head.meta.version;
     // An erasure removes the addresses and leaves the version.
-    Ok(match collection.addresses {
+    Ok(match order.addresses {
         Some(_) => response.etag_of_parts(version),
         None => response.etag(version),
     })
@@ -54,9 +54,9 @@ struct OrderLines<'a> {
 #[route(GET "/v1/orders/{id}/lines", id = "readOrderLines", who = owner, task = "orders", path(Order),
     answers(200 = OrderLines<'_> "The lines" [ETag]))]
 pub async fn lines(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    part(services, request, order::parts::with_lines, |parts, _| {
-        let view = || OrderLines { items: parts.line_views(), next_cursor: () };
-        (parts.has_all_lines()).then(|| Response::ok(&view()))
+    part(services, request, order::parts::with_lines, |order, _| {
+        let view = || OrderLines { items: line_views(order), next_cursor: () };
+        order.has_all_lines().then(|| Response::ok(&view()))
     })
     .await
 }
@@ -74,9 +74,9 @@ struct OrderHistory<'a> {
 #[route(GET "/v1/orders/{id}/history", id = "readOrderHistory", who = owner, task = "orders", path(Order),
     answers(200 = OrderHistory<'_> "The status changes" [ETag]))]
 pub async fn history(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    part(services, request, order::parts::with_history, |parts, for_staff| {
-        let view = || OrderHistory { items: parts.history_views(for_staff), next_cursor: () };
-        (parts.has_begun()).then(|| Response::ok(&view()))
+    part(services, request, order::parts::with_history, |order, for_staff| {
+        let view = || OrderHistory { items: history_views(order, for_staff), next_cursor: () };
+        order.has_begun().then(|| Response::ok(&view()))
     })
     .await
 }
@@ -87,15 +87,14 @@ async fn part(
     services: &Services,
     request: &Request<'_>,
     query: fn(&OrderId) -> Result<Query<OrderItem>, KeyError>,
-    view: fn(&OrderCollection, for_staff: bool) -> Option<Response>,
+    view: fn(&PlacedOrder, for_staff: bool) -> Option<Response>,
 ) -> Result<Response, Problem> {
     request.signed_in()?;
     let id: OrderId = request.path("id")?;
     let items = services.table.query(&query(&id)?).await?.items;
-    let parts = OrderCollection::parts(items).filter(|parts| !parts.order.is_expired(Instant::now()));
-    let parts = parts.ok_or_else(no_such_order)?;
-    request.owner(&parts.order.customer_id).map_err(|_| no_such_order())?;
-    Ok(view(&parts, request.caller().is_staff()).ok_or_else(no_such_order)?.etag(parts.order.meta.version))
+    let order = PlacedOrder::of(items).filter(|order| order.is_visible(Instant::now())).ok_or_else(no_such_order)?;
+    request.owner(&order.head.customer_id).map_err(|_| no_such_order())?;
+    Ok(view(&order, request.caller().is_staff()).ok_or_else(no_such_order)?.etag(order.head.meta.version))
 }
 
 /// The maximum number of further Queries for a page. A page leaves out expired orders, and orders

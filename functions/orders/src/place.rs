@@ -16,18 +16,19 @@
 
 use http_api::contract::route;
 use http_api::{Code, Once, Problem, Request, Response, Services, SignedIn};
+use key_schema::customer::Customer;
 use key_schema::id::{CustomerId, OrderId, OrderReference, StoreId};
 use key_schema::idempotency::{self, IdempotencyRecord, Scope, StoredResponse};
 use key_schema::instant::Instant;
-use key_schema::item::Stored;
+use key_schema::item::{MayBe as _, Stored, take};
 use key_schema::money::Money;
-use key_schema::order::PreparedItem;
-use key_schema::order::staged::{Unfinished, Work};
-use key_schema::order::{self, Charges, MAX_LINES, Order, OrderAction, OrderLine, OrderStatus, Placement, open};
-use key_schema::promotion::{self, Use};
-use key_schema::request::{Guarded, MAX_TRANSACTION_ACTIONS};
+use key_schema::order::open::OpenOrders;
+use key_schema::order::{self, Charges, MAX_LINES, Order, OrderAction, PlacedOrder, PreparedItem, open};
+use key_schema::pricing::Pricing;
+use key_schema::promotion;
+use key_schema::request::Guarded;
 use table::{Backoff, Refusals, TableError};
-use workflows::staging::{self, Placing, StagingError};
+use workflows::staging::{self, StagingError};
 
 use crate::App;
 use crate::addresses::GivenAddresses;
@@ -37,7 +38,7 @@ use crate::new_order::NewOrder;
 use crate::promotions;
 use crate::quote::Quoted;
 use crate::refusal::{price_changed, quote_required, reference_taken, refused};
-use crate::view::{OrderCollection, OrderView};
+use crate::view::{OrderView, location, visible, with_addresses};
 
 #[derive(Debug)]
 pub struct Wanted {
@@ -75,10 +76,11 @@ pub async fn replay(
         return Err(Problem::internal("the idempotency record of an order holds no order id"));
     };
     let items = services.table.query(&order::read_for_update(id)?).await?.items;
-    // A large order takes several transactions, so some items may still be missing.
-    let collection = OrderCollection::assemble(items).ok_or_else(Once::in_progress)?;
-    let collection = collection.with_addresses(services).await?;
-    Ok(Some(created(&collection.into_placed()).header("idempotency-replayed", "true")))
+    // A large order takes several transactions, so some items may still be missing. The response is
+    // repeated even after a retired order has expired.
+    let order = visible(items, Instant::MIN).ok_or_else(Once::in_progress)?;
+    let order = with_addresses(services, order).await?;
+    Ok(Some(created(&order.as_placed()).header("idempotency-replayed", "true")))
 }
 
 /// Place an order
@@ -134,65 +136,50 @@ pub async fn place(
         return Err(Problem::new(Code::TooManyLines, format!("An order can have at most {MAX_LINES} lines.")));
     }
     let bounded = !caller.is_staff();
-    let known = wanted.lines.iter().map(|line| &line.product_id);
-    let known = order::prepare(&wanted.customer_id, bounded, lookup, known)?;
+    let products = wanted.lines.iter().map(|line| &line.product_id);
+    let known = order::prepare(&wanted.customer_id, bounded, lookup, products)?;
     let mut known = match lines::read_products(services, &known, &wanted.lines, 1).await {
-        Ok(known) => known.into_iter(),
+        Ok(known) => known,
         Err(problem) => return first_response_or(services, once, now, problem).await,
     };
-    let customer = known.next().flatten();
-    let (open, rules) = if bounded { (known.next().flatten(), known.next().flatten()) } else { (None, None) };
-    let mut open = match open {
-        Some(PreparedItem::OpenOrders(open)) => Some(open),
-        _ => None,
-    };
-    let has_rules = matches!(rules, Some(PreparedItem::Pricing(rules)) if rules.rules > 0);
-    if lookup.is_some()
-        && let (Some(once), Some(Some(PreparedItem::IdempotencyRecord(record)))) = (once, known.next())
+    let mut open = take::<OpenOrders, _>(&mut known);
+    let has_rules = take::<Pricing, _>(&mut known).is_some_and(|pricing| pricing.rules > 0);
+    if let (Some(once), Some(record)) = (once, take::<IdempotencyRecord, _>(&mut known))
         && let Some(first) = replay(services, once, Some(&record), now).await?
     {
         return Ok(first);
     }
-    let Some(PreparedItem::Customer(customer)) = customer else {
+    let Some(customer) = take::<Customer, _>(&mut known) else {
         return first_response_or(services, once, now, Problem::not_found("customer")).await;
     };
+    let products = known.split_off(known.len().saturating_sub(wanted.lines.len()));
     let limits = if bounded || wanted.lapses { Some(app.limits().await?) } else { None };
     if has_rules && wanted.quote.is_none() && limits.is_some_and(|limits| !limits.quote_optional) {
         return first_response_or(services, once, now, quote_required()).await;
     }
     let lapses_at = limits.map(|limits| limits.lapse_of(now));
     let order_id = OrderId::generate(wanted.placed_at.unwrap_or(now), services.random()?);
-    let (mut collection, uses) = match assemble(services, &wanted, order_id, lapses_at, known, caller, now) {
+    let (mut order, mut with) = match assemble(services, &wanted, order_id, lapses_at, products, caller, now) {
         Ok(assembled) => assembled,
         // The first attempt may have completed during these reads, and data may have changed since.
         Err(problem) => return first_response_or(services, once, now, problem).await,
     };
     let required = limits.is_some_and(|limits| bounded && limits.shipping_address_required);
-    collection.addresses = match wanted.addresses.resolve(&mut collection.order, &customer, required, now) {
+    order.addresses = match wanted.addresses.resolve(&mut order.head, &customer, required, now) {
         Ok(addresses) => addresses,
         Err(problem) => return first_response_or(services, once, now, problem).await,
     };
-    collection.order.data.list_shards = services.layout(&order::BY_STATUS).await?.write;
-    let lines: Vec<Stored<OrderLine>> = collection
-        .lines
-        .iter()
-        .map(|line| Stored::new(line.clone(), collection.order.meta.born.clone(), now))
-        .collect();
-    let placing = Attempt {
-        services,
-        collection: &collection,
-        lines: &lines,
-        uses: &uses,
-        once,
-        by: caller.id().as_str(),
-        cart,
-        now,
-    };
+    order.head.data.list_shards = services.layout(&order::BY_STATUS).await?.write;
+    if let Some(once) = once {
+        let answer = StoredResponse::Order(order.head.id.clone());
+        with.push((OrderAction::Idempotency, once.claim(answer, order.head.meta.born.clone(), now)?));
+    }
+    with.extend(cart.map(|cart| (OrderAction::Cart, cart)));
     let limits = limits.filter(|_| bounded);
     let mut backoff = Backoff::new();
     let refusals = loop {
         if let Some(quoted) = &wanted.quote {
-            let (applied, open) = (collection.order.promotions(), open.as_deref());
+            let (applied, open) = (order.head.promotions(), open.as_deref());
             let checked = promotions::check_first(services, &wanted.customer_id, quoted, applied, open).await;
             if let Err(problem) = checked {
                 return first_response_or(services, once, now, problem).await;
@@ -201,17 +188,17 @@ pub async fn place(
         let entry = match limits {
             None => Some(None),
             Some(limits) => match bounds::entry(services, open.as_ref(), &wanted.lines, limits, now).await {
-                Ok(entry) => {
-                    entry.map(|entry| open::enter(&collection.order, entry, open.as_ref())).transpose()?.map(Some)
-                }
+                Ok(entry) => entry.map(|entry| open::enter(&order.head, entry, open.as_ref())).transpose()?.map(Some),
                 Err(problem) => {
-                    let problem = reference_taken(services, &collection.order, now).await?.unwrap_or(problem);
+                    let problem = reference_taken(services, &order.head, now).await?.unwrap_or(problem);
                     return first_response_or(services, once, now, problem).await;
                 }
             },
         };
         if let Some(entry) = entry {
-            let Err(refusals) = placing.send(entry).await? else { return Ok(created(&collection)) };
+            with.retain(|(action, _)| *action != OrderAction::Open);
+            with.extend(entry.map(|entry| (OrderAction::Open, entry)));
+            let Err(refusals) = send(services, &order, &with, once, now).await? else { return Ok(created(&order)) };
             if !refusals.only(OrderAction::Open) {
                 break refusals;
             }
@@ -222,49 +209,30 @@ pub async fn place(
         backoff.after_conflict().await?;
         open = services.table.get(&open::get(&wanted.customer_id)?).await?;
     };
-    match refused(services, caller, once, &wanted.lines, collection.order.promotions(), &refusals, now).await {
+    match refused(services, caller, once, &wanted.lines, order.head.promotions(), &refusals, now).await {
         Err(problem) => first_response_or(services, once, now, problem).await,
         answer => answer,
     }
 }
 
-struct Attempt<'a> {
-    services: &'a Services,
-    collection: &'a OrderCollection,
-    lines: &'a [Stored<OrderLine>],
-    uses: &'a [Use],
-    once: Option<&'a Once>,
-    by: &'a str,
-    cart: Option<Guarded>,
+/// Sends the order's transactions. Returns their refusals, if the table refused them.
+async fn send(
+    services: &Services,
+    order: &PlacedOrder,
+    with: &[(OrderAction, Guarded)],
+    once: Option<&Once>,
     now: Instant,
-}
-
-impl Attempt<'_> {
-    /// Sends the order's transactions. Returns their refusals, if the table refused them. `open` is
-    /// the write of the order's entry in the customer's open orders.
-    async fn send(&self, open: Option<Guarded>) -> Result<Result<(), Refusals<OrderAction>>, Problem> {
-        let Self { services, collection, lines, once, by, now, .. } = *self;
-        let (order, cart) = (&collection.order, self.cart.clone());
-        let claim = |once: &Once| once.claim(StoredResponse::Order(order.id.clone()), order.meta.born.clone(), now);
-        let claim = once.map(claim).transpose()?;
-        let addresses = collection.addresses.as_ref();
-        let uses = promotion::take(self.uses, &order.customer_id, now)?;
-        let placement = Placement { order, lines, by, claim, open, cart, addresses, uses };
-        if placement.actions() <= MAX_TRANSACTION_ACTIONS {
-            let placed = services.table.transact(&order::place(placement)?).await?;
-            return Ok(placed.inspect(|()| telemetry::crash_point("orders.placed")));
-        }
-        let Placement { claim, open, cart, uses, .. } = placement;
-        let mut order = order.clone();
-        order.data.status = OrderStatus::Placing;
-        let work = Work::Placing { key: once.map(|once| once.scope().clone()), lines: 0 };
-        order.data.unfinished = Some(Unfinished { since: now, work });
-        let placing = Placing { order: &order, lines, by, claim, open, cart, addresses, uses };
-        match staging::place(&services.table, placing).await {
-            Ok(()) => Ok(Ok(())),
-            Err(StagingError::Refused(refusals)) => Ok(Err(refusals)),
-            Err(error) => Err(staging_failed(error)),
-        }
+) -> Result<Result<(), Refusals<OrderAction>>, Problem> {
+    let place = order::place(order, with)?;
+    if place.check_size().is_ok() {
+        let placed = services.table.transact(&place).await?;
+        return Ok(placed.inspect(|()| telemetry::crash_point("orders.placed")));
+    }
+    let staged = order.staged(once.map(|once| once.scope().clone()), now);
+    match staging::place(&services.table, staged, with).await {
+        Ok(()) => Ok(Ok(())),
+        Err(StagingError::Refused(refusals)) => Ok(Err(refusals)),
+        Err(error) => Err(staging_failed(error)),
     }
 }
 
@@ -293,18 +261,18 @@ pub fn staging_failed(error: StagingError) -> Problem {
     }
 }
 
-/// Builds the head, the lines and the first step from the wanted order and the current products.
-/// Also returns the uses of promotions.
+/// Builds the order from the wanted order and the current products. Also returns the writes that
+/// count the uses of its promotions.
 fn assemble(
     services: &Services,
     wanted: &Wanted,
     id: OrderId,
     lapses_at: Option<Instant>,
-    products: impl Iterator<Item = Option<PreparedItem>>,
+    mut products: Vec<Option<PreparedItem>>,
     caller: &SignedIn,
     now: Instant,
-) -> Result<(OrderCollection, Vec<Use>), Problem> {
-    let (sold, mut total) = Sold::all(&wanted.lines, products.map(lines::product), wanted.list)?;
+) -> Result<(PlacedOrder, Vec<(OrderAction, Guarded)>), Problem> {
+    let (sold, mut total) = Sold::all(&wanted.lines, products.iter_mut().map(PreparedItem::take_from), wanted.list)?;
     let mut lines: Vec<_> = (1_u64..).zip(&sold).map(|(number, sold)| sold.line(&id, number)).collect();
     let discount: i64 = sold.iter().map(Sold::discount).sum();
     let mut charges = (discount > 0).then(|| Charges::of_lines(total.amount, discount));
@@ -335,12 +303,13 @@ fn assemble(
             u64::try_from(lines.len()).map_err(Problem::internal)?,
         )
     };
-    let first = order::history(&order, order.status, order.placed_at, caller.id().as_str(), None);
-    let order = Stored::new(order, services.born(now)?, now);
-    Ok((OrderCollection { order, lines, history: vec![first], payments: Vec::new(), addresses: None }, uses))
+    let uses = promotion::take(&uses, &order.customer_id, now)?;
+    let born = services.born(now)?;
+    let lines = lines.into_iter().map(|line| Stored::new(line, born.clone(), now)).collect();
+    Ok((PlacedOrder::new(Stored::new(order, born, now), lines, caller.id().as_str()), uses))
 }
 
-fn created(collection: &OrderCollection) -> Response {
+fn created(order: &PlacedOrder) -> Response {
     // The only step is that of the caller, who may see it.
-    Response::created(collection.location(), &collection.view(true)).etag(collection.order.meta.version)
+    Response::created(location(&order.head.id), &OrderView::new(order, true)).etag(order.head.meta.version)
 }

@@ -7,13 +7,13 @@ use key_schema::id::{EntryId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::Money;
-use key_schema::order::{self, Movement, OrderAction, OrderStatus};
+use key_schema::order::{self, Movement, OrderAction, OrderStatus, PlacedOrder};
 use key_schema::payment::Payment;
 use key_schema::wallet::{self, Wallet, WalletError};
 use serde::Serialize;
 use table::{Refusals, TableError, retry_on_conflict};
 
-use crate::view::{OrderCollection, location, no_such_order};
+use crate::view::{location, no_such_order, visible};
 
 #[derive(Body)]
 struct NewRefund {
@@ -54,22 +54,21 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     retry_on_conflict(async || {
         let now = Instant::now();
         let items = services.table.query(&order::read_for_update(&id)?).await?.items;
-        let collection = OrderCollection::visible(items, now).ok_or_else(no_such_order)?;
-        let order = &collection.order;
-        if collection.lacks_payment() {
+        let order = visible(items, now).ok_or_else(no_such_order)?;
+        if order.lacks_payment() {
             return Ok(None);
         }
-        let payment = match refundable(&collection, amount, "/amount") {
+        let payment = match refundable(&order, amount, "/amount") {
             Ok(payment) => payment,
             Err(problem) => return once.replay_or(services, problem).await.map(Some),
         };
         let entry = EntryId::generate(now, services.random()?);
-        let refunded = Money::new(order.refunded.saturating_add(amount.amount), amount.currency);
+        let refunded = Money::new(order.head.refunded.saturating_add(amount.amount), amount.currency);
         let view = RefundView { id: &entry, order_id: &id, amount, refunded, at: now };
         // A refund never changes, so its version is always 1.
         let answer = Response::created(location(&id), &view).etag(1);
         let claim = once.claim_with(&answer, entry.born(), now)?;
-        let refund = order::refund(order, &entry, payment, amount.amount, claim, now)?;
+        let refund = order::refund(&order.head, &entry, payment, amount.amount, claim, now)?;
         let Err(refusals) = services.table.transact(&refund).await? else { return Ok(Some(answer)) };
         if refusals.names(OrderAction::Wallet) {
             let problem = wallet_refused(&refusals, Movement::Refund(&entry, payment, amount.amount));
@@ -87,26 +86,21 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
 ///
 /// # Errors
 /// 409 `illegal_transition`, or 422 `invalid_body` below `pointer`.
-pub fn refundable<'a>(
-    collection: &'a OrderCollection,
-    amount: Money,
-    pointer: &str,
-) -> Result<&'a Stored<Payment>, Problem> {
-    let order = &collection.order;
-    if order.expires_at.is_some() {
+pub fn refundable<'a>(order: &'a PlacedOrder, amount: Money, pointer: &str) -> Result<&'a Stored<Payment>, Problem> {
+    if order.head.expires_at.is_some() {
         return Err(Problem::new(Code::IllegalTransition, "The order is archived and cannot change."));
     }
-    if !collection.history.iter().any(|step| step.status == OrderStatus::Paid) {
+    if !order.history.iter().any(|step| step.status == OrderStatus::Paid) {
         return Err(Problem::new(Code::IllegalTransition, "The order was never paid."));
     }
     let refuse = |field: &str, detail: String| {
         Err(Problem::new(Code::InvalidBody, "The amount is more than can be refunded.")
             .error(format!("{pointer}/{field}"), detail))
     };
-    if amount.currency != order.total.currency {
-        return refuse("currency", format!("must be {}, the currency of the order", order.total.currency));
+    if amount.currency != order.head.total.currency {
+        return refuse("currency", format!("must be {}, the currency of the order", order.head.total.currency));
     }
-    let payment = collection.payments.first();
+    let payment = order.payments.first();
     let left = payment.map_or(0, |payment| payment.refundable());
     match payment {
         Some(payment) if amount.amount <= left => Ok(payment),

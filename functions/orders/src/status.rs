@@ -8,13 +8,13 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::Money;
 use key_schema::order::{
-    self, MAX_TOTAL, Movement, OrderAction, OrderStatus, OrderStatusEvent, RETURNED_AT_ONCE, Step,
+    self, MAX_TOTAL, Movement, OrderAction, OrderStatus, OrderStatusEvent, PlacedOrder, RETURNED_AT_ONCE, Step,
 };
 use key_schema::payment::{Payment, PaymentMethod};
 use table::TableError;
 
 use crate::refund::{refundable, wallet_refused};
-use crate::view::{OrderCollection, OrderView, no_such_order};
+use crate::view::{OrderView, no_such_order, visible, with_addresses};
 use workflows::staging;
 
 /// The longest time that a request spends to return the stock of a large order. The janitor returns
@@ -89,19 +89,19 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
         return misplaced("/refund", "is allowed only with the status cancelled or returned");
     }
     let items = services.table.query(&order::read_for_update(&id)?).await?.items;
-    let mut collection = OrderCollection::visible(items, Instant::now()).ok_or_else(no_such_order)?;
+    let mut order = visible(items, Instant::now()).ok_or_else(no_such_order)?;
     // Another customer's order gets a 404 response, so the ownership is checked before the version.
-    request.owner(&collection.order.customer_id).map_err(|_| no_such_order())?;
+    request.owner(&order.head.customer_id).map_err(|_| no_such_order())?;
     let version = request.if_match()?;
-    if version != collection.order.meta.version {
+    if version != order.head.meta.version {
         return Err(Problem::version_mismatch());
     }
-    let from = collection.order.status;
+    let from = order.head.status;
     let owners = to == OrderStatus::Cancelled || pay_from_wallet;
     if !caller.is_staff() && !owners {
         return Err(Problem::new(Code::Forbidden, "Only staff can make this change."));
     }
-    if collection.order.expires_at.is_some() {
+    if order.head.expires_at.is_some() {
         return Err(Problem::new(Code::IllegalTransition, "The order is archived and cannot change."));
     }
     if !from.may_become(to) {
@@ -112,37 +112,35 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     }
     // The customer has taken the goods of a sale in a store, and an invoice may be in the
     // customer's books.
-    let is_final = collection.order.store_id.is_some() || collection.order.invoice_number.is_some();
+    let is_final = order.head.store_id.is_some() || order.head.invoice_number.is_some();
     if !caller.is_staff() && to == OrderStatus::Cancelled && is_final {
         return Err(Problem::new(Code::Forbidden, "Only staff can cancel a sale in a store or an invoiced order."));
     }
     // A customer must not confirm an order with a total of 0. The order would hold stock without a
     // payment.
-    if !caller.is_staff() && pay_from_wallet && collection.order.total.amount == 0 {
+    if !caller.is_staff() && pay_from_wallet && order.head.total.amount == 0 {
         return Err(Problem::new(Code::Forbidden, "There is nothing to pay. Only staff can confirm this order."));
     }
     // This read comes before the write, so that its failure does not hide a change that was made.
-    collection = collection.with_addresses(services).await?;
-    // Clocks may differ, but the instants of a history must increase.
-    let last = collection.history.iter().map(|step| step.at).max().unwrap_or(Instant::MIN);
-    let (at, by) = (Instant::now().max(last.plus_millis(1)), caller.id().as_str());
+    order = with_addresses(services, order).await?;
+    let (at, by) = (order.next_step_at(Instant::now()), caller.id().as_str());
     let event = OrderStatusEvent {
         message: message.clone(),
         carrier: carrier.clone(),
         tracking: tracking.clone(),
-        ..order::history(&collection.order, to, at, by, note.clone())
+        ..order::history(&order.head, to, at, by, note.clone())
     };
-    if to.returns_stock() && collection.lacks_payment() {
+    if to.returns_stock() && order.lacks_payment() {
         return Err(TableError::Contended.into());
     }
     let random = services.random()?;
     let entry = EntryId::generate(at, random);
-    let total = collection.order.total;
+    let total = order.head.total;
     // There is nothing to pay for a total of 0, so staff confirm the order without a payment.
     let payment = (to == OrderStatus::Paid && total.amount > 0).then(|| Payment {
         id: PaymentId::generate(at, random),
         order_id: id.clone(),
-        customer_id: collection.order.customer_id.clone(),
+        customer_id: order.head.customer_id.clone(),
         method: if pay_from_wallet { PaymentMethod::Wallet } else { PaymentMethod::Manual },
         amount: total,
         at,
@@ -150,14 +148,15 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
         expires_at: None,
         refunded: 0,
     });
-    let refund = refunded(&collection, to, refund)?;
+    let refund = refunded(&order, to, refund)?;
     let refunded = refund.as_ref().map(|(payment, amount)| Movement::Refund(&entry, payment, *amount));
     let money = payment.as_ref().map(Movement::Payment).or(refunded);
-    let (order, lines) = (&collection.order, &collection.lines);
+    let (head, lines) = (&order.head, &order.lines);
     // One transaction changes the head, the order's position in the list by status, the history and
     // the customer's copy of the head. It also returns a cancelled or returned order's stock, but a
     // large order needs further transactions. The head's version must equal If-Match.
-    let transition = order::transition(Step { order, lines, to, at, by, note, message, carrier, tracking, money })?;
+    let transition =
+        order::transition(Step { order: head, lines, to, at, by, note, message, carrier, tracking, money })?;
     if let Err(refusals) = staging::transition(&services.table, transition).await? {
         return Err(match money {
             _ if refusals.names(OrderAction::Order) => Problem::version_mismatch(),
@@ -169,33 +168,33 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     }
     telemetry::crash_point("orders.moved");
     if to.returns_stock()
-        && collection.lines.len() > RETURNED_AT_ONCE
+        && order.lines.len() > RETURNED_AT_ONCE
         && !matches!(tokio::time::timeout(PATIENCE, staging::give_back(&services.table, &id)).await, Ok(Ok(())))
     {
         // The status has changed. The janitor returns the rest of the stock.
         tracing::warn!(order = %id, "some of an order's stock is left to the janitor");
     }
     if let Some((payment, amount)) = refund {
-        collection.order.data.refunded = collection.order.refunded.saturating_add(amount);
-        for refunded in collection.payments.iter_mut().filter(|known| known.id == payment.id) {
+        order.head.data.refunded = order.head.refunded.saturating_add(amount);
+        for refunded in order.payments.iter_mut().filter(|known| known.id == payment.id) {
             refunded.data.refunded = payment.refunded.saturating_add(amount);
         }
     }
     if let Some(payment) = payment {
         let born = payment.id.born();
-        collection.payments.push(Stored::new(payment, born, at));
+        order.payments.push(Stored::new(payment, born, at));
     }
-    collection.order.data.status = to;
-    collection.order.meta.version += 1;
-    collection.history.push(event);
-    Ok(Response::ok(&collection.view(caller.is_staff())).etag(collection.order.meta.version))
+    order.head.data.status = to;
+    order.head.meta.version += 1;
+    order.history.push(Stored::new(event, order.head.meta.born.clone(), at));
+    Ok(Response::ok(&OrderView::new(&order, caller.is_staff())).etag(order.head.meta.version))
 }
 
 /// Returns the payment that a step refunds, and the amount. If the order was paid from the wallet,
 /// its cancellation or return refunds the part that was not refunded yet. Staff may give another
 /// amount. Other payments are refunded only if staff give an amount.
 fn refunded(
-    collection: &OrderCollection,
+    order: &PlacedOrder,
     to: OrderStatus,
     refund: Option<Money>,
 ) -> Result<Option<(Stored<Payment>, i64)>, Problem> {
@@ -203,9 +202,9 @@ fn refunded(
         return Ok(None);
     }
     if let Some(refund) = refund {
-        let payment = if refund.amount > 0 { Some(refundable(collection, refund, "/refund")?) } else { None };
+        let payment = if refund.amount > 0 { Some(refundable(order, refund, "/refund")?) } else { None };
         return Ok(payment.map(|payment| (payment.clone(), refund.amount)));
     }
     let due = |payment: &&Stored<Payment>| payment.method == PaymentMethod::Wallet && payment.refundable() > 0;
-    Ok(collection.payments.iter().find(due).map(|payment| (payment.clone(), payment.refundable())))
+    Ok(order.payments.iter().find(due).map(|payment| (payment.clone(), payment.refundable())))
 }

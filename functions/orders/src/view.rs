@@ -6,11 +6,10 @@ use http_api::{Problem, Services};
 use key_schema::address::PostalAddress;
 use key_schema::id::{CustomerId, OrderId, OrderReference, PaymentId, StoreId};
 use key_schema::instant::Instant;
-use key_schema::item::{Entity as _, Stored};
 use key_schema::money::Money;
 use key_schema::order::OrderItem;
 use key_schema::order::addresses::{self, Destination, OrderAddresses};
-use key_schema::order::{MAX_LINES, Order, OrderLine, OrderStatus, OrderStatusEvent, TaxRounding};
+use key_schema::order::{MAX_LINES, Order, OrderStatus, OrderStatusEvent, PlacedOrder, TaxRounding};
 use key_schema::payment::{Payment, PaymentMethod};
 use serde::Serialize;
 
@@ -19,145 +18,29 @@ pub use price::{
     TAX_ROUNDING, TaxLineView, TotalsView, picture,
 };
 
-/// An order with its lines and history, read from its partition.
-#[derive(Debug, Clone)]
-pub struct OrderCollection {
-    pub order: Stored<Order>,
-    /// The lines, by number.
-    pub lines: Vec<OrderLine>,
-    /// The steps, by time.
-    pub history: Vec<OrderStatusEvent>,
-    /// The payments, by time.
-    pub payments: Vec<Stored<Payment>>,
-    /// The addresses, if the order has any, they were read, and the customer was not erased.
-    pub addresses: Option<Stored<OrderAddresses>>,
+/// Puts an order together that is visible at `now`, from the items of its partition. A Query is not
+/// isolated from the transaction that places an order. If it has returned only some of the items, the
+/// order is invisible, too.
+pub fn visible(items: Vec<OrderItem>, now: Instant) -> Option<PlacedOrder> {
+    PlacedOrder::of(items).filter(|order| order.is_visible(now) && order.has_all_lines() && order.has_begun())
 }
 
-impl OrderCollection {
-    /// Assembles an order that is visible at `now`. A retired order is invisible from its expiry,
-    /// even while its items still exist.
-    pub fn visible(items: Vec<OrderItem>, now: Instant) -> Option<Self> {
-        Self::assemble(items).filter(|collection| !collection.order.is_expired(now))
+/// Reads the addresses, if the order has any.
+pub async fn with_addresses(services: &Services, mut order: PlacedOrder) -> Result<PlacedOrder, Problem> {
+    if order.head.destination.is_some() {
+        order.addresses = services.table.get(&addresses::get(&order.head)?).await?;
     }
+    Ok(order)
+}
 
-    /// Assembles an order from the items of its partition. An order in status `placing` is
-    /// invisible. A Query is not isolated from the transaction that places an order. If it returns
-    /// only some of the items, the order is invisible, too.
-    pub fn assemble(items: Vec<OrderItem>) -> Option<Self> {
-        Self::parts(items).filter(|parts| parts.has_all_lines() && parts.has_begun())
-    }
+pub fn line_views(order: &PlacedOrder) -> Vec<LineView<'_>> {
+    order.lines.iter().map(|line| LineView::from(&line.data)).collect()
+}
 
-    /// Assembles the parts of an order that were read. Returns `None` without the head, or if the
-    /// status is `placing`.
-    pub fn parts(items: Vec<OrderItem>) -> Option<Self> {
-        let (mut head, mut lines, mut history, mut payments) = (None, Vec::new(), Vec::new(), Vec::new());
-        for item in items {
-            match item {
-                OrderItem::Order(order) => head = Some(order),
-                OrderItem::OrderLine(line) => lines.push(line.data),
-                OrderItem::OrderStatusEvent(event) => history.push(event.data),
-                OrderItem::Payment(payment) => payments.push(payment),
-            }
-        }
-        let order = head.filter(|order| order.status != OrderStatus::Placing)?;
-        Some(Self { order, lines, history, payments, addresses: None })
-    }
-
-    /// Reads the addresses, if the order has any.
-    pub async fn with_addresses(mut self, services: &Services) -> Result<Self, Problem> {
-        if self.order.destination.is_some() {
-            self.addresses = services.table.get(&addresses::get(&self.order)?).await?;
-        }
-        Ok(self)
-    }
-
-    pub fn has_all_lines(&self) -> bool {
-        u64::try_from(self.lines.len()) == Ok(self.order.line_count)
-    }
-
-    /// Returns whether the first step was read.
-    pub fn has_begun(&self) -> bool {
-        self.history.iter().any(|step| step.status == OrderStatus::Pending)
-    }
-
-    pub fn line_views(&self) -> Vec<LineView<'_>> {
-        self.lines.iter().map(LineView::from).collect()
-    }
-
-    /// Returns the steps. Only staff see the notes and the ids of staff.
-    pub fn history_views(&self, for_staff: bool) -> Vec<StepView<'_>> {
-        let customer = &self.order.customer_id;
-        self.history.iter().map(|step| StepView::new(step, for_staff || !step.is_by_staff(customer))).collect()
-    }
-
-    /// Returns whether the order was paid, but its payment was not read. A Query is not isolated from
-    /// the transaction that pays the order. A caller that decides about money must read again.
-    pub fn lacks_payment(&self) -> bool {
-        let is_paid = self.order.status.is_sale() && self.order.status != OrderStatus::Pending;
-        is_paid && self.order.total.amount > 0 && self.payments.is_empty()
-    }
-
-    /// Returns the order as the first response showed it. Lines, total and the first step never
-    /// change.
-    pub fn into_placed(mut self) -> Self {
-        self.order.meta.version = 1;
-        self.order.data.status = OrderStatus::Pending;
-        self.order.data.invoice_number = None;
-        self.order.data.refunded = 0;
-        self.order.data.lapsed = false;
-        self.payments.clear();
-        self.history.retain(|step| step.status == OrderStatus::Pending);
-        self
-    }
-
-    pub fn view(&self, for_staff: bool) -> OrderView<'_> {
-        let shipped = self.history.iter().find(|step| step.status == OrderStatus::Shipped);
-        let Order {
-            id,
-            customer_id,
-            status,
-            placed_at,
-            reference,
-            lapses_at,
-            store_id,
-            destination,
-            total,
-            charges,
-            invoice_number,
-            refunded,
-            ..
-        } = &self.order.data;
-        OrderView {
-            id,
-            reference: reference.as_ref(),
-            customer_id,
-            store_id: store_id.as_ref(),
-            shipping_address: AddressView::of(self.addresses.as_deref(), destination.as_ref()),
-            billing_address: self.addresses.as_ref().and_then(|addresses| addresses.billing_address.as_ref()),
-            status: *status,
-            lines: self.line_views(),
-            total: *total,
-            totals: TotalsView::new(&self.order.charges(), *total),
-            shipping_method: charges.as_ref().and_then(|charges| ShippingView::of(charges, total.currency)),
-            discounts: charges.as_ref().map(|charges| DiscountView::all(charges, total.currency)),
-            tax_lines: charges.as_ref().map(|charges| TaxLineView::all(&charges.tax_lines, total.currency)),
-            tax_rounding: charges.as_ref().map(|charges| charges.tax_rounding),
-            placed_at: *placed_at,
-            lapses_at: lapses_at.filter(|_| *status == OrderStatus::Pending),
-            history: self.history_views(for_staff),
-            payments: self.payments.iter().map(|payment| PaymentView::new(payment, for_staff)).collect(),
-            shipped_at: shipped.map(|step| step.at),
-            carrier: shipped.and_then(|step| step.carrier.as_deref()),
-            tracking: shipped.and_then(|step| step.tracking.as_deref()),
-            invoice_number: *invoice_number,
-            refunded: (*refunded > 0).then(|| Money::new(*refunded, total.currency)),
-            version: self.order.meta.version,
-        }
-    }
-
-    pub fn location(&self) -> String {
-        location(&self.order.id)
-    }
+/// Returns the steps. Only staff see the notes and the ids of staff.
+pub fn history_views(order: &PlacedOrder, for_staff: bool) -> Vec<StepView<'_>> {
+    let customer = &order.head.customer_id;
+    order.history.iter().map(|step| StepView::new(step, for_staff || !step.is_by_staff(customer))).collect()
 }
 
 pub fn location(id: &OrderId) -> String {
@@ -241,6 +124,54 @@ pub struct OrderView<'a> {
     refunded: Option<Money>,
     #[field(rule = VERSION)]
     version: u64,
+}
+
+impl<'a> OrderView<'a> {
+    pub fn new(order: &'a PlacedOrder, for_staff: bool) -> Self {
+        let PlacedOrder { head, payments, addresses, .. } = order;
+        let shipped = order.history.iter().find(|step| step.status == OrderStatus::Shipped);
+        let Order {
+            id,
+            customer_id,
+            status,
+            placed_at,
+            reference,
+            lapses_at,
+            store_id,
+            destination,
+            total,
+            charges,
+            invoice_number,
+            refunded,
+            ..
+        } = &head.data;
+        Self {
+            id,
+            reference: reference.as_ref(),
+            customer_id,
+            store_id: store_id.as_ref(),
+            shipping_address: AddressView::of(addresses.as_deref(), destination.as_ref()),
+            billing_address: addresses.as_ref().and_then(|addresses| addresses.billing_address.as_ref()),
+            status: *status,
+            lines: line_views(order),
+            total: *total,
+            totals: TotalsView::new(&head.charges(), *total),
+            shipping_method: charges.as_ref().and_then(|charges| ShippingView::of(charges, total.currency)),
+            discounts: charges.as_ref().map(|charges| DiscountView::all(charges, total.currency)),
+            tax_lines: charges.as_ref().map(|charges| TaxLineView::all(&charges.tax_lines, total.currency)),
+            tax_rounding: charges.as_ref().map(|charges| charges.tax_rounding),
+            placed_at: *placed_at,
+            lapses_at: lapses_at.filter(|_| *status == OrderStatus::Pending),
+            history: history_views(order, for_staff),
+            payments: payments.iter().map(|payment| PaymentView::new(payment, for_staff)).collect(),
+            shipped_at: shipped.map(|step| step.at),
+            carrier: shipped.and_then(|step| step.carrier.as_deref()),
+            tracking: shipped.and_then(|step| step.tracking.as_deref()),
+            invoice_number: *invoice_number,
+            refunded: (*refunded > 0).then(|| Money::new(*refunded, total.currency)),
+            version: head.meta.version,
+        }
+    }
 }
 
 #[derive(Debug, Serialize, Schema)]

@@ -1,4 +1,4 @@
-use http_api::contract::rules::{Component, component, list};
+use http_api::contract::rules::list;
 use http_api::contract::{Body, Schema};
 use http_api::view::{CustomerView, QuestionView, SUBJECT, SUPPORT_TEXT};
 use key_schema::id::{AnswerId, CustomerId, QuestionId};
@@ -6,13 +6,6 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::question::{Answer, MAX_ANSWERS};
 use serde::Serialize;
-
-const CUSTOMER: Component = component(
-    "Customer",
-    r#"{"id": "ann", "email": "ann@example.com", "email_verified": true, "username": "Ann", "name": "Ann Ångström",
-    "tier": "bronze", "place": {"country": "DE", "city": "Ulm"}, "addresses": {}, "version": 2,
-    "created_at": "2026-11-20T12:00:00.000Z", "updated_at": "2026-11-20T12:05:00.000Z"}"#,
-);
 
 #[derive(Body)]
 pub struct NewQuestion {
@@ -42,7 +35,6 @@ pub struct QuestionWithAnswersView<'a> {
 #[derive(Serialize, Schema)]
 #[schema(name = "SupportOverview")]
 pub struct SupportView<'a> {
-    #[field(rule = CUSTOMER)]
     pub customer: CustomerView<'a>,
     #[field(rule = list::<QuestionView<'_>>(0..=10))]
     pub questions: Vec<QuestionView<'a>>,

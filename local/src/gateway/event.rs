@@ -124,7 +124,8 @@ fn headers(headers: &HeaderMap, context: &Context<'_>) -> BTreeMap<String, Strin
         others.filter_map(|name| Some((name.as_str().to_owned(), header(headers, name)?))).collect();
     let port = context.host.rsplit(':').next().unwrap_or_default();
     for (name, value) in [
-        ("host", context.host),
+        // As in any request, the default port is left out.
+        ("host", context.host.trim_end_matches(":443")),
         ("x-forwarded-for", &context.source.to_string()),
         ("x-forwarded-port", port),
         ("x-forwarded-proto", "http"),

@@ -9,7 +9,8 @@ mod event;
 mod path;
 mod routes;
 
-use std::net::SocketAddr;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -141,6 +142,29 @@ impl Gateway {
         let claims = self.key.verify(token, at.unix_timestamp());
         claims.map(Some).ok_or(Refusal::Unauthorized)
     }
+}
+
+/// Returns the event that a function gets for a request on 20 November 2026 at noon, or `None` if no
+/// route takes the request. The sample events in `events` are made so.
+#[must_use]
+pub fn sample_event(
+    routes: &[Route],
+    request: http::Request<Bytes>,
+    claims: Option<&BTreeMap<String, String>>,
+    request_id: &str,
+) -> Option<serde_json::Value> {
+    let (head, body) = request.into_parts();
+    let (path, routes) = (path::routed(head.uri.path())?, RouteTable::new(routes.to_vec()));
+    let context = Context {
+        path: &path,
+        found: &routes.find(head.method.as_str(), &path)?,
+        claims,
+        request_id,
+        source: IpAddr::from([192, 0, 2, 1]),
+        host: "a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com:443",
+        at: OffsetDateTime::from_unix_timestamp(1_795_176_000).ok()?,
+    };
+    event::build(&head, &body, &context)
 }
 
 /// Returns the bytes of the request line and the headers, without separators and line ends.

@@ -19,11 +19,7 @@ use std::time::Duration;
 use clap::Subcommand;
 use key_schema::id::{CustomerId, OrderId};
 use key_schema::instant::Instant;
-use key_schema::item::Stored;
-use key_schema::order::{
-    self, Order, OrderAction, OrderItem, OrderLine, OrderStatus, OrderStatusEvent, Retirement, addresses,
-};
-use key_schema::payment::Payment;
+use key_schema::order::{self, OrderAction, OrderStatus, PlacedOrder, addresses};
 use serde::Serialize;
 use table::Table;
 
@@ -192,14 +188,12 @@ async fn retire_one(
     options: &RetireOptions,
     retired: &mut Retired,
 ) -> Result<(), OpsError> {
-    let Some(OrderCollection { head, lines, history, payments }) = read(table, id).await? else {
+    let items = table.query(&order::read_for_update(id)?).await?.items;
+    let Some(mut order) = PlacedOrder::of(items).filter(|order| order.head.status.is_closed()) else {
         retired.concurrent += 1;
         return Ok(());
     };
-    if !head.status.is_closed() {
-        retired.concurrent += 1;
-        return Ok(());
-    }
+    let head = &order.head;
     // If an earlier run has begun this retirement, its first transaction counts as a recent change
     // of the order. This run continues the retirement nevertheless.
     let begun = head.expires_at.is_some();
@@ -211,14 +205,10 @@ async fn retire_one(
         let at = Instant::now();
         let grace = i64::try_from(options.grace.as_secs()).unwrap_or(i64::MAX);
         let expires_at = at.plus_seconds(grace);
-        let addresses = match &head.destination {
-            Some(_) => table.get(&addresses::get(&head)?).await?,
-            None => None,
-        };
-        let addresses = addresses.as_ref();
-        let (lines, history, payments) = (&lines, &history, &payments);
-        let retirement = Retirement { order: &head, lines, history, payments, addresses, expires_at, at };
-        for transaction in order::retire(retirement)? {
+        if head.destination.is_some() {
+            order.addresses = table.get(&addresses::get(head)?).await?;
+        }
+        for transaction in order::retire(&order, expires_at, at)? {
             match table.transact(&transaction).await? {
                 Ok(()) => {}
                 // The head has changed since it was read, another run has finished the retirement,
@@ -241,24 +231,4 @@ async fn retire_one(
         retired.first.push(id.clone());
     }
     Ok(())
-}
-
-struct OrderCollection {
-    head: Stored<Order>,
-    lines: Vec<Stored<OrderLine>>,
-    history: Vec<Stored<OrderStatusEvent>>,
-    payments: Vec<Stored<Payment>>,
-}
-
-async fn read(table: &Table, id: &OrderId) -> Result<Option<OrderCollection>, OpsError> {
-    let (mut head, mut lines, mut history, mut payments) = (None, Vec::new(), Vec::new(), Vec::new());
-    for item in table.query(&order::read_for_update(id)?).await?.items {
-        match item {
-            OrderItem::Order(order) => head = Some(order),
-            OrderItem::OrderLine(line) => lines.push(line),
-            OrderItem::OrderStatusEvent(event) => history.push(event),
-            OrderItem::Payment(payment) => payments.push(payment),
-        }
-    }
-    Ok(head.map(|head| OrderCollection { head, lines, history, payments }))
 }

@@ -8,9 +8,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use fixture::seed;
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
-use key_schema::order::{
-    self, CustomerOrder, Order, OrderItem, OrderLine, OrderStatus, OrderStatusEvent, Retirement, addresses,
-};
+use key_schema::order::{self, CustomerOrder, Order, OrderLine, OrderStatus, PlacedOrder, addresses};
 use ops::orders::{RetireOptions, Retired, retire};
 use table::Table;
 
@@ -36,27 +34,14 @@ pub async fn large(shop: &Shop, id: &str) -> Stored<Order> {
     head
 }
 
-type Parts = (Stored<Order>, Vec<Stored<OrderLine>>, Vec<Stored<OrderStatusEvent>>);
-
-async fn parts(table: &Table, id: &str) -> Parts {
-    let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
-    for item in table.query(&order::read_for_update(&id.parse().unwrap()).unwrap()).await.unwrap().items {
-        match item {
-            OrderItem::Order(order) => head = Some(order),
-            OrderItem::OrderLine(line) => lines.push(line),
-            OrderItem::OrderStatusEvent(event) => history.push(event),
-            OrderItem::Payment(_) => {}
-        }
-    }
-    (head.unwrap(), lines, history)
+async fn read(table: &Table, id: &str) -> PlacedOrder {
+    let items = table.query(&order::read_for_update(&id.parse().unwrap()).unwrap()).await.unwrap().items;
+    PlacedOrder::of(items).unwrap()
 }
 
 /// Runs only the first `after` transactions of a retirement, like an interrupted run.
 async fn broken_off(table: &Table, id: &str, expires_at: Instant, after: usize) {
-    let (head, lines, history) = parts(table, id).await;
-    let (lines, history, at) = (&lines, &history, Instant::now());
-    let retirement = Retirement { order: &head, lines, history, payments: &[], addresses: None, expires_at, at };
-    let transactions = order::retire(retirement).unwrap();
+    let transactions = order::retire(&read(table, id).await, expires_at, Instant::now()).unwrap();
     assert!(transactions.len() > after);
     for transaction in transactions.iter().take(after) {
         table.transact(transaction).await.unwrap().unwrap();
@@ -103,7 +88,7 @@ async fn a_large_order_whose_retirement_was_stopped_anywhere_is_found_again_and_
         let retired = run(&table, before).await;
         assert_eq!((retired.orders, retired.concurrent, retired.failed.len()), (1, 0, 0), "after {after}: {retired}");
         assert_eq!(ends(&shop, &head).await, (true, false));
-        let (head, lines, history) = parts(&table, "o1").await;
+        let PlacedOrder { head, lines, history, .. } = read(&table, "o1").await;
         let date = head.expires_at.unwrap();
         assert!(after == 0 || date == expires_at, "a second run keeps the first date");
         assert_eq!(lines.len() as u64, LINES);
@@ -124,30 +109,10 @@ async fn a_large_order_cannot_change_its_status_during_its_retirement_and_a_chan
     let shop = Shop::open().await;
     let table = shop.table.table();
     large(&shop, "o1").await;
-    let (head, lines, history) = parts(&table, "o1").await;
-    let retirement = Retirement {
-        order: &head,
-        lines: &lines,
-        history: &history,
-        payments: &[],
-        addresses: None,
-        expires_at: Instant::MAX,
-        at: Instant::now(),
-    };
-    let transactions = order::retire(retirement).unwrap();
+    let order = read(&table, "o1").await;
+    let transactions = order::retire(&order, Instant::MAX, Instant::now()).unwrap();
     let returned = || {
-        let step = order::Step {
-            order: &head,
-            lines: &[],
-            to: OrderStatus::Returned,
-            at: Instant::now(),
-            by: "staff",
-            note: None,
-            message: None,
-            carrier: None,
-            tracking: None,
-            money: None,
-        };
+        let step = order::Step::new(&order.head, &[], OrderStatus::Returned, Instant::now(), "staff");
         order::transition(step).unwrap()
     };
     table.transact(&transactions[0]).await.unwrap().unwrap();
@@ -158,7 +123,7 @@ async fn a_large_order_cannot_change_its_status_during_its_retirement_and_a_chan
     for transaction in &transactions {
         assert!(table.transact(transaction).await.unwrap().is_err());
     }
-    let (head, lines, _) = parts(&table, "o1").await;
+    let PlacedOrder { head, lines, .. } = read(&table, "o1").await;
     assert_eq!((head.status, head.expires_at), (OrderStatus::Returned, None));
     assert!(
         lines.iter().all(|line| line.expires_at.is_none()),

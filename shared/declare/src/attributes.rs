@@ -1,6 +1,6 @@
 //! The attributes of a struct, an enum and a field, as the macros read them.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::{ToTokens as _, quote};
 use syn::ext::IdentExt as _;
 use syn::parse::{ParseStream, Parser as _};
@@ -45,7 +45,7 @@ impl Field {
             if attribute.path().is_ident("field") {
                 each_name(attribute, |name, input| field.read(name, input))?;
             } else if attribute.path().is_ident("serde") {
-                each_name(attribute, |name, input| Ok(field.read_serde(name, text(input)?)))?;
+                each_name(attribute, |name, input| field.read_serde(name, input))?;
             }
         }
         Ok(field)
@@ -66,7 +66,8 @@ impl Field {
         Ok(())
     }
 
-    fn read_serde(&mut self, name: &Ident, text: Option<String>) {
+    fn read_serde(&mut self, name: &Ident, input: ParseStream<'_>) -> Result<()> {
+        let text = text(input)?;
         match name.to_string().as_str() {
             "skip_serializing_if" => self.may_be_absent = true,
             "flatten" => self.is_flattened = true,
@@ -74,6 +75,7 @@ impl Field {
             "rename" => self.name = text,
             _ => {}
         }
+        Ok(())
     }
 
     /// Returns the code that makes the example.
@@ -92,6 +94,8 @@ pub struct Container {
     pub name: Option<String>,
     /// The name of the schema of a page, if it is not the type's name and `Page`.
     pub page: Option<String>,
+    /// The type of another crate whose fields the struct declares.
+    pub of: Option<Type>,
     /// Further examples as JSON.
     pub examples: Vec<String>,
     /// Rules over several fields: the fields, and the function that checks them.
@@ -109,7 +113,7 @@ impl Container {
             if attribute.path().is_ident("body") || attribute.path().is_ident("schema") {
                 each_name(attribute, |name, input| container.read(name, input))?;
             } else if attribute.path().is_ident("serde") {
-                each_name(attribute, |name, input| Ok(container.read_serde(name, text(input)?)))?;
+                each_name(attribute, |name, input| container.read_serde(name, input))?;
             }
         }
         Ok(container)
@@ -119,6 +123,7 @@ impl Container {
         match name.to_string().as_str() {
             "name" => self.name = Some(value::<LitStr>(input)?.value()),
             "page" => self.page = Some(value::<LitStr>(input)?.value()),
+            "of" => self.of = Some(value(input)?),
             "example" => self.examples.push(json(input)?),
             "not_empty" => self.is_not_empty = true,
             "check" => {
@@ -132,13 +137,15 @@ impl Container {
         Ok(())
     }
 
-    fn read_serde(&mut self, name: &Ident, text: Option<String>) {
+    fn read_serde(&mut self, name: &Ident, input: ParseStream<'_>) -> Result<()> {
+        let text = text(input)?;
         match name.to_string().as_str() {
             "tag" => self.tag = text,
             "transparent" => self.is_transparent = true,
             "rename_all" => self.rename_all = text,
             _ => {}
         }
+        Ok(())
     }
 
     /// Returns the name of the schema: the name of the type without `View`.
@@ -182,9 +189,26 @@ fn json(input: ParseStream<'_>) -> Result<String> {
     input.parse::<Token![=]>()?;
     let mut json = String::new();
     while !input.is_empty() && !input.peek(Token![,]) {
-        json += &input.parse::<TokenTree>()?.to_string();
+        json += &joined(input.parse()?);
     }
-    Ok(json.replace("- ", "-"))
+    Ok(json)
+}
+
+/// Returns the tokens without spaces between them, which JSON forbids in a negative number.
+fn joined(tree: TokenTree) -> String {
+    match tree {
+        TokenTree::Group(group) => {
+            let (open, close) = match group.delimiter() {
+                Delimiter::Parenthesis => ("(", ")"),
+                Delimiter::Brace => ("{", "}"),
+                Delimiter::Bracket => ("[", "]"),
+                Delimiter::None => ("", ""),
+            };
+            let inner: String = group.stream().into_iter().map(joined).collect();
+            format!("{open}{inner}{close}")
+        }
+        tree => tree.to_string(),
+    }
 }
 
 /// Returns `T` of `Option<T>`, or of another type with this name.

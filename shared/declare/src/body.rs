@@ -5,10 +5,12 @@ use syn::{DeriveInput, Result, Type};
 use crate::attributes::{Container, Field, doc, inner};
 use crate::schema::{named_fields, schema_of};
 
-/// Implements `FromBody`, `BodyFields` and the traits of the schema for a struct.
+/// Implements `FromBody`, `BodyFields` and the traits of the schema for a struct, or for the type of
+/// another crate that has the same fields.
 pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let (ident, container) = (&input.ident, Container::of(&input.attrs)?);
     let (before, generics, after) = input.generics.split_for_impl();
+    let target = container.of.as_ref().map_or_else(|| quote!(#ident #generics), |of| quote!(#of));
     let (mut reads, mut completes, mut members, mut empty) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for field in named_fields(input)? {
         let attributes = Field::of(&field.attrs)?;
@@ -99,7 +101,7 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
     });
     let (name, text, examples) = (container.name(ident), doc(&input.attrs), &container.examples);
     Ok(quote! {
-        impl #before ::http_api::contract::FromBody for #ident #generics #after {
+        impl #before ::http_api::contract::FromBody for #target #after {
             fn read(
                 value: ::http_api::json::Value<'_>,
                 context: &::http_api::contract::Context<'_>,
@@ -110,7 +112,7 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
             }
         }
 
-        impl #before ::http_api::contract::BodyFields for #ident #generics #after {
+        impl #before ::http_api::contract::BodyFields for #target #after {
             fn read_fields(
                 object: &mut ::http_api::Object<'_>,
                 context: &::http_api::contract::Context<'_>,
@@ -124,13 +126,13 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
             #refuse_empty
         }
 
-        impl #before ::http_api::contract::Fields for #ident #generics #after {
+        impl #before ::http_api::contract::Fields for #target #after {
             fn describe(object: &mut ::http_api::contract::ObjectSchema, schemas: &mut ::http_api::contract::Schemas) {
                 #(#members)*
             }
         }
 
-        impl #before ::http_api::contract::Schema for #ident #generics #after {
+        impl #before ::http_api::contract::Schema for #target #after {
             fn schema(schemas: &mut ::http_api::contract::Schemas) -> ::http_api::contract::Node {
                 schemas.object::<Self>(#name, #text, true, &[#(#examples),*])
             }

@@ -24,7 +24,7 @@
 //! `lambda_http`. That adapter panics on some events that a client can cause (see the `event`
 //! module). This crate responds to every event.
 
-mod address;
+pub mod address;
 pub mod body;
 pub mod caching;
 mod code;
@@ -72,7 +72,6 @@ use lambda_runtime::LambdaEvent;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-pub use crate::address::postal_address;
 pub use crate::body::{FieldPatch, Invalid, Object};
 #[cfg(feature = "table")]
 pub use crate::conditions::change_version;

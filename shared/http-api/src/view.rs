@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use key_schema::address::PostalAddress;
-use key_schema::customer::{Customer, Location, Tier};
+use key_schema::customer::{Customer, Location, MAX_ADDRESSES, Tier};
 use key_schema::id::{AddressName, CustomerId, OrderId, OrderReference, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -15,8 +15,13 @@ use key_schema::text::{Email, Username};
 use serde::Serialize;
 
 use crate::contract::Schema;
-use crate::contract::rules::{Integer, Named, Text, VERSION, integer, long_text, named, text};
+use crate::contract::rules::{
+    Integer, Named, Text, VERSION, any, integer, long_text, map_of, named, text, visible_text,
+};
 
+/// The name that mails use after "Dear".
+pub const CUSTOMER_NAME: Named<Text> =
+    named("CustomerName", "The name to address the customer by, 1 to 200 bytes.", visible_text(1..=200));
 pub const SUBJECT: Named<Text> = named("Subject", "1 to 200 bytes.", text(1..=200));
 /// A page of a hundred questions, or a question with all its answers, stays within the 1 MB that
 /// one Query reads.
@@ -27,16 +32,22 @@ pub const SUPPORT_TEXT: Named<Text> = named(
 );
 const ANSWER_COUNT: Integer<usize> = integer(0..=MAX_ANSWERS);
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
 pub struct CustomerView<'a> {
     id: &'a CustomerId,
     email: &'a Email,
+    /// Whether a token or a code has proved the address, or staff has set it. An unverified address
+    /// gets no mail about orders.
     email_verified: bool,
     username: &'a Username,
+    #[field(rule = CUSTOMER_NAME, example = "Ann Ångström")]
     name: &'a str,
     tier: Tier,
     place: Option<&'a Location>,
+    /// Addresses by name.
+    #[field(rule = map_of::<AddressName, _>(any::<PostalAddress>(), MAX_ADDRESSES))]
     addresses: &'a BTreeMap<AddressName, PostalAddress>,
+    #[field(rule = VERSION)]
     version: u64,
     created_at: Instant,
     updated_at: Instant,

@@ -486,6 +486,17 @@ pub fn index_entry_size(item: &Item, index: Index) -> Option<usize> {
     Some(keys.iter().chain(["PK", "SK"].iter()).chain(index.projected()).map(|name| of(name)).sum())
 }
 
+/// An enum of several entities that may hold this one ([`one_of!`]).
+pub trait MayBe<T>: Sized {
+    /// Takes the item out of the slot, if it is of this entity.
+    fn take_from(slot: &mut Option<Self>) -> Option<Stored<T>>;
+}
+
+/// Takes the first item of an entity out of the items that a BatchGet has found.
+pub fn take<T, I: MayBe<T>>(found: &mut [Option<I>]) -> Option<Stored<T>> {
+    found.iter_mut().find_map(I::take_from)
+}
+
 /// Declares an enum of the entities that a read may return, such as the entities of one item
 /// collection. An item of another entity is an error. A program contains the decoders of these
 /// entities only.
@@ -498,6 +509,19 @@ macro_rules! one_of {
         $visibility enum $items {
             $($name($crate::item::Stored<$name>),)*
         }
+
+        $(impl $crate::item::MayBe<$name> for $items {
+            fn take_from(slot: &mut Option<Self>) -> Option<$crate::item::Stored<$name>> {
+                match slot.take() {
+                    Some(Self::$name(item)) => Some(item),
+                    #[allow(unreachable_patterns, reason = "an enum may have one variant")]
+                    other => {
+                        *slot = other;
+                        None
+                    }
+                }
+            }
+        })*
 
         impl $crate::item::FromItem for $items {
             fn from_item(item: $crate::item::Item) -> Result<Self, $crate::item::DecodeError> {

@@ -93,13 +93,11 @@ pub mod index;
 pub mod registry;
 pub mod text;
 
-pub use catalogue::{category, leaderboard, membership, product, review, variant};
-pub use community::{follow, graph, like, organization, question};
-pub use content::{document, media, picture};
-pub use customers::{address, code, customer, erasure, quota, residence, revocation, session, verification};
+pub use catalogue::*;
+pub use community::*;
+pub use content::*;
+pub use customers::*;
 pub use item_model::{change, cursor, encoding, expression, instant, item, key, pattern, reach, request, shard};
-pub use operations::{
-    archive, counter, expiration, heartbeat, idempotency, lists, mail, mark, metric, month, recipient, settings,
-};
-pub use orders::{cart, guest_cart, invoice, order, picking, pricing, promotion, region, sales};
-pub use payments::{money, payment, wallet};
+pub use operations::*;
+pub use orders::*;
+pub use payments::*;

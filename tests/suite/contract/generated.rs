@@ -13,6 +13,7 @@ use crate::support::{read, root, template};
 /// The functions whose routes are declared at their handlers, by the name of their crate.
 pub fn functions() -> Vec<(&'static str, Vec<Operation>)> {
     vec![
+        ("customers", customers::operations()),
         ("documents", documents::operations()),
         ("insights", insights::operations()),
         ("orders", orders::operations()),

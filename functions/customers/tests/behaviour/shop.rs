@@ -15,7 +15,7 @@ use key_schema::invoice::{self, Invoice};
 use key_schema::item::Stored;
 use key_schema::like::{self, Like};
 use key_schema::money::Money;
-use key_schema::order::{self, Order, Placement};
+use key_schema::order::{self, Order, PlacedOrder};
 use key_schema::review::Review;
 use serde_json::{Value, json};
 
@@ -93,18 +93,9 @@ impl Shop {
         let order = Order::new(OrderId::generate(at, [7; 10]), CustomerId::new(customer).unwrap(), at, money(100), 1);
         let line = seed::line(&order.id, 1, ProductId::new(product).unwrap());
         let (order, line) = (Stored::new(order, seed::born(), at), Stored::new(line, seed::born(), at));
-        let placement = Placement {
-            order: &order,
-            lines: &[line],
-            by: customer,
-            claim: None,
-            open: None,
-            cart: None,
-            addresses: None,
-            uses: Vec::new(),
-        };
-        self.transact(&order::place(placement).unwrap()).await;
-        order.id.to_string()
+        let order = PlacedOrder::new(order, vec![line], customer);
+        self.transact(&order::place(&order, &[]).unwrap()).await;
+        order.head.id.to_string()
     }
 
     /// Places an order of one piece of an existing product, with invoice 1.

@@ -6,7 +6,8 @@ use emulators::faults::{Fault, FaultKind};
 use janitor::Grace;
 use janitor::round::Round;
 use key_schema::instant::Instant;
-use key_schema::order::{self, LAPSED, OrderAction, OrderLine, OrderStatus, RETURNED_AT_ONCE, SYSTEM, Step};
+use key_schema::item::Stored;
+use key_schema::order::{self, LAPSED, Order, OrderAction, OrderStatus, RETURNED_AT_ONCE, SYSTEM, Step};
 use tokio::time;
 
 use crate::support::{Plan, Shop, begun, counts, done, product};
@@ -28,13 +29,8 @@ async fn round_at(shop: &Shop, now: Instant) -> Round {
     counts(round)
 }
 
-fn lines(plan: &Plan) -> Vec<OrderLine> {
-    plan.lines.iter().map(|line| line.data.clone()).collect()
-}
-
-fn step<'a>(order: &'a key_schema::item::Stored<order::Order>, lines: &'a [OrderLine], to: OrderStatus) -> Step<'a> {
-    let (at, by) = (due().plus_seconds(1), "ann");
-    Step { order, lines, to, at, by, note: None, message: None, carrier: None, tracking: None, money: None }
+fn step<'a>(order: &'a Stored<Order>, plan: &'a Plan, to: OrderStatus) -> Step<'a> {
+    Step::new(order, &plan.lines, to, due().plus_seconds(1), "ann")
 }
 
 #[tokio::test]
@@ -65,7 +61,7 @@ async fn an_order_that_never_lapses_or_was_paid_stays() {
     shop.place(&shop.plan(1, 1)).await.unwrap();
     let paid = shop.pending(2, 1, due()).await;
     let head = shop.head(&paid.order.id).await.unwrap();
-    let pay = order::transition(step(&head, &lines(&paid), OrderStatus::Paid)).unwrap();
+    let pay = order::transition(step(&head, &paid, OrderStatus::Paid)).unwrap();
     staging::transition(shop.own(), pay).await.unwrap().unwrap();
     assert_eq!(round_at(&shop, Instant::MAX.plus_seconds(-3_600)).await, lapsed(0));
     assert_eq!((shop.stocks().await, shop.open_orders().await, shop.lapsing().await), (vec![4], 0, 0));
@@ -77,7 +73,7 @@ async fn the_stock_that_an_interrupted_lapse_did_not_return_is_returned_once() {
     let shop = Shop::open(count).await;
     let plan = shop.pending(1, count, due()).await;
     let head = shop.head(&plan.order.id).await.unwrap();
-    let lapse = order::lapse(&head, &lines(&plan), due()).unwrap();
+    let lapse = order::lapse(&head, &plan.lines, due()).unwrap();
     staging::transition(shop.own(), lapse).await.unwrap().unwrap();
     assert!(shop.stocks().await.contains(&7));
     assert_eq!(round_at(&shop, due().plus_seconds(60)).await, done(1, 0, 1, 0));
@@ -97,9 +93,9 @@ async fn a_lapse_a_payment_and_a_cancellation_exclude_each_other() {
         for lapse_first in [true, false] {
             let shop = Shop::open(1).await;
             let plan = shop.pending(number, 1, due()).await;
-            let (head, lines) = (shop.head(&plan.order.id).await.unwrap(), lines(&plan));
-            let lapse = order::lapse(&head, &lines, due().plus_seconds(1)).unwrap();
-            let other = order::transition(step(&head, &lines, to)).unwrap();
+            let head = shop.head(&plan.order.id).await.unwrap();
+            let lapse = order::lapse(&head, &plan.lines, due().plus_seconds(1)).unwrap();
+            let other = order::transition(step(&head, &plan, to)).unwrap();
             let (first, second) = if lapse_first { (lapse, other) } else { (other, lapse) };
             staging::transition(shop.own(), first).await.unwrap().unwrap();
             let refusals = staging::transition(shop.own(), second).await.unwrap().unwrap_err();
@@ -120,13 +116,13 @@ async fn the_table_refuses_a_lapse_before_its_time() {
     let shop = Shop::open(1).await;
     let plan = shop.pending(1, 1, due()).await;
     let head = shop.head(&plan.order.id).await.unwrap();
-    let early = order::lapse(&head, &lines(&plan), due().plus_millis(-1)).unwrap();
+    let early = order::lapse(&head, &plan.lines, due().plus_millis(-1)).unwrap();
     assert!(staging::transition(shop.own(), early).await.unwrap().is_err());
     let never = shop.plan(2, 1);
     shop.place(&never).await.unwrap();
     let head = shop.head(&never.order.id).await.unwrap();
     assert_eq!(head.lapses_at, None);
-    let lapse = order::lapse(&head, &lines(&never), due()).unwrap();
+    let lapse = order::lapse(&head, &never.lines, due()).unwrap();
     assert!(staging::transition(shop.own(), lapse).await.unwrap().is_err());
 }
 

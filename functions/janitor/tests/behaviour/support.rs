@@ -21,13 +21,13 @@ use key_schema::item::{Entity, Stored};
 use key_schema::order::OrderItem;
 use key_schema::order::open::{self, OpenOrder};
 use key_schema::order::staged::{self, RESERVED_AT_ONCE, UNDONE_AT_ONCE, Unfinished, Work};
-use key_schema::order::{self, Order, OrderAction, OrderLine, OrderStatus, OrderStatusEvent, Step};
+use key_schema::order::{self, Order, OrderAction, OrderLine, OrderStatus, OrderStatusEvent, PlacedOrder, Step};
 use key_schema::product;
 use key_schema::request::Guarded;
 use storage::media::Media;
 use storage::objects::ObjectStore;
 use tokio::time;
-use workflows::staging::{self, Placing, StagingError};
+use workflows::staging::{self, StagingError};
 
 /// The bucket of pictures.
 pub const BUCKET: &str = "bodega-media";
@@ -149,7 +149,8 @@ impl Shop {
     /// returns its head.
     pub async fn leave(&self, plan: &Plan, reserved: usize) -> Stored<Order> {
         let claim = idempotency::claim(&record(plan, BEGUN), begun()).unwrap();
-        self.transact(&staged::begin(&plan.order, Some(claim), None, plan.uses.clone()).unwrap()).await;
+        let with = [vec![(OrderAction::Idempotency, claim)], plan.uses.clone()].concat();
+        self.transact(&staged::begin(&plan.order, &with).unwrap()).await;
         let mut head = plan.order.clone();
         for lines in plan.lines.chunks(RESERVED_AT_ONCE).take(reserved) {
             self.transact(&staged::reserve(&head, lines).unwrap()).await;
@@ -162,27 +163,18 @@ impl Shop {
     /// transaction.
     pub async fn leave_half_undone(&self, plan: &Plan) {
         let head = self.leave(plan, usize::MAX).await;
-        let lines: Vec<&Stored<OrderLine>> = plan.lines.iter().take(UNDONE_AT_ONCE).collect();
-        self.transact(&staged::undo(&head, &lines, begun()).unwrap()).await;
+        self.transact(&staged::undo(&head, &plan.lines[..UNDONE_AT_ONCE], begun()).unwrap()).await;
     }
 
     /// Places an order like a client.
     pub async fn place(&self, plan: &Plan) -> Result<(), StagingError> {
-        let claim = Some(idempotency::claim(&record(plan, BEGUN), begun()).unwrap());
+        let mut with = vec![(OrderAction::Idempotency, idempotency::claim(&record(plan, BEGUN), begun()).unwrap())];
         let known = self.own().get(&open::get(&customer()).unwrap()).await.unwrap();
         let entry = OpenOrder { most: QUANTITY, lines: plan.lines.len() as u64 };
-        let open = plan.order.by_customer.then(|| open::enter(&plan.order, entry, known.as_ref()).unwrap());
-        let placing = Placing {
-            order: &plan.order,
-            lines: &plan.lines,
-            by: "ann",
-            claim,
-            open,
-            cart: None,
-            addresses: None,
-            uses: Vec::new(),
-        };
-        staging::place(self.own(), placing).await
+        if plan.order.by_customer {
+            with.push((OrderAction::Open, open::enter(&plan.order, entry, known.as_ref()).unwrap()));
+        }
+        staging::place(self.own(), PlacedOrder::new(plan.order.clone(), plan.lines.clone(), "ann"), &with).await
     }
 
     /// Places and cancels an order, and then returns its stock in only this many further
@@ -190,23 +182,11 @@ impl Shop {
     pub async fn leave_cancelled(&self, plan: &Plan, given_back: usize) {
         self.place(plan).await.unwrap();
         let head = self.head(&plan.order.id).await.unwrap();
-        let lines: Vec<OrderLine> = plan.lines.iter().map(|line| line.data.clone()).collect();
-        let step = Step {
-            order: &head,
-            lines: &lines,
-            to: OrderStatus::Cancelled,
-            at: begun(),
-            by: "ann",
-            note: None,
-            message: None,
-            carrier: None,
-            tracking: None,
-            money: None,
-        };
+        let step = Step::new(&head, &plan.lines, OrderStatus::Cancelled, begun(), "ann");
         self.transact(&order::transition(step).unwrap()).await;
         for _ in 0..given_back {
             let head = self.head(&plan.order.id).await.unwrap();
-            let transaction = staged::give_back(&head, &lines, begun()).unwrap().unwrap();
+            let transaction = staged::give_back(&head, &plan.lines, begun()).unwrap().unwrap();
             self.transact(&transaction).await;
         }
     }

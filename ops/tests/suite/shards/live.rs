@@ -98,10 +98,7 @@ async fn a_list_that_grows_under_traffic_shows_each_order_once_to_every_function
             test.put(&order(next, write)).await;
             // Another function reads this order and then changes its status.
             let head = table.get(&order::head(&format!("o{next}").parse().unwrap()).unwrap()).await.unwrap().unwrap();
-            let at = Instant::now();
-            let (order, to) = (&head, OrderStatus::Shipped);
-            let (note, carrier, tracking, money) = (None, None, None, None);
-            let step = Advance { order, lines: &[], to, at, by: "sam", note, message: None, carrier, tracking, money };
+            let step = Advance::new(&head, &[], OrderStatus::Shipped, Instant::now(), "sam");
             test.put(&records::at_rev(order::CustomerOrder::of(&head), 1)).await;
             let _ = table.transact(&order::transition(step).unwrap()).await.unwrap();
             next += 1;
@@ -146,9 +143,7 @@ async fn a_change_by_a_function_that_read_the_order_before_it_moved_is_found_by_
         while table.get(&read).await.unwrap().unwrap().list_shards == lists::FIRST {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        let (order, to, at) = (&before, OrderStatus::Shipped, Instant::now());
-        let (note, carrier, tracking, money) = (None, None, None, None);
-        let step = Advance { order, lines: &[], to, at, by: "sam", note, message: None, carrier, tracking, money };
+        let step = Advance::new(&before, &[], OrderStatus::Shipped, Instant::now(), "sam");
         table.transact(&order::transition(step).unwrap()).await.unwrap().unwrap();
         let changed = table.get(&read).await.unwrap().unwrap();
         assert_eq!((changed.status, changed.list_shards), (OrderStatus::Shipped, lists::FIRST));

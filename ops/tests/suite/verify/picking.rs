@@ -3,7 +3,7 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use fixture::TestTable;
 use key_schema::instant::Instant;
-use key_schema::order::{self, OrderItem, OrderStatus, Step};
+use key_schema::order::{self, OrderStatus, PlacedOrder, Step};
 use key_schema::picking::WaitingJob;
 use ops::verify::Kind::{Behind, Bounds, Link, Orphan};
 
@@ -56,25 +56,9 @@ async fn stale_entries_that_do_not_fit_in_one_transaction_are_removed_in_steps()
 
 /// Cancels a paid order.
 async fn leave(table: &TestTable, id: &str) {
-    let (stored, at) = (world::stored_order(table, id).await, Instant::now());
-    let items = table.own().query(&order::read_for_update(&stored.id).unwrap()).await.unwrap().items;
-    let lines = items.into_iter().filter_map(|item| match item {
-        OrderItem::OrderLine(line) => Some(line.data),
-        _ => None,
-    });
-    let (lines, to): (Vec<_>, _) = (lines.collect(), OrderStatus::Cancelled);
-    let step = Step {
-        order: &stored,
-        lines: &lines,
-        to,
-        at,
-        by: "s",
-        note: None,
-        message: None,
-        carrier: None,
-        tracking: None,
-        money: None,
-    };
+    let items = table.own().query(&order::read_for_update(&id.parse().unwrap()).unwrap()).await.unwrap().items;
+    let PlacedOrder { head, lines, .. } = PlacedOrder::of(items).unwrap();
+    let step = Step::new(&head, &lines, OrderStatus::Cancelled, Instant::now(), "s");
     table.transact(&order::transition(step).unwrap()).await;
     world::derived(table).await;
 }

@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use fixture::{TestTable, seed};
 use key_schema::id::PromotionId;
 use key_schema::instant::Instant;
-use key_schema::order::{self, Charges, Order, OrderLine, Placement, TaxRounding};
+use key_schema::order::{self, Charges, Order, OrderLine, PlacedOrder, TaxRounding};
 use key_schema::pricing::Rules;
 use key_schema::promotion::{self, AppliedPromotion, Conditions, Goods, Promotion, PromotionCode, Reduction, Use};
 use ops::verify::Kind::{Claim, Copy, Total};
@@ -65,17 +65,9 @@ async fn shop() -> TestTable {
     });
     let line = OrderLine { quantity: 1, total: seed::usd(129), ..seed::line(&head.id, 1, "tea".parse().unwrap()) };
     let usage = Use { promotion: coded.id.clone(), limit_total: Some(5), limit_per_customer: Some(5) };
-    let placement = Placement {
-        order: &head,
-        lines: &[seed::stored(line)],
-        by: "s",
-        claim: None,
-        open: None,
-        cart: None,
-        addresses: None,
-        uses: promotion::take(&[usage], &head.customer_id, Instant::now()).unwrap(),
-    };
-    table.transact(&order::place(placement).unwrap()).await;
+    let uses = promotion::take(&[usage], &head.customer_id, Instant::now()).unwrap();
+    let order = PlacedOrder::new(head, vec![seed::stored(line)], "s");
+    table.transact(&order::place(&order, &uses).unwrap()).await;
     // The stream's consumer has not derived the sales of the order yet.
     run(&table, &options(true)).await;
     assert!(run(&table, &options(false)).await.is_clean());

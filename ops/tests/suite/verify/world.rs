@@ -13,7 +13,7 @@ use key_schema::item::{FromItem as _, Stored};
 use key_schema::leaderboard::{self, Board, Period, Rank, Tally, VIEW_SAMPLE};
 use key_schema::money::Money;
 use key_schema::order::open::{self, OpenOrder};
-use key_schema::order::{self, Movement, Order, OrderLine, OrderStatus, Placement, Step};
+use key_schema::order::{self, Movement, Order, OrderAction, OrderStatus, PlacedOrder, Step};
 use key_schema::organization::invitation::{self, Invitation, State};
 use key_schema::organization::{self, Authority, Role, Team};
 use key_schema::payment::{Payment, PaymentMethod};
@@ -117,12 +117,13 @@ fn head(order: &str, number: u64) -> Stored<Order> {
     Stored::new(Order { reference, ..data }, seed::born(), now)
 }
 
-fn lines(order: &Stored<Order>) -> [Stored<OrderLine>; 2] {
+fn placed(order: Stored<Order>, by: &str) -> PlacedOrder {
     let line = |number, name| Stored {
         meta: order.meta.clone(),
         data: seed::line(&order.id, number, ProductId::new(name).unwrap()),
     };
-    [line(1, "tea"), line(2, "milk")]
+    let lines = vec![line(1, "tea"), line(2, "milk")];
+    PlacedOrder::new(order, lines, by)
 }
 
 async fn orders(table: &TestTable) {
@@ -130,29 +131,9 @@ async fn orders(table: &TestTable) {
     let mut own = head(PENDING, 1);
     (own.data.by_customer, own.data.lapses_at) = (true, Some(now.plus_seconds(3_600)));
     let entry = open::enter(&own, OpenOrder { most: 1, lines: 2 }, None).unwrap();
-    let placement = Placement {
-        order: &own,
-        lines: &lines(&own),
-        by: "ann",
-        claim: None,
-        open: Some(entry),
-        cart: None,
-        addresses: None,
-        uses: Vec::new(),
-    };
-    table.transact(&order::place(placement).unwrap()).await;
-    let staff = head(PAID, 2);
-    let placement = Placement {
-        order: &staff,
-        lines: &lines(&staff),
-        by: "s",
-        claim: None,
-        open: None,
-        cart: None,
-        addresses: None,
-        uses: Vec::new(),
-    };
-    table.transact(&order::place(placement).unwrap()).await;
+    let with = [(OrderAction::Open, entry)];
+    table.transact(&order::place(&placed(own, "ann"), &with).unwrap()).await;
+    table.transact(&order::place(&placed(head(PAID, 2), "s"), &[]).unwrap()).await;
     for to in [OrderStatus::Paid, OrderStatus::Picking, OrderStatus::Shipped] {
         let stored = stored_order(table, PAID).await;
         let payment = Payment {
@@ -166,19 +147,10 @@ async fn orders(table: &TestTable) {
             expires_at: None,
             refunded: 0,
         };
-        let carrier = (to == OrderStatus::Shipped).then(|| "Post".to_owned());
-        let at = Instant::now();
         let step = Step {
-            order: &stored,
-            lines: &[],
-            to,
-            at,
-            by: "s",
-            note: None,
-            message: None,
-            carrier,
-            tracking: None,
+            carrier: (to == OrderStatus::Shipped).then(|| "Post".to_owned()),
             money: (to == OrderStatus::Paid).then_some(Movement::Payment(&payment)),
+            ..Step::new(&stored, &[], to, Instant::now(), "s")
         };
         table.transact(&order::transition(step).unwrap()).await;
     }
@@ -197,32 +169,9 @@ async fn orders(table: &TestTable) {
 /// Lets two more paid orders wait for a picking station. The first order gets a station.
 async fn picked(table: &TestTable) {
     for (number, id) in (3..).zip(PICKED) {
-        let order = head(id, number);
-        let placement = Placement {
-            order: &order,
-            lines: &lines(&order),
-            by: "s",
-            claim: None,
-            open: None,
-            cart: None,
-            addresses: None,
-            uses: Vec::new(),
-        };
-        table.transact(&order::place(placement).unwrap()).await;
-        let (stored, at) = (stored_order(table, id).await, Instant::now());
-        let (by, to) = ("s", OrderStatus::Paid);
-        let step = Step {
-            order: &stored,
-            lines: &[],
-            to,
-            at,
-            by,
-            note: None,
-            message: None,
-            carrier: None,
-            tracking: None,
-            money: None,
-        };
+        table.transact(&order::place(&placed(head(id, number), "s"), &[]).unwrap()).await;
+        let stored = stored_order(table, id).await;
+        let step = Step::new(&stored, &[], OrderStatus::Paid, Instant::now(), "s");
         table.transact(&order::transition(step).unwrap()).await;
         let job = seed::stored(WaitingJob { order_id: stored.id.clone() });
         table.transact(&picking::wait(&job).unwrap()).await;

@@ -46,7 +46,8 @@
 //! of a missing field. Only staff may send a field with `staff`. The example of the object has no
 //! field with `left_out`. `rule` is a reader of
 //! [`rules`]; without it, the type's own [`FromBody`] reads the value. `check(a, b) = function`
-//! checks several valid fields together, and `not_empty` refuses a body without any field.
+//! checks several valid fields together, and `not_empty` refuses a body without any field. In this
+//! crate, `of = Type` implements the traits for a type of another crate with the same fields.
 //!
 //! Deployed programs contain no part of the description, because only [`crate::routes!`]'s
 //! `operations` refers to it and the linker removes what nobody calls.

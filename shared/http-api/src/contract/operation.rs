@@ -206,9 +206,9 @@ impl Operation {
         }
         if self.template().split('/').any(|segment| url::parameter(segment).is_some()) {
             add(&[Code::InvalidId]);
-        }
-        if !matches!(self.who, Who::Any | Who::Staff | Who::SignedIn) {
-            add(&[Code::NotFound]);
+            if !matches!(self.who, Who::Any | Who::Staff | Who::SignedIn) {
+                add(&[Code::NotFound]);
+            }
         }
         if self.body.is_some() {
             add(&[

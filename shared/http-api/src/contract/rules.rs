@@ -285,11 +285,18 @@ impl<K: FromStr<Err: Display> + Ord, V, R: Rule<V>> Rule<BTreeMap<K, V>> for Map
     }
 }
 
-impl<K, R: RuleSchema> RuleSchema for MapOf<K, R> {
+impl<K: Schema, R: RuleSchema> RuleSchema for MapOf<K, R> {
     fn schema(&self, schemas: &mut Schemas) -> Node {
         let node = Node::map([("type", "object".into())]);
         let node = if self.1 < usize::MAX { node.with("maxProperties", self.1.into()) } else { node };
         node.with("additionalProperties", self.0.schema(schemas))
+    }
+
+    fn example(&self) -> Option<Node> {
+        match (K::example(), self.0.example()) {
+            (Some(Node::Text(key)), Some(value)) => Some(Node::Map(vec![(key, value)])),
+            _ => None,
+        }
     }
 }
 

@@ -15,13 +15,12 @@ use key_schema::instant::Instant;
 use key_schema::metric::{Decimal, DecimalError};
 use key_schema::money::{Currency, Money};
 use key_schema::order::OrderStatus;
-use key_schema::order::addresses::Destination;
 use key_schema::organization::Role;
 use key_schema::question::QuestionStatus;
 use key_schema::text::{Email, Username};
 use key_schema::wallet::EntryKind;
 
-use super::{Context, Fields, FromBody, Node, ObjectSchema, Schema, Schemas, example_of};
+use super::{Context, FromBody, Node, Schema, Schemas};
 use crate::body::Invalid;
 use crate::fields::{self, MAX_AMOUNT};
 use crate::json::Value;
@@ -140,10 +139,18 @@ texts! {
     });
     Email, "ann@example.com", |schemas| schemas.named("Email", |_| {
         string().with("minLength", 3.into()).with("maxLength", 254.into())
+            .about(
+                "At most 254 bytes. Spellings that differ only in case, Unicode form or invisible characters are one \
+                 address. Invisible characters, such as soft hyphens and joiners, are removed.",
+            )
             .with("examples", Node::List(vec!["ann@example.com".into()]))
     });
     Username, "Ann", |schemas| schemas.named("Username", |_| {
         string().with("minLength", 1.into()).with("maxLength", 128.into())
+            .about(
+                "1 to 128 bytes with a visible character. Line separators, private-use characters and noncharacters \
+                 are refused. User names are compared like email addresses.",
+            )
             .with("examples", Node::List(vec!["Ann".into()]))
     });
     Country, "DE", |schemas| schemas.named("Country", |_| {
@@ -268,24 +275,6 @@ impl Schema for Money {
 
     fn example() -> Option<Node> {
         Some(Node::map([("amount", 129.into()), ("currency", "USD".into())]))
-    }
-}
-
-impl Fields for Destination {
-    fn describe(object: &mut ObjectSchema, schemas: &mut Schemas) {
-        object.field("country", "", Country::schema(schemas), true, Some("DE".into()));
-        object.field("city", "", string(), true, Some("Ulm".into()));
-    }
-}
-
-impl Schema for Destination {
-    fn schema(schemas: &mut Schemas) -> Node {
-        // It is closed, so that it differs from a postal address.
-        schemas.object::<Self>("Destination", "The country and city to which an order is sent.", true, &[])
-    }
-
-    fn example() -> Option<Node> {
-        example_of::<Self>()
     }
 }
 

@@ -4,3 +4,17 @@ pub mod membership;
 pub mod product;
 pub mod review;
 pub mod variant;
+
+use crate::pattern::Pattern;
+
+pub(crate) const PATTERNS: &[&[&Pattern]] = &[
+    product::PATTERNS,
+    product::copies::PATTERNS,
+    variant::PATTERNS,
+    membership::PATTERNS,
+    category::PATTERNS,
+    category::relocation::PATTERNS,
+    review::PATTERNS,
+    review::recent::PATTERNS,
+    leaderboard::PATTERNS,
+];

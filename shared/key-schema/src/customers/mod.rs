@@ -7,3 +7,14 @@ pub mod residence;
 pub mod revocation;
 pub mod session;
 pub mod verification;
+
+use crate::pattern::Pattern;
+
+pub(crate) const PATTERNS: &[&[&Pattern]] = &[
+    customer::PATTERNS,
+    verification::PATTERNS,
+    residence::PATTERNS,
+    session::PATTERNS,
+    revocation::PATTERNS,
+    erasure::PATTERNS,
+];

@@ -7,3 +7,22 @@ pub mod pricing;
 pub mod promotion;
 pub mod region;
 pub mod sales;
+
+use crate::pattern::Pattern;
+
+pub(crate) const PATTERNS: &[&[&Pattern]] = &[
+    cart::PATTERNS,
+    guest_cart::PATTERNS,
+    order::PATTERNS,
+    order::addresses::PATTERNS,
+    order::parts::PATTERNS,
+    order::daily_log::PATTERNS,
+    order::open::PATTERNS,
+    order::staged::PATTERNS,
+    invoice::PATTERNS,
+    sales::PATTERNS,
+    region::PATTERNS,
+    pricing::PATTERNS,
+    promotion::PATTERNS,
+    picking::PATTERNS,
+];

@@ -7,8 +7,8 @@ use key_schema::cart;
 use key_schema::expression::{Condition, Placeholders, Step, number, render_update};
 use key_schema::idempotency::{self, StoredResponse};
 use key_schema::index::INDEXES;
-use key_schema::order::{self, OrderStatus, Placement};
-use key_schema::promotion;
+use key_schema::item::Stored;
+use key_schema::order::{self, Order, OrderAction, OrderStatus, PlacedOrder};
 use key_schema::registry;
 use key_schema::request::{Guarded, TooManyActions, Write};
 use serde_dynamo::AttributeValue;
@@ -185,33 +185,27 @@ fn no_request_names_an_item_twice() {
 }
 
 #[test]
-fn placing_an_order_takes_as_many_actions_as_were_calculated() {
+fn an_order_of_48_lines_fits_one_transaction_and_one_of_45_lines_with_everything_that_it_may_have() {
     let (world, now) = (World::plain(), at("2017-02-05T12:00:00.000Z"));
-    let line = world.order_line();
-    for lines in [1, 47, 48, 49] {
-        for (reference, idempotent, cart) in
-            [(false, false, false), (true, false, true), (false, true, false), (true, true, true)]
-        {
-            let mut order = world.order(OrderStatus::Pending);
-            order.data.reference = order.data.reference.filter(|_| reference);
-            let record = world.idempotency_record(StoredResponse::Order(world.order.clone()));
-            let addresses = Some(world.order_addresses());
-            let placement = Placement {
-                order: &order,
-                lines: &vec![line.clone(); lines],
-                by: "c1",
-                claim: idempotent.then(|| idempotency::claim(&record, now).unwrap()),
-                open: cart.then(|| order::open::enter(&order, world.open_order(), None).unwrap()),
-                cart: cart.then(|| cart::check_out(&world.cart()).unwrap()),
-                addresses: addresses.as_ref().filter(|_| cart),
-                uses: promotion::take(&vec![world.promotion_use(); usize::from(cart)], &world.customer, now).unwrap(),
-            };
-            let counted = placement.actions();
-            let transaction = order::place(placement).unwrap();
-            assert_eq!(transaction.actions().len(), counted);
-            assert_eq!(transaction.check_size(), if counted > 100 { Err(TooManyActions(counted)) } else { Ok(()) });
-        }
-    }
+    let mut order = world.order(OrderStatus::Pending);
+    let record = world.idempotency_record(StoredResponse::Order(world.order.clone()));
+    let all = [
+        (OrderAction::Idempotency, idempotency::claim(&record, now).unwrap()),
+        (OrderAction::Open, order::open::enter(&order, world.open_order(), None).unwrap()),
+        (OrderAction::Cart, cart::check_out(&world.cart()).unwrap()),
+    ];
+    let placed = |order: &Stored<Order>, lines, addresses| {
+        let lines = vec![world.order_line(); lines];
+        PlacedOrder { addresses, ..PlacedOrder::new(order.clone(), lines, "c1") }
+    };
+    // Head, copy, history and customer are 4 actions, and each line takes 2.
+    let whole = |lines| order::place(&placed(&order, lines, Some(world.order_addresses())), &all).unwrap();
+    assert_eq!((whole(47).actions().len(), whole(47).check_size()), (4 + 5 + 94, Err(TooManyActions(103))));
+    assert_eq!((whole(45).actions().len(), whole(45).check_size()), (99, Ok(())));
+    order.data.reference = None;
+    let bare = |lines| order::place(&placed(&order, lines, None), &[]).unwrap();
+    assert_eq!((bare(48).actions().len(), bare(48).check_size()), (100, Ok(())));
+    assert_eq!(bare(49).check_size(), Err(TooManyActions(102)));
 }
 
 #[test]

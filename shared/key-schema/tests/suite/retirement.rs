@@ -3,9 +3,9 @@
 use key_schema::archive::{self, RestoreError};
 use key_schema::entity::AnyEntity;
 use key_schema::expression::Step;
-use key_schema::item::{Entity as _, FromItem as _, Stored};
+use key_schema::item::{Entity as _, FromItem as _};
 use key_schema::key::Key;
-use key_schema::order::{self, OrderAction, OrderStatus, OrderStatusEvent, Retirement};
+use key_schema::order::{self, OrderAction, OrderStatus, PlacedOrder};
 use key_schema::payment::PaymentMethod;
 use key_schema::request::{Guarded, MAX_TRANSACTION_ACTIONS, Transaction, Write, render};
 use serde_dynamo::AttributeValue;
@@ -23,8 +23,8 @@ fn an_order_is_closed_when_it_is_delivered_cancelled_or_returned() {
     assert!(!OrderStatus::Placing.is_closed());
 }
 
-/// Makes an order's parts: `lines` lines, and two status events.
-fn parts(world: &World, lines: u64) -> (Vec<Stored<order::OrderLine>>, Vec<Stored<OrderStatusEvent>>) {
+/// Makes an order with this many lines and two steps.
+fn order(world: &World, lines: u64) -> PlacedOrder {
     let line = |number| {
         let mut line = world.order_line();
         line.data.line = number;
@@ -32,7 +32,13 @@ fn parts(world: &World, lines: u64) -> (Vec<Stored<order::OrderLine>>, Vec<Store
     };
     let mut delivered = world.status_event();
     delivered.data.status = OrderStatus::Delivered;
-    ((1..=lines).map(line).collect(), vec![world.status_event(), delivered])
+    PlacedOrder {
+        head: world.order(OrderStatus::Delivered),
+        lines: (1..=lines).map(line).collect(),
+        history: vec![world.status_event(), delivered],
+        payments: Vec::new(),
+        addresses: None,
+    }
 }
 
 fn labels(transactions: &[Transaction<OrderAction>]) -> Vec<Vec<OrderAction>> {
@@ -48,13 +54,8 @@ const AS_READ: &str = "#0 = :0 AND (#1 = :1 OR #1 = :2 OR #1 = :3) AND attribute
 #[test]
 fn an_order_that_fits_one_transaction_is_retired_in_one_transaction() {
     let world = World::plain();
-    let order = world.order(OrderStatus::Delivered);
     for (count, transactions) in [(1, 1), (96, 1), (97, 2)] {
-        let (lines, history) = parts(&world, count);
-        let expires_at = world.expiry();
-        let (lines, history, at) = (&lines, &history, at(NOW));
-        let retirement = Retirement { order: &order, lines, history, payments: &[], addresses: None, expires_at, at };
-        let all = order::retire(retirement).unwrap();
+        let all = order::retire(&order(&world, count), world.expiry(), at(NOW)).unwrap();
         assert_eq!(all.len(), transactions, "{count} lines");
         let last = all.last().unwrap().actions();
         assert_eq!((last[0].0, last[1].0), (OrderAction::Order, OrderAction::Copy));
@@ -67,19 +68,10 @@ fn an_order_that_fits_one_transaction_is_retired_in_one_transaction() {
 #[test]
 fn all_items_of_a_retired_order_get_one_time_to_live_and_the_head_gets_it_last() {
     let world = World::plain();
-    let order = world.order(OrderStatus::Delivered);
-    let (lines, history) = parts(&world, 260);
+    let mut order = order(&world, 260);
+    order.payments.push(world.order_payment(PaymentMethod::Wallet));
     let expires_at = world.expiry();
-    let all = order::retire(Retirement {
-        order: &order,
-        lines: &lines,
-        history: &history,
-        payments: &[world.order_payment(PaymentMethod::Wallet)],
-        addresses: None,
-        expires_at,
-        at: at(NOW),
-    });
-    let all = all.unwrap();
+    let all = order::retire(&order, expires_at, at(NOW)).unwrap();
     let [first, second, last] = &all[..] else { panic!("{} transactions", all.len()) };
     let labels: Vec<OrderAction> = labels(&all).concat();
     let first_parts = [OrderAction::Order, OrderAction::History, OrderAction::History, OrderAction::Payment];
@@ -118,7 +110,8 @@ fn all_items_of_a_retired_order_get_one_time_to_live_and_the_head_gets_it_last()
             assert!(steps.contains(&Step::Add("rev", 1)));
         }
     }
-    let mut expected = vec![order.key().unwrap(), world.customer_order(true).key().unwrap()];
+    let PlacedOrder { head, lines, history, .. } = &order;
+    let mut expected = vec![head.key().unwrap(), world.customer_order(true).key().unwrap()];
     expected.extend(history.iter().map(|event| event.key().unwrap()));
     expected.extend(lines.iter().map(|line| line.key().unwrap()));
     expected.push(world.order_payment(PaymentMethod::Wallet).key().unwrap());
@@ -130,20 +123,11 @@ fn all_items_of_a_retired_order_get_one_time_to_live_and_the_head_gets_it_last()
 #[test]
 fn an_interrupted_retirement_continues_with_the_remaining_items_and_the_stored_expiry() {
     let world = World::plain();
-    let (mut lines, history) = parts(&world, 3);
-    lines[0].data.expires_at = Some(world.expiry());
+    let mut order = order(&world, 3);
+    order.lines[0].data.expires_at = Some(world.expiry());
     let late = world.expiry().plus_seconds(86_400);
-    let order = world.retired_order();
-    let left = order::retire(Retirement {
-        order: &order,
-        lines: &lines,
-        history: &history,
-        payments: &[],
-        addresses: None,
-        expires_at: late,
-        at: at(NOW),
-    });
-    let left = left.unwrap();
+    order.head = world.retired_order();
+    let left = order::retire(&order, late, at(NOW)).unwrap();
     let expected = [
         OrderAction::Order,
         OrderAction::Copy,

@@ -33,8 +33,7 @@ use std::path::{Path, PathBuf};
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
 use key_schema::mail::MailState;
-use key_schema::order::OrderItem;
-use key_schema::order::{self, OrderStatus, Step};
+use key_schema::order::{self, OrderStatus, PlacedOrder, Step};
 use key_schema::pattern::{Operation, Pattern};
 use key_schema::recipient::{self, RecipientHash, StopReason};
 use key_schema::region::SaleRegion;
@@ -267,18 +266,7 @@ async fn subscribers(bench: &mut Bench) {
     bench.write("one address", recipient::lift(&to).unwrap()).await;
     for number in 4..=14 {
         let head = data::order(number, 5).0;
-        let step = Step {
-            order: &head,
-            lines: &[],
-            to: OrderStatus::Paid,
-            at: at(300),
-            by: "staff-7",
-            note: None,
-            message: None,
-            carrier: None,
-            tracking: None,
-            money: None,
-        };
+        let step = Step::new(&head, &[], OrderStatus::Paid, at(300), "staff-7");
         bench.table.transact(&order::transition(step).unwrap()).await.unwrap().unwrap();
         let (job, born) = (data::waiting(number), data::born(number));
         let _ = bench.table.meter().take();
@@ -302,19 +290,8 @@ async fn subscribers(bench: &mut Bench) {
 async fn expired(bench: &mut Bench) {
     // `shop::orders` has cancelled this order, so it is closed.
     let items = bench.table.query(&order::read_for_update(&order_id(2)).unwrap()).await.unwrap().items;
-    let (mut head, mut lines, mut history, mut payments) = (None, Vec::new(), Vec::new(), Vec::new());
-    for item in items {
-        match item {
-            OrderItem::Order(order) => head = Some(order),
-            OrderItem::OrderLine(line) => lines.push(line),
-            OrderItem::OrderStatusEvent(event) => history.push(event),
-            OrderItem::Payment(payment) => payments.push(payment),
-        }
-    }
-    let (order, expires_at, at) = (&head.unwrap(), at(86_400), at(200));
-    let (lines, history, payments) = (&lines, &history, &payments);
-    let retirement = order::Retirement { order, lines, history, payments, addresses: None, expires_at, at };
-    let retire = order::retire(retirement).unwrap().remove(0);
+    let (order, expires_at, at) = (PlacedOrder::of(items).unwrap(), at(86_400), at(200));
+    let retire = order::retire(&order, expires_at, at).unwrap().remove(0);
     let _ = bench.table.meter().take();
     bench.transact("5 lines and 2 status changes", retire).await;
     let entry = data::expiration();

@@ -9,7 +9,7 @@ use key_schema::id::{CustomerId, MetricName, PointId};
 use key_schema::item::Stored;
 use key_schema::lists;
 use key_schema::metric::{self, MetricPoint};
-use key_schema::order::{self, Placement};
+use key_schema::order::{self, PlacedOrder};
 use key_schema::request::MAX_TRANSACTION_ACTIONS;
 use key_schema::{category, product};
 use table::TableError;
@@ -224,17 +224,7 @@ async fn a_transaction_over_the_limit_is_refused_before_it_is_sent() {
     let test = TestTable::create().await;
     let table = test.table();
     let (head, lines) = data::order(1, 60);
-    let place = order::place(Placement {
-        order: &head,
-        lines: &lines,
-        by: "c",
-        claim: None,
-        open: None,
-        cart: None,
-        addresses: None,
-        uses: Vec::new(),
-    })
-    .unwrap();
+    let place = order::place(&PlacedOrder::new(head, lines, "c"), &[]).unwrap();
     assert!(place.actions().len() > MAX_TRANSACTION_ACTIONS);
     let refused = table.transact(&place).await;
     assert!(matches!(refused, Err(TableError::TooManyActions(_))), "{refused:?}");

@@ -1,9 +1,9 @@
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
-use key_schema::order::{self, OrderAction, OrderStatus, RETURNED_AT_ONCE};
+use key_schema::order::{self, Order, OrderAction, OrderStatus, RETURNED_AT_ONCE};
 use table::Table;
 
-use crate::staging::{Items, StagingError, give_back, transition};
+use crate::staging::{StagingError, give_back, read, transition};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lapsed {
@@ -20,23 +20,18 @@ pub enum Lapsed {
 /// # Errors
 /// [`StagingError`]. If the order is still pending after the error, the next call cancels it.
 pub async fn lapse(table: &Table, id: &OrderId, now: Instant) -> Result<Lapsed, StagingError> {
-    let mut items = Items::read(table, id).await?;
-    let due = |lapses_at: Instant| lapses_at <= now;
-    let Some(head) =
-        items.head.take().filter(|head| head.status == OrderStatus::Pending && head.lapses_at.is_some_and(due))
-    else {
-        return Ok(Lapsed::NotDue);
-    };
-    // The instants of the history must increase, but the clocks of two functions may differ.
-    let at = now.max(items.last.plus_millis(1));
-    let lines = items.all(&head)?;
-    match transition(table, order::lapse(&head, &lines, at)?).await? {
+    let is_due = |head: &Order| head.status == OrderStatus::Pending && head.lapses_at.is_some_and(|at| at <= now);
+    let Some(order) = read(table, id).await?.filter(|order| is_due(&order.head)) else { return Ok(Lapsed::NotDue) };
+    if !order.has_all_lines() {
+        return Err(StagingError::Contended);
+    }
+    match transition(table, order::lapse(&order.head, &order.lines, order.next_step_at(now))?).await? {
         Ok(()) => {}
         Err(refusals) if refusals.names(OrderAction::Order) => return Ok(Lapsed::NotDue),
         Err(refusals) => return Err(refusals.into()),
     }
     telemetry::crash_point("orders.lapsed");
-    if lines.len() > RETURNED_AT_ONCE {
+    if order.lines.len() > RETURNED_AT_ONCE {
         give_back(table, id).await?;
     }
     Ok(Lapsed::Cancelled)

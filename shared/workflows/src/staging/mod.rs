@@ -16,16 +16,14 @@ mod transition;
 mod undo;
 
 use key_schema::id::OrderId;
-use key_schema::instant::Instant;
-use key_schema::item::Stored;
 use key_schema::order::staged::{Unfinished, Work};
-use key_schema::order::{self, Order, OrderAction, OrderItem, OrderLine, OrderStatus};
+use key_schema::order::{self, Order, OrderAction, OrderStatus, PlacedOrder};
 use table::Table;
 
 pub use crate::engine::Undone;
 pub use lapse::{Lapsed, lapse};
 pub(crate) use place::PlaceOrder;
-pub use place::{Placing, place};
+pub use place::place;
 pub(crate) use rest::ReturnStock;
 pub use rest::give_back;
 pub use transition::transition;
@@ -39,36 +37,9 @@ pub type StagingError = crate::WorkflowError<OrderAction>;
 
 type Stop = crate::engine::Stop<OrderAction>;
 
-/// The items of an order, as one query reads them.
-struct Items {
-    head: Option<Stored<Order>>,
-    /// In line order.
-    lines: Vec<Stored<OrderLine>>,
-    /// The instant of the last status.
-    last: Instant,
-}
-
-impl Items {
-    async fn read(table: &Table, id: &OrderId) -> Result<Self, StagingError> {
-        let mut found = Self { head: None, lines: Vec::new(), last: Instant::MIN };
-        for item in table.query(&order::read_for_update(id)?).await?.items {
-            match item {
-                OrderItem::Order(order) => found.head = Some(order),
-                OrderItem::OrderLine(line) => found.lines.push(line),
-                OrderItem::OrderStatusEvent(event) => found.last = found.last.max(event.at),
-                OrderItem::Payment(_) => {}
-            }
-        }
-        found.lines.sort_by_key(|line| line.line);
-        Ok(found)
-    }
-
-    /// Returns the lines of an order, if all of them were read.
-    fn all(self, head: &Order) -> Result<Vec<OrderLine>, StagingError> {
-        let is_whole = u64::try_from(self.lines.len()) == Ok(head.line_count);
-        let lines = self.lines.into_iter().map(|line| line.data).collect();
-        if is_whole { Ok(lines) } else { Err(StagingError::Contended) }
-    }
+/// Reads an order with strong consistency.
+async fn read(table: &Table, id: &OrderId) -> Result<Option<PlacedOrder>, StagingError> {
+    Ok(PlacedOrder::of(table.query(&order::read_for_update(id)?).await?.items))
 }
 
 /// What [`resume`] has done.

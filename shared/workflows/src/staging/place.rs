@@ -1,9 +1,8 @@
 use std::time::Duration;
 
 use key_schema::item::Stored;
-use key_schema::order::addresses::OrderAddresses;
 use key_schema::order::staged::{self, RESERVED_AT_ONCE, UNDONE_AT_ONCE};
-use key_schema::order::{MAX_LINES, Order, OrderAction, OrderLine};
+use key_schema::order::{MAX_LINES, OrderAction, OrderLine, PlacedOrder};
 use key_schema::product::Stock;
 use key_schema::request::Guarded;
 use table::{Refusal, Refusals, Table};
@@ -14,25 +13,6 @@ use crate::staging::{ATTEMPTS, StagingError, Stop};
 
 /// The maximum time that a request spends on undoing an order that it could not place.
 const PATIENCE: Duration = Duration::from_secs(4);
-
-#[derive(Debug)]
-pub struct Placing<'a> {
-    /// The head. Its status is `placing`, and its [`unfinished`](Order::unfinished) work names its
-    /// idempotency key.
-    pub order: &'a Stored<Order>,
-    pub lines: &'a [Stored<OrderLine>],
-    /// The caller who places the order.
-    pub by: &'a str,
-    /// The claim of the idempotency key, if the request has such a key.
-    pub claim: Option<Guarded>,
-    /// The order's entry in its customer's open orders, if the customer places the order.
-    pub open: Option<Guarded>,
-    /// The removal of the cart that contained the lines, if there is one.
-    pub cart: Option<Guarded>,
-    pub addresses: Option<&'a Stored<OrderAddresses>>,
-    /// The counts of the promotions that the order uses.
-    pub uses: Vec<(OrderAction, Guarded)>,
-}
 
 workflow! {
     /// Places an order of many lines, which no list shows before the last step. A failed request
@@ -52,8 +32,8 @@ workflow! {
     }
 }
 
-/// Places an order. After a failure the function undoes the order. If that fails too, the janitor
-/// undoes the order.
+/// Places a staged order ([`PlacedOrder::staged`]) with the writes of [`key_schema::order::place`].
+/// After a failure the function undoes the order. If that fails too, the janitor undoes the order.
 ///
 /// # Errors
 /// - [`StagingError::Refused`] with every reason. If one line has too little stock, the function
@@ -61,20 +41,20 @@ workflow! {
 /// - [`StagingError::Contended`] when the outcome is unknown, or the order was not placed and could
 ///   not be undone yet.
 /// - [`StagingError::Table`] when a request failed. The order is undone.
-pub async fn place(table: &Table, placing: Placing<'_>) -> Result<(), StagingError> {
-    let (head, id) = (placing.order.clone(), &placing.order.id);
-    let mut placer = Placer { table, placing: &placing, head, rest: placing.lines, refused_by_check: false };
-    let Err(error) = run_or_undo(&mut placer, &mut Undoer::new(table, id), PATIENCE, id).await else { return Ok(()) };
+pub async fn place(table: &Table, order: PlacedOrder, with: &[(OrderAction, Guarded)]) -> Result<(), StagingError> {
+    let id = order.head.id.clone();
+    let mut placer = Placer { table, order, with, reserved: 0, refused_by_check: false };
+    let Err(error) = run_or_undo(&mut placer, &mut Undoer::new(table, &id), PATIENCE, &id).await else { return Ok(()) };
     // The check already named every line with too little stock, so it is not repeated.
-    Err(if placer.refused_by_check { error } else { complete(table, &placing, error).await })
+    Err(if placer.refused_by_check { error } else { complete(table, &placer.order.lines, error).await })
 }
 
 struct Placer<'a> {
     table: &'a Table,
-    placing: &'a Placing<'a>,
-    head: Stored<Order>,
-    /// The lines that are not reserved.
-    rest: &'a [Stored<OrderLine>],
+    order: PlacedOrder,
+    with: &'a [(OrderAction, Guarded)],
+    /// The number of reserved lines.
+    reserved: usize,
     /// Whether the check of all stocks refused the order.
     refused_by_check: bool,
 }
@@ -86,7 +66,7 @@ impl Worker for Placer<'_> {
         Ok(match done {
             None => Standing::At(PlaceOrder::Begin),
             Some(PlaceOrder::Commit) => Standing::Over(()),
-            Some(_) if self.rest.is_empty() => Standing::At(PlaceOrder::Commit),
+            Some(_) if self.reserved >= self.order.lines.len() => Standing::At(PlaceOrder::Commit),
             Some(_) => Standing::At(PlaceOrder::Reserve),
         })
     }
@@ -94,30 +74,31 @@ impl Worker for Placer<'_> {
 
 impl Placer<'_> {
     async fn begin(&mut self) -> Result<(), Stop> {
-        let Placing { claim, open, uses, .. } = self.placing;
-        Ok(self.table.transact(&staged::begin(&self.head, claim.clone(), open.clone(), uses.clone())?).await??)
+        Ok(self.table.transact(&staged::begin(&self.order.head, self.with)?).await??)
     }
 
     async fn reserve(&mut self) -> Result<(), Stop> {
-        if self.rest.len() == self.placing.lines.len() {
+        if self.reserved == 0 {
             // This check comes before the first reservation: an order that cannot be placed must
             // not reserve stock that other orders need. It comes after the claims, because a
             // refused claim is the more useful response.
-            let short = short(self.table, self.rest).await?;
+            let short = short(self.table, &self.order.lines).await?;
             if !short.is_empty() {
                 self.refused_by_check = true;
                 return Err(short.into());
             }
         }
-        let (lines, rest) = self.rest.split_at(self.rest.len().min(RESERVED_AT_ONCE));
-        self.table.transact(&staged::reserve(&self.head, lines)?).await??;
-        (self.head, self.rest) = (staged::counted(&self.head, lines.len(), true), rest);
+        let rest = self.order.lines.get(self.reserved..).unwrap_or_default();
+        let lines = rest.get(..RESERVED_AT_ONCE).unwrap_or(rest);
+        self.table.transact(&staged::reserve(&self.order.head, lines)?).await??;
+        let (head, count) = (staged::counted(&self.order.head, lines.len(), true), lines.len());
+        self.order.head = head;
+        self.reserved += count;
         Ok(())
     }
 
     async fn commit(&mut self) -> Result<(), Stop> {
-        let Placing { by, cart, addresses, .. } = self.placing;
-        Ok(self.table.transact(&staged::commit(&self.head, by, cart.clone(), *addresses)?).await??)
+        Ok(self.table.transact(&staged::commit(&self.order, self.with)?).await??)
     }
 }
 
@@ -145,10 +126,10 @@ fn serves(stock: &Stock, line: &OrderLine) -> bool {
 
 /// If a line was refused for too little stock, adds the other lines with too little stock. The
 /// order is already undone, so the stocks include the pieces that the order had reserved.
-async fn complete(table: &Table, placing: &Placing<'_>, error: StagingError) -> StagingError {
+async fn complete(table: &Table, lines: &[Stored<OrderLine>], error: StagingError) -> StagingError {
     let StagingError::Refused(refusals) = error else { return error };
     if refusals.iter().any(|refusal| matches!(refusal.action, OrderAction::Stock(_)))
-        && let Ok(short) = short(table, placing.lines).await
+        && let Ok(short) = short(table, lines).await
     {
         let others = short.iter().filter(|refusal| !refusals.names(refusal.action));
         return StagingError::Refused(refusals.iter().chain(others).cloned().collect());

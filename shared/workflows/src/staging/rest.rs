@@ -2,14 +2,13 @@
 
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
-use key_schema::item::Stored;
 use key_schema::order::staged::{self, GIVEN_BACK_AT_ONCE, Unfinished, Work};
-use key_schema::order::{self, MAX_LINES, Order, OrderAction, OrderLine};
+use key_schema::order::{self, MAX_LINES, OrderAction, PlacedOrder};
 use table::Table;
 
 use crate::engine::{self, Bound, Standing, Worker, workflow};
 use crate::staging::transition::return_pieces;
-use crate::staging::{ATTEMPTS, Items, StagingError, Stop};
+use crate::staging::{ATTEMPTS, StagingError, Stop, read};
 
 workflow! {
     /// Returns the stock of a cancelled or returned order of many lines. The write that changes the
@@ -27,18 +26,18 @@ workflow! {
 /// # Errors
 /// [`StagingError`]. After an error, the next call gives the rest back.
 pub async fn give_back(table: &Table, id: &OrderId) -> Result<(), StagingError> {
-    let mut items = Items::read(table, id).await?;
-    let Some(head) = items.head.take() else { return Ok(()) };
-    let lines = items.all(&head)?;
-    engine::run(&mut Returner { table, head, lines, is_current: true }).await
+    let Some(order) = read(table, id).await? else { return Ok(()) };
+    if !order.has_all_lines() {
+        return Err(StagingError::Contended);
+    }
+    engine::run(&mut Returner { table, order, is_current: true }).await
 }
 
 struct Returner<'a> {
     table: &'a Table,
-    head: Stored<Order>,
-    /// The head's count of returned lines refers to this sequence of the lines.
-    lines: Vec<OrderLine>,
-    /// Whether `head` was read or written after the last step.
+    /// The head's count of returned lines refers to the sequence of the lines.
+    order: PlacedOrder,
+    /// Whether the head was read or written after the last step.
     is_current: bool,
 }
 
@@ -47,12 +46,12 @@ impl Worker for Returner<'_> {
 
     async fn stands(&mut self, _: Option<ReturnStock>) -> Result<Standing<ReturnStock, ()>, StagingError> {
         if !std::mem::take(&mut self.is_current) {
-            match self.table.get(&order::head(&self.head.id)?).await? {
-                Some(head) => self.head = head,
+            match self.table.get(&order::head(&self.order.head.id)?).await? {
+                Some(head) => self.order.head = head,
                 None => return Ok(Standing::Over(())),
             }
         }
-        Ok(match self.head.unfinished {
+        Ok(match self.order.head.unfinished {
             Some(Unfinished { work: Work::Returning(_), .. }) => Standing::At(ReturnStock::GiveBack),
             _ => Standing::Over(()),
         })
@@ -61,16 +60,17 @@ impl Worker for Returner<'_> {
 
 impl Returner<'_> {
     async fn give_back(&mut self) -> Result<(), Stop> {
-        let Some(give_back) = staged::give_back(&self.head, &self.lines, Instant::now())? else { return Ok(()) };
+        let PlacedOrder { head, lines, .. } = &mut self.order;
+        let Some(give_back) = staged::give_back(head, lines, Instant::now())? else { return Ok(()) };
         match return_pieces(self.table, give_back).await? {
             Err(refusals) if refusals.names(OrderAction::Order) => return Err(Stop::Late),
             outcome => outcome?,
         }
         // The transaction has advanced the head's count in the same way.
-        if let Some(Unfinished { work: Work::Returning(done), .. }) = &mut self.head.data.unfinished {
+        if let Some(Unfinished { work: Work::Returning(done), .. }) = &mut head.data.unfinished {
             *done += GIVEN_BACK_AT_ONCE as u64;
-            if *done >= self.lines.len() as u64 {
-                self.head.data.unfinished = None;
+            if *done >= lines.len() as u64 {
+                head.data.unfinished = None;
             }
         }
         self.is_current = true;

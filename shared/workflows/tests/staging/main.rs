@@ -10,7 +10,7 @@ use emulators::table::FaultKind;
 use fixture::crash_after;
 use key_schema::lists;
 use key_schema::order::staged::{self, RESERVED_AT_ONCE};
-use key_schema::order::{self, OrderAction, OrderStatus};
+use key_schema::order::{self, OrderAction, OrderStatus, PlacedOrder};
 use workflows::staging::{StagingError, Undone, undo};
 
 use shop::{Basket, STOCK, Shop, TAKEN};
@@ -43,7 +43,7 @@ async fn a_large_order_is_invisible_until_it_is_placed_completely() {
     shop.assert_placed(&basket, "placed").await;
 
     let other = shop.basket(2, LINES);
-    shop.own().transact(&staged::begin(&other.order, None, None, Vec::new()).unwrap()).await.unwrap().unwrap();
+    shop.own().transact(&staged::begin(&other.order, &[]).unwrap()).await.unwrap().unwrap();
     shop.own()
         .transact(&staged::reserve(&other.order, &other.lines[..RESERVED_AT_ONCE]).unwrap())
         .await
@@ -162,7 +162,7 @@ async fn an_interrupted_undoing_is_continued() {
     let basket = shop.basket(1, LINES);
     let begun = async |shop: &Shop, basket: &Basket| {
         let mut head = basket.order.clone();
-        shop.own().transact(&staged::begin(&head, None, None, Vec::new()).unwrap()).await.unwrap().unwrap();
+        shop.own().transact(&staged::begin(&head, &[]).unwrap()).await.unwrap().unwrap();
         for lines in basket.lines.chunks(RESERVED_AT_ONCE) {
             shop.own().transact(&staged::reserve(&head, lines).unwrap()).await.unwrap().unwrap();
             head = staged::counted(&head, lines.len(), true);
@@ -192,7 +192,7 @@ async fn lines_that_are_reserved_during_an_undo_are_refused_or_undone() {
         let basket = shop.basket(1, FEW);
         let mut head = basket.order.clone();
         let (first, rest) = basket.lines.split_at(RESERVED_AT_ONCE);
-        shop.own().transact(&staged::begin(&head, None, None, Vec::new()).unwrap()).await.unwrap().unwrap();
+        shop.own().transact(&staged::begin(&head, &[]).unwrap()).await.unwrap().unwrap();
         shop.own().transact(&staged::reserve(&head, first).unwrap()).await.unwrap().unwrap();
         head = staged::counted(&head, first.len(), true);
         // The undoing worker has read the first lines, and pauses at a different point in each
@@ -279,13 +279,14 @@ async fn an_order_is_not_placed_if_its_customer_was_removed_in_the_meantime() {
     let shop = Shop::open(FEW).await;
     let basket = shop.basket(1, FEW);
     let mut head = basket.order.clone();
-    shop.own().transact(&staged::begin(&head, None, None, Vec::new()).unwrap()).await.unwrap().unwrap();
+    shop.own().transact(&staged::begin(&head, &[]).unwrap()).await.unwrap().unwrap();
     for lines in basket.lines.chunks(RESERVED_AT_ONCE) {
         shop.own().transact(&staged::reserve(&head, lines).unwrap()).await.unwrap().unwrap();
         head = staged::counted(&head, lines.len(), true);
     }
     shop.remove_customer().await;
-    let refused = shop.own().transact(&staged::commit(&head, "c1", None, None).unwrap()).await.unwrap().unwrap_err();
+    let order = PlacedOrder { head, ..basket.placed() };
+    let refused = shop.own().transact(&staged::commit(&order, &[]).unwrap()).await.unwrap().unwrap_err();
     assert_eq!(refused[0].action, OrderAction::Customer);
     assert_eq!(undo(shop.own(), &basket.order.id).await.unwrap(), Undone::Gone);
     shop.assert_untouched(&basket, "gone").await;

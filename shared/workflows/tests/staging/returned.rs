@@ -1,7 +1,7 @@
 //! Tests that cancelled and undone orders return their stock.
 
 use key_schema::order::staged::{self, RESERVED_AT_ONCE};
-use key_schema::order::{self, OrderAction, OrderLine, OrderStatus, RETURNED_AT_ONCE, Step};
+use key_schema::order::{self, OrderAction, OrderStatus, RETURNED_AT_ONCE, Step};
 use workflows::staging::{self, Lapsed, Undone, give_back, lapse, undo};
 
 use fixture::crash_after;
@@ -13,19 +13,7 @@ use super::{FEW, LINES, lines_refused, stride};
 /// stock of the first lines.
 async fn cancelled(shop: &Shop, basket: &Basket) {
     let head = shop.head(&basket.order.id).await.unwrap();
-    let lines: Vec<OrderLine> = basket.lines.iter().map(|line| line.data.clone()).collect();
-    let step = Step {
-        order: &head,
-        lines: &lines,
-        to: OrderStatus::Cancelled,
-        at: at("2026-11-20T13:00:00.000Z"),
-        by: "c1",
-        note: None,
-        message: None,
-        carrier: None,
-        tracking: None,
-        money: None,
-    };
+    let step = Step::new(&head, &basket.lines, OrderStatus::Cancelled, at("2026-11-20T13:00:00.000Z"), "c1");
     staging::transition(shop.own(), order::transition(step).unwrap()).await.unwrap().unwrap();
 }
 
@@ -89,7 +77,7 @@ async fn an_undone_order_returns_no_pieces_to_products_that_were_revived() {
     let shop = Shop::open(LINES).await;
     let basket = shop.basket(1, LINES);
     let mut head = basket.order.clone();
-    shop.own().transact(&staged::begin(&head, None, None, Vec::new()).unwrap()).await.unwrap().unwrap();
+    shop.own().transact(&staged::begin(&head, &[]).unwrap()).await.unwrap().unwrap();
     for lines in basket.lines.chunks(RESERVED_AT_ONCE) {
         shop.own().transact(&staged::reserve(&head, lines).unwrap()).await.unwrap().unwrap();
         head = staged::counted(&head, lines.len(), true);
@@ -113,7 +101,7 @@ async fn no_order_takes_pieces_of_another_incarnation_of_its_product() {
     assert_eq!(lines_refused(&error), [1, LINES as u64]);
     shop.assert_untouched(&basket, "refused").await;
     // The transaction that reserves the line is refused, too.
-    let begun = staged::begin(&basket.order, None, None, Vec::new()).unwrap();
+    let begun = staged::begin(&basket.order, &[]).unwrap();
     shop.own().transact(&begun).await.unwrap().unwrap();
     let reserved =
         shop.own().transact(&staged::reserve(&basket.order, &basket.lines[..1]).unwrap()).await.unwrap().unwrap_err();

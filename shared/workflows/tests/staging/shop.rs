@@ -10,11 +10,11 @@ use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
 use key_schema::lists;
 use key_schema::order::staged::{Unfinished, Work};
-use key_schema::order::{self, Order, OrderLine, OrderStatus};
+use key_schema::order::{self, Order, OrderAction, OrderLine, OrderStatus, PlacedOrder};
 use key_schema::product::{self, Stock};
 use key_schema::request::Guarded;
 use table::Table;
-use workflows::staging::{Placing, StagingError, place};
+use workflows::staging::{StagingError, place};
 
 const NOW: &str = "2026-11-20T12:00:00.000Z";
 /// The initial stock of each product.
@@ -101,21 +101,7 @@ impl Shop {
     }
 
     pub async fn place(&self, table: &Table, basket: &Basket) -> Result<(), StagingError> {
-        let Basket { order, lines, .. } = basket;
-        place(
-            table,
-            Placing {
-                order,
-                lines,
-                by: "c1",
-                claim: Some(basket.claim()),
-                open: None,
-                cart: None,
-                addresses: None,
-                uses: Vec::new(),
-            },
-        )
-        .await
+        place(table, basket.placed(), &[(OrderAction::Idempotency, basket.claim())]).await
     }
 
     pub async fn head(&self, id: &OrderId) -> Option<Stored<Order>> {
@@ -182,6 +168,10 @@ impl Shop {
 }
 
 impl Basket {
+    pub fn placed(&self) -> PlacedOrder {
+        PlacedOrder::new(self.order.clone(), self.lines.clone(), "c1")
+    }
+
     fn record(&self) -> IdempotencyRecord {
         seed::idempotency_record(self.scope.clone(), StoredResponse::Order(self.order.id.clone()), at(NOW))
     }

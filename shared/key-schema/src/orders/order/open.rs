@@ -39,7 +39,7 @@ use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
-use super::placement::stored;
+use super::placed::stored;
 use super::{MAX_LINES, Order, OrderStatus, ShippingTax, TaxRounding};
 use crate::change::{Change, IndexEntry};
 use crate::customer;

@@ -25,12 +25,8 @@ one_of! {
     pub enum PreparedItem { Customer OpenOrders Pricing IdempotencyRecord Product }
 }
 
-/// Reads the items that placing an order needs, in this order:
-///
-/// 1. the customer
-/// 2. if `of_customer`, the open orders and the head of the pricing rules
-/// 3. if `scope` is given, the idempotency record
-/// 4. the products
+/// Reads the items that placing an order needs: the customer, if `of_customer` the open orders and
+/// the head of the pricing rules, if `scope` is given the idempotency record, and last the products.
 pub fn prepare<'a>(
     customer: &CustomerId,
     of_customer: bool,

@@ -20,14 +20,12 @@
 
 use item_model::prelude::*;
 
-use super::addresses::OrderAddresses;
-use super::{CustomerOrder, Order, OrderAction, OrderLine, OrderStatus, OrderStatusEvent, RETIRE, copy_key, key};
+use super::{CustomerOrder, Order, OrderAction, OrderStatus, PlacedOrder, RETIRE, copy_key, key};
 use crate::change::Change;
 use crate::expression::{Condition, value};
 use crate::index::{GSI2, GSI3};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
-use crate::payment::Payment;
 use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Transaction};
 
 /// The maximum number of items that a transaction takes in addition to the head.
@@ -35,26 +33,18 @@ const BESIDE_HEAD: usize = MAX_TRANSACTION_ACTIONS - 1;
 /// The maximum number of items that the last transaction takes in addition to head and copy.
 const AT_LAST: usize = MAX_TRANSACTION_ACTIONS - 2;
 
-/// An order to retire, as it was read.
-#[derive(Debug)]
-pub struct Retirement<'a> {
-    pub order: &'a Stored<Order>,
-    pub lines: &'a [Stored<OrderLine>],
-    pub history: &'a [Stored<OrderStatusEvent>],
-    pub payments: &'a [Stored<Payment>],
-    pub addresses: Option<&'a Stored<OrderAddresses>>,
-    /// The instant at which the order expires, unless an earlier run has already set the expiry.
-    pub expires_at: Instant,
-    pub at: Instant,
-}
-
-/// Retires an order. The transactions must run in the sequence in which they are returned (see the
-/// module).
+/// Retires an order that was read. The transactions must run in the sequence in which they are
+/// returned (see the module). The order expires at `expires_at`, unless an earlier run has already
+/// set the expiry.
 ///
 /// After a failed run, the caller reads the order again and calls this function again. If the order
 /// is already retired, DynamoDB refuses the last transaction.
-pub fn retire(retirement: Retirement<'_>) -> Result<Vec<Transaction<OrderAction>>, EncodeError> {
-    let Retirement { order, lines, history, payments, addresses, expires_at, at } = retirement;
+pub fn retire(
+    order: &PlacedOrder,
+    expires_at: Instant,
+    at: Instant,
+) -> Result<Vec<Transaction<OrderAction>>, EncodeError> {
+    let PlacedOrder { head: order, lines, history, payments, addresses } = order;
     let begun = order.expires_at.is_some();
     let expires_at = order.expires_at.unwrap_or(expires_at);
     let mut parts = Vec::new();
@@ -67,7 +57,7 @@ pub fn retire(retirement: Retirement<'_>) -> Result<Vec<Transaction<OrderAction>
     for line in lines.iter().filter(|line| line.expires_at.is_none()) {
         parts.push((OrderAction::Line(line.line), part(line, expires_at)?));
     }
-    if let Some(addresses) = addresses.filter(|addresses| addresses.expires_at.is_none()) {
+    if let Some(addresses) = addresses.as_ref().filter(|addresses| addresses.expires_at.is_none()) {
         parts.push((OrderAction::Addresses, part(addresses, expires_at)?));
     }
     let head = key(&order.id)?;

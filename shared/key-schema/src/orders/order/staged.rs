@@ -31,10 +31,12 @@ use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
 
-use super::addresses::{self, OrderAddresses};
+use super::addresses;
 use super::open::{self, LapseIndexKey};
-use super::placement::stored;
-use super::{CustomerOrder, Order, OrderAction, OrderLine, OrderStatus, ReferenceClaim, StatusIndexKey, history, key};
+use super::placed::stored;
+use super::{
+    CustomerOrder, Order, OrderAction, OrderLine, OrderStatus, PlacedOrder, ReferenceClaim, StatusIndexKey, key,
+};
 use crate::change::{Change, IndexEntry};
 use crate::customer;
 use crate::encoding::join;
@@ -140,22 +142,15 @@ pub fn available<'a>(products: impl IntoIterator<Item = &'a ProductId>) -> Resul
     Ok(BatchGet::new(&AVAILABLE, keys))
 }
 
-/// Begins to place an order. Its head must be in status `placing`. If the customer places it,
-/// `open` adds the order to the customer's open orders ([`open::enter`]). `uses` count the uses of
-/// its promotions ([`promotion::take`]).
-pub fn begin(
-    order: &Stored<Order>,
-    claim: Option<Guarded>,
-    open: Option<Guarded>,
-    uses: Vec<(OrderAction, Guarded)>,
-) -> Result<Transaction<OrderAction>, EncodeError> {
+/// Begins to place an order. Its head must be in status `placing`. `with` are the writes of
+/// [`super::place`]. The cart is deleted by [`commit`] only.
+pub fn begin(order: &Stored<Order>, with: &[(OrderAction, Guarded)]) -> Result<Transaction<OrderAction>, EncodeError> {
     let begun = Transaction::new(&BEGIN)
         .action(OrderAction::Order, Guarded::put(order, Condition::NotExists)?)
         .action(OrderAction::Customer, customer::check(&order.customer_id)?)
-        .optional(OrderAction::Reference, claim_of_reference(order)?)
-        .optional(OrderAction::Idempotency, claim)
-        .optional(OrderAction::Open, open);
-    Ok(uses.into_iter().fold(begun, |begun, (action, guarded)| begun.action(action, guarded)))
+        .optional(OrderAction::Reference, claim_of_reference(order)?);
+    let with = with.iter().filter(|(action, _)| *action != OrderAction::Cart);
+    Ok(with.fold(begun, |begun, (action, guarded)| begun.action(*action, guarded.clone())))
 }
 
 /// Returns the claim on the order's reference, if the order has one.
@@ -205,39 +200,36 @@ pub fn reserve(order: &Stored<Order>, lines: &[Stored<OrderLine>]) -> Result<Tra
     Ok(transaction)
 }
 
-/// Makes an order visible after all of its lines are reserved. `cart` is the deletion of the cart
-/// from which the order is placed, if any.
-pub fn commit(
-    order: &Stored<Order>,
-    by: &str,
-    cart: Option<Guarded>,
-    addresses: Option<&Stored<OrderAddresses>>,
-) -> Result<Transaction<OrderAction>, EncodeError> {
+/// Makes an order visible after all of its lines are reserved. `with` are the writes of
+/// [`super::place`], of which [`begin`] has sent all but the deletion of the cart.
+pub fn commit(order: &PlacedOrder, with: &[(OrderAction, Guarded)]) -> Result<Transaction<OrderAction>, EncodeError> {
+    let PlacedOrder { head, history, addresses, .. } = order;
     let status = OrderStatus::Pending;
-    let mut head = Change::<Order>::copied()
-        .enter(&StatusIndexKey::of(order, status))?
+    let mut change = Change::<Order>::copied()
+        .enter(&StatusIndexKey::of(head, status))?
         .leave(GSI1)
         .set("unfinished", None::<Unfinished>)?;
-    if let Some(lapses_at) = order.lapses_at {
-        head = head.enter(&LapseIndexKey { lapses_at, id: &order.id })?;
+    if let Some(lapses_at) = head.lapses_at {
+        change = change.enter(&LapseIndexKey { lapses_at, id: &head.id })?;
     }
-    let event = history(order, status, order.placed_at, by, None);
-    let mut copied = CustomerOrder::of(order);
-    copied.status = status;
-    Ok(Transaction::new(&COMMIT)
-        .action(OrderAction::Order, Guarded::update(key(&order.id)?, head, untouched(order)?))
-        .action(OrderAction::Copy, Guarded::put(&stored(order, copied), Condition::NotExists)?)
-        .action(OrderAction::History, Guarded::put(&stored(order, event), Condition::NotExists)?)
-        .action(OrderAction::Customer, customer::check(&order.customer_id)?)
-        .optional(OrderAction::Cart, cart)
-        .optional(OrderAction::Addresses, addresses.map(addresses::add).transpose()?))
+    let copied = CustomerOrder { status, ..CustomerOrder::of(head) };
+    let mut transaction = Transaction::new(&COMMIT)
+        .action(OrderAction::Order, Guarded::update(key(&head.id)?, change, untouched(head)?))
+        .action(OrderAction::Copy, Guarded::put(&stored(head, copied), Condition::NotExists)?)
+        .action(OrderAction::Customer, customer::check(&head.customer_id)?)
+        .optional(OrderAction::Addresses, addresses.as_ref().map(addresses::add).transpose()?);
+    for step in history {
+        transaction = transaction.action(OrderAction::History, Guarded::put(step, Condition::NotExists)?);
+    }
+    let cart = with.iter().filter(|(action, _)| *action == OrderAction::Cart);
+    Ok(cart.fold(transaction, |all, (action, guarded)| all.action(*action, guarded.clone())))
 }
 
 /// Deletes some lines of an order that was not committed, at most [`UNDONE_AT_ONCE`], and returns
 /// their stock. [`counted`] returns the head as it is afterwards.
 pub fn undo(
     order: &Stored<Order>,
-    lines: &[&Stored<OrderLine>],
+    lines: &[Stored<OrderLine>],
     at: Instant,
 ) -> Result<Transaction<OrderAction>, EncodeError> {
     let head = Guarded::update(key(&order.id)?, moved(order, lines.len(), false)?, untouched(order)?);
@@ -249,7 +241,7 @@ pub fn undo(
 /// back the uses of its promotions.
 pub fn undo_last(
     order: &Stored<Order>,
-    lines: &[&Stored<OrderLine>],
+    lines: &[Stored<OrderLine>],
     claims: Claims,
     at: Instant,
 ) -> Result<Transaction<OrderAction>, EncodeError> {
@@ -288,7 +280,7 @@ pub struct Claims {
 
 fn undone(
     mut transaction: Transaction<OrderAction>,
-    lines: &[&Stored<OrderLine>],
+    lines: &[Stored<OrderLine>],
     at: Instant,
 ) -> Result<Transaction<OrderAction>, EncodeError> {
     for line in lines {
@@ -304,7 +296,7 @@ fn undone(
 /// count of returned lines has changed. Returns [`None`] if no stock remains to return.
 pub fn give_back(
     order: &Stored<Order>,
-    lines: &[OrderLine],
+    lines: &[Stored<OrderLine>],
     at: Instant,
 ) -> Result<Option<Transaction<OrderAction>>, EncodeError> {
     let Some(unfinished @ Unfinished { since, work: Work::Returning(done) }) = &order.unfinished else {

@@ -29,7 +29,7 @@ pub struct Step<'a> {
     pub order: &'a Stored<Order>,
     /// The lines of the order. Their stock returns if [`OrderStatus::returns_stock`] is true for
     /// `to`.
-    pub lines: &'a [OrderLine],
+    pub lines: &'a [Stored<OrderLine>],
     /// The new status. The caller has checked it with [`OrderStatus::may_become`].
     pub to: OrderStatus,
     pub at: Instant,
@@ -45,6 +45,20 @@ pub struct Step<'a> {
     pub tracking: Option<String>,
     /// The money that moves in the same transaction.
     pub money: Option<Movement<'a>>,
+}
+
+impl<'a> Step<'a> {
+    /// Creates a change without texts that moves no money.
+    #[must_use]
+    pub const fn new(
+        order: &'a Stored<Order>,
+        lines: &'a [Stored<OrderLine>],
+        to: OrderStatus,
+        at: Instant,
+        by: &'a str,
+    ) -> Self {
+        Self { order, lines, to, at, by, note: None, message: None, carrier: None, tracking: None, money: None }
+    }
 }
 
 /// A payment for an order, or its refund. For an amount of zero, [`Step::money`] is [`None`].
@@ -76,12 +90,15 @@ pub const SYSTEM: &str = "system";
 pub const LAPSED: &str = "lapsed";
 
 /// Cancels a pending order, on the condition that it has lapsed at `at`.
-pub fn lapse(order: &Stored<Order>, lines: &[OrderLine], at: Instant) -> Result<Transaction<OrderAction>, EncodeError> {
+pub fn lapse(
+    order: &Stored<Order>,
+    lines: &[Stored<OrderLine>],
+    at: Instant,
+) -> Result<Transaction<OrderAction>, EncodeError> {
     let head = Change::<Order>::visible(at).lapsed(&true)?;
     let due = unmoved(order)?.and(Condition::Below("lapses_at", first_alive(at)));
-    let (to, note) = (OrderStatus::Cancelled, Some(LAPSED.to_owned()));
-    let step =
-        Step { order, lines, to, at, by: SYSTEM, note, message: None, carrier: None, tracking: None, money: None };
+    let cancelled = Step::new(order, lines, OrderStatus::Cancelled, at, SYSTEM);
+    let step = Step { note: Some(LAPSED.to_owned()), ..cancelled };
     status_change(&LAPSE, step, head, due)
 }
 

@@ -4,7 +4,7 @@ use key_schema::id::EntryId;
 use key_schema::idempotency::StoredResponse;
 use key_schema::lists;
 use key_schema::order::staged::Claims;
-use key_schema::order::{Movement, OrderStatus, Placement, Step};
+use key_schema::order::{Movement, OrderAction, OrderStatus, PlacedOrder, Step};
 use key_schema::payment::PaymentMethod;
 use key_schema::pricing::Rules;
 use key_schema::promotion::Promotion;
@@ -34,19 +34,8 @@ pub(super) fn guest_carts(world: &World) -> Vec<Shown> {
 pub(super) fn orders(world: &World) -> Vec<Shown> {
     let (now, id, customer) = (at(NOW), &world.order, &world.customer);
     let (pending, picking) = (world.order(OrderStatus::Pending), world.order(OrderStatus::Picking));
-    let lines = [world.order_line().data];
-    let step = |order, to| Step {
-        order,
-        lines: &lines,
-        to,
-        at: now,
-        by: "staff-1",
-        note: None,
-        message: None,
-        carrier: None,
-        tracking: None,
-        money: None,
-    };
+    let lines = [world.order_line()];
+    let step = |order, to| Step::new(order, &lines, to, now, "staff-1");
     let shipped =
         Step { carrier: Some("Post".into()), tracking: Some("CH-0001".into()), ..step(&picking, OrderStatus::Shipped) };
     let cancelled = Step { note: Some("changed my mind".into()), ..step(&pending, OrderStatus::Cancelled) };
@@ -60,44 +49,26 @@ pub(super) fn orders(world: &World) -> Vec<Shown> {
     let claim = idempotency::claim(&world.idempotency_record(StoredResponse::Order(id.clone())), now).unwrap();
     let own = world.own_order(OrderStatus::Pending);
     let (own_paid, known) = (step(&own, OrderStatus::Paid), world.open_orders());
-    let open = |known| order::open::enter(&own, world.open_order(), known).unwrap();
-    let own_placement = |known| Placement {
-        order: &own,
-        lines: &[],
-        by: customer.as_str(),
-        claim: None,
-        open: Some(open(known)),
-        cart: None,
-        addresses: None,
-        uses: Vec::new(),
-    };
+    let open = |known| [(OrderAction::Open, order::open::enter(&own, world.open_order(), known).unwrap())];
+    let own_order = PlacedOrder::new(own.clone(), Vec::new(), customer.as_str());
     let addresses = world.order_addresses();
-    let placement = Placement {
-        order: &pending,
-        lines: &[world.order_line()],
-        by: customer.as_str(),
-        claim: Some(idempotency::claim(&world.idempotency_record(StoredResponse::Order(id.clone())), now).unwrap()),
-        open: None,
-        cart: Some(cart::check_out(&world.cart()).unwrap()),
-        addresses: Some(&addresses),
-        uses: Vec::new(),
-    };
+    let mut placed = PlacedOrder::new(pending.clone(), lines.to_vec(), customer.as_str());
+    placed.addresses = Some(addresses.clone());
+    let with =
+        [(OrderAction::Idempotency, claim.clone()), (OrderAction::Cart, cart::check_out(&world.cart()).unwrap())];
     let (from, to) = (Some(at("2017-01-01T00:00:00.000Z")), Some(at("2017-01-31T23:59:59.999Z")));
-    let mut retirement = order::retire(order::Retirement {
-        order: &world.order(OrderStatus::Delivered),
-        lines: &[world.order_line()],
-        history: &[world.status_event()],
-        payments: &[world.order_payment(PaymentMethod::Wallet)],
-        addresses: Some(&addresses),
-        expires_at: world.expiry(),
-        at: now,
-    })
-    .unwrap();
+    let delivered = PlacedOrder {
+        head: world.order(OrderStatus::Delivered),
+        history: vec![world.status_event()],
+        payments: vec![payment.clone()],
+        ..placed.clone()
+    };
+    let mut retirement = order::retire(&delivered, world.expiry(), now).unwrap();
     vec![
         order::prepare(customer, true, Some(&world.scope), [&world.product]).unwrap().show("order::prepare"),
-        order::place(placement).unwrap().show("order::place"),
-        order::place(own_placement(None)).unwrap().show("order::place"),
-        order::place(own_placement(Some(&known))).unwrap().show("order::place"),
+        order::place(&placed, &with).unwrap().show("order::place"),
+        order::place(&own_order, &open(None)).unwrap().show("order::place"),
+        order::place(&own_order, &open(Some(&known))).unwrap().show("order::place"),
         order::reference(&world.own_reference_claim()).unwrap().show("order::reference"),
         order::open::get(customer).unwrap().show("order::get"),
         order::open::lapsing(now).unwrap().show("order::lapsing"),
@@ -153,28 +124,9 @@ pub(super) fn promotions(world: &World) -> Vec<Shown> {
     let (mut placed, mut cancelled) = (world.order(OrderStatus::Pending), world.order_with_promotions());
     placed.data.charges.clone_from(&cancelled.charges);
     cancelled.data.unfinished = None;
-    let step = Step {
-        order: &cancelled,
-        lines: &[],
-        to: OrderStatus::Cancelled,
-        at: now,
-        by: "c1",
-        note: None,
-        message: None,
-        carrier: None,
-        tracking: None,
-        money: None,
-    };
-    let placement = Placement {
-        order: &placed,
-        lines: &[],
-        by: "c1",
-        claim: None,
-        open: None,
-        cart: None,
-        addresses: None,
-        uses: promotion::take(&[world.promotion_use()], customer, now).unwrap(),
-    };
+    let step = Step::new(&cancelled, &[], OrderStatus::Cancelled, now, "c1");
+    let placed = PlacedOrder::new(placed, Vec::new(), "c1");
+    let uses = promotion::take(&[world.promotion_use()], customer, now).unwrap();
     vec![
         promotion::find(&["SÜMMER 10".to_owned()], customer, now).unwrap().show("promotion::find"),
         promotion::count_unknown_codes(customer, 2, now).unwrap().show("promotion::count_unknown_codes"),
@@ -188,7 +140,7 @@ pub(super) fn promotions(world: &World) -> Vec<Shown> {
         promotion::change(&automatic, &renamed, now).unwrap().show("promotion::change"),
         promotion::delete(&rules, &coded, now).unwrap().show("promotion::delete"),
         promotion::delete(&rules, &automatic, now).unwrap().show("promotion::delete"),
-        order::place(placement).unwrap().show("order::place"),
+        order::place(&placed, &uses).unwrap().show("order::place"),
         order::transition(step).unwrap().show("order::transition"),
         order::lapse(&cancelled, &[], now).unwrap().show("order::lapse"),
     ]
@@ -209,29 +161,27 @@ pub(super) fn staged(world: &World) -> Vec<Shown> {
     let (placing, line, now) = (world.order(OrderStatus::Placing), world.order_line(), at(NOW));
     let record =
         idempotency::claim(&world.idempotency_record(StoredResponse::Order(world.order.clone())), now).unwrap();
-    let cart = cart::check_out(&world.cart()).unwrap();
+    let with = [(OrderAction::Idempotency, record), (OrderAction::Cart, cart::check_out(&world.cart()).unwrap())];
     let own = world.own_order(OrderStatus::Placing);
-    let addresses = world.order_addresses();
+    let open = order::open::enter(&own, world.open_order(), None).unwrap();
+    let uses = promotion::take(&[world.promotion_use()], &world.customer, now).unwrap();
+    let own_with = [vec![(OrderAction::Open, open)], uses].concat();
+    let mut order = PlacedOrder::new(placing.clone(), vec![line.clone()], "c1");
+    order.addresses = Some(world.order_addresses());
+    let own_order = PlacedOrder::new(own.clone(), Vec::new(), "c1");
+    let lines = std::slice::from_ref(&line);
     let claims = Claims { reference: true, idempotency: true, open: true };
-    let given_back =
-        order::staged::give_back(&world.returning_order(), std::slice::from_ref(&line.data), now).unwrap().unwrap();
+    let given_back = order::staged::give_back(&world.returning_order(), lines, now).unwrap().unwrap();
     vec![
         order::staged::available([&world.product]).unwrap().show("order::available"),
-        order::staged::begin(&placing, Some(record), None, Vec::new()).unwrap().show("order::begin"),
-        order::staged::begin(
-            &own,
-            None,
-            Some(order::open::enter(&own, world.open_order(), None).unwrap()),
-            promotion::take(&[world.promotion_use()], &world.customer, now).unwrap(),
-        )
-        .unwrap()
-        .show("order::begin"),
-        order::staged::commit(&own, "c1", None, None).unwrap().show("order::commit"),
-        order::staged::undo_last(&own, &[&line], claims, now).unwrap().show("order::undo_last"),
-        order::staged::reserve(&placing, std::slice::from_ref(&line)).unwrap().show("order::reserve"),
-        order::staged::commit(&placing, "c1", Some(cart), Some(&addresses)).unwrap().show("order::commit"),
-        order::staged::undo(&placing, &[&line], now).unwrap().show("order::undo"),
-        order::staged::undo_last(&placing, &[&line], claims, now).unwrap().show("order::undo_last"),
+        order::staged::begin(&placing, &with).unwrap().show("order::begin"),
+        order::staged::begin(&own, &own_with).unwrap().show("order::begin"),
+        order::staged::commit(&own_order, &own_with).unwrap().show("order::commit"),
+        order::staged::undo_last(&own, lines, claims, now).unwrap().show("order::undo_last"),
+        order::staged::reserve(&placing, lines).unwrap().show("order::reserve"),
+        order::staged::commit(&order, &with).unwrap().show("order::commit"),
+        order::staged::undo(&placing, lines, now).unwrap().show("order::undo"),
+        order::staged::undo_last(&placing, lines, claims, now).unwrap().show("order::undo_last"),
         given_back.show("order::give_back"),
         order::staged::unfinished(now).unwrap().show("order::unfinished"),
     ]

@@ -6,7 +6,9 @@ use key_schema::invoice::{self, Invoice};
 use key_schema::item::Stored;
 use key_schema::order::open::{self, OpenOrder};
 use key_schema::order::staged::{self, Claims, Unfinished, Work};
-use key_schema::order::{self, Movement, Order, OrderLine, OrderStatus, Placement, ReferenceClaim, Step};
+use key_schema::order::{
+    self, Movement, Order, OrderAction, OrderLine, OrderStatus, PlacedOrder, ReferenceClaim, Step,
+};
 use key_schema::payment::{Payment, PaymentMethod};
 
 use super::Bench;
@@ -32,20 +34,8 @@ pub(super) fn payment(number: u8, order: &Order, method: PaymentMethod) -> Store
     Stored::new(payment, id.born(), at(500))
 }
 
-fn step<'a>(order: &'a Stored<Order>, lines: &'a [OrderLine], to: OrderStatus, money: Movement<'a>) -> Step<'a> {
-    let money = Some(money);
-    Step {
-        order,
-        lines,
-        to,
-        at: at(500),
-        by: "staff-7",
-        note: None,
-        message: None,
-        carrier: None,
-        tracking: None,
-        money,
-    }
+fn step<'a>(order: &'a Stored<Order>, to: OrderStatus, money: Movement<'a>) -> Step<'a> {
+    Step { money: Some(money), ..Step::new(order, &[], to, at(500), "staff-7") }
 }
 
 /// Stages an order of five lines as if it were too large for one transaction, and reserves all
@@ -55,8 +45,8 @@ async fn stage(bench: &mut Bench, number: u8, measured: bool) -> (Stored<Order>,
     let (claim, work) = (data::record(number), Work::Placing { key: Some(data::scope(number)), lines: 0 });
     head.data.status = OrderStatus::Placing;
     head.data.unfinished = Some(Unfinished { since: at(500), work });
-    let claim = Some(idempotency::claim(&claim, at(0)).unwrap());
-    let begin = staged::begin(&head, claim, None, Vec::new()).unwrap();
+    let claim = (OrderAction::Idempotency, idempotency::claim(&claim, at(0)).unwrap());
+    let begin = staged::begin(&head, &[claim]).unwrap();
     let reserve = staged::reserve(&head, &lines).unwrap();
     if measured {
         bench.transact("with reference and key", begin).await;
@@ -75,38 +65,27 @@ async fn own_order(bench: &mut Bench) {
     let (mut own, lines) = data::order(72, 5);
     (own.data.by_customer, own.data.lapses_at) = (true, Some(at(400)));
     let entry = OpenOrder { most: 2, lines: 5 };
-    let open = Some(open::enter(&own, entry, None).unwrap());
-    let by = own.customer_id.as_str();
-    let place = order::place(Placement {
-        order: &own,
-        lines: &lines,
-        by,
-        claim: None,
-        open,
-        cart: None,
-        addresses: None,
-        uses: Vec::new(),
-    })
-    .unwrap();
+    let open = (OrderAction::Open, open::enter(&own, entry, None).unwrap());
+    let by = own.customer_id.to_string();
+    let place = order::place(&PlacedOrder::new(own.clone(), lines.clone(), &by), &[open]).unwrap();
     bench.transact("5 lines of a customer, with reference", place).await;
     bench.get("one order", open::get(&own.customer_id).unwrap()).await;
     bench.get("one claim", order::reference(&ReferenceClaim::of(&own).unwrap()).unwrap()).await;
     bench.query("one order", 1, open::lapsing(at(600)).unwrap().limit(20)).await;
-    let lines: Vec<_> = lines.into_iter().map(|line| line.data).collect();
     bench.transact("5 stocks return", order::lapse(&own, &lines, at(500)).unwrap()).await;
 }
 
 pub async fn measure(bench: &mut Bench) {
     let products: Vec<_> = (1..=5).map(product_id).collect();
     bench.batch_get("5 stocks", staged::available(&products).unwrap()).await;
-    let (head, _) = stage(bench, 70, true).await;
+    let (head, lines) = stage(bench, 70, true).await;
     bench.query("one order", 1, staged::unfinished(at(600)).unwrap().limit(20)).await;
-    bench.transact("one order", staged::commit(&head, customer_id(1).as_str(), None, None).unwrap()).await;
+    let order = PlacedOrder::new(head, lines, customer_id(1).as_str());
+    bench.transact("one order", staged::commit(&order, &[]).unwrap()).await;
 
     own_order(bench).await;
 
     let (mut head, lines) = stage(bench, 71, false).await;
-    let lines: Vec<_> = lines.iter().collect();
     let (first, rest) = lines.split_at(2);
     bench.transact("2 lines", staged::undo(&head, first, at(501)).unwrap()).await;
     head = staged::counted(&head, first.len(), false);
@@ -116,14 +95,13 @@ pub async fn measure(bench: &mut Bench) {
     let (mut head, lines) = data::order(4, 5);
     head = bench.table.get(&order::head(&head.id).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
-    let lines: Vec<_> = lines.into_iter().map(|line| line.data).collect();
     let paid = payment(1, &head, PaymentMethod::Wallet);
     let put = bench.test.client().put_item().table_name(bench.test.name());
     put.set_item(Some(paid.to_item().unwrap().into())).send().await.unwrap();
     // This cancellation gets no lines, so it returns no stock. Afterwards the test sets the head's
     // count of returned lines to 0, and then measures the return of the stock.
     let one = entry(1);
-    let cancelled = step(&head, &[], OrderStatus::Cancelled, Movement::Refund(&one, &paid, 1));
+    let cancelled = step(&head, OrderStatus::Cancelled, Movement::Refund(&one, &paid, 1));
     let cancelled = order::transition(cancelled).unwrap();
     bench.transact("cancelled, with a refund", cancelled).await;
     head = bench.table.get(&order::head(&head.id).unwrap()).await.unwrap().unwrap();
@@ -136,7 +114,7 @@ pub async fn measure(bench: &mut Bench) {
     let head = bench.table.get(&order::head(&data::order_id(15)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let payment = payment(2, &head, PaymentMethod::Wallet);
-    let paid = order::transition(step(&head, &[], OrderStatus::Paid, Movement::Payment(&payment))).unwrap();
+    let paid = order::transition(step(&head, OrderStatus::Paid, Movement::Payment(&payment))).unwrap();
     bench.transact("paid from the wallet", paid).await;
     let head = bench.table.get(&order::head(&data::order_id(15)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();

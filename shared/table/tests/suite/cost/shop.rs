@@ -8,7 +8,7 @@ use key_schema::id::{AddressName, Born, StoreId};
 use key_schema::item::Stored;
 use key_schema::lists;
 use key_schema::order::addresses::{Destination, OrderAddresses};
-use key_schema::order::{self, Movement, OrderStatus, Placement, Step};
+use key_schema::order::{self, Movement, OrderAction, OrderStatus, PlacedOrder, Step};
 use key_schema::payment::PaymentMethod;
 use key_schema::product::{CategoryPath, Product, ProductChanges as _};
 use key_schema::revocation::SignIn;
@@ -297,17 +297,9 @@ async fn addressed(bench: &mut Bench) {
     };
     let addresses = data::stored(addresses, 26);
     head.data.destination = Some(Destination::from(&addresses.shipping_address));
-    let placement = Placement {
-        order: &head,
-        lines: &lines,
-        by: customer.as_str(),
-        claim: None,
-        open: None,
-        cart: None,
-        addresses: Some(&addresses),
-        uses: Vec::new(),
-    };
-    bench.transact("5 lines with reference and address", order::place(placement).unwrap()).await;
+    let order =
+        PlacedOrder { addresses: Some(addresses.clone()), ..PlacedOrder::new(head.clone(), lines, customer.as_str()) };
+    bench.transact("5 lines with reference and address", order::place(&order, &[]).unwrap()).await;
     bench.get("an order's addresses", order::addresses::get(&head).unwrap()).await;
     bench.query("addresses of one order", 1, order::addresses::of_customer(&customer).unwrap()).await;
     bench.batch_write("addresses of one order", order::addresses::erase([&addresses.data]).unwrap()).await;
@@ -321,18 +313,8 @@ pub(super) async fn orders(bench: &mut Bench) {
     bench.batch_get("customer and 5 products", order::prepare(&id, false, Some(&data::scope(1)), &ids).unwrap()).await;
     for number in 1..=25 {
         let (head, lines) = data::order(number, 5);
-        let claim = Some(idempotency::claim(&data::record(number), at(0)).unwrap());
-        let place = order::place(Placement {
-            order: &head,
-            lines: &lines,
-            by: id.as_str(),
-            claim,
-            open: None,
-            cart: None,
-            addresses: None,
-            uses: Vec::new(),
-        })
-        .unwrap();
+        let claim = (OrderAction::Idempotency, idempotency::claim(&data::record(number), at(0)).unwrap());
+        let place = order::place(&PlacedOrder::new(head, lines, id.as_str()), &[claim]).unwrap();
         if number == 1 {
             bench.transact("5 lines with reference and key", place).await;
         } else {
@@ -347,20 +329,8 @@ pub(super) async fn orders(bench: &mut Bench) {
     bench.query("5 lines", 5, order::lines(&order_id(1)).unwrap()).await;
     bench.get("one head", order::head(&order_id(1)).unwrap()).await;
     let (head, lines) = data::order(1, 5);
-    let lines: Vec<_> = lines.into_iter().map(|line| line.data).collect();
-    fn step<'a>(order: &'a Stored<order::Order>, lines: &'a [order::OrderLine], to: OrderStatus) -> Step<'a> {
-        Step {
-            order,
-            lines,
-            to,
-            at: at(100),
-            by: "staff-7",
-            note: None,
-            message: None,
-            carrier: None,
-            tracking: None,
-            money: None,
-        }
+    fn step<'a>(order: &'a Stored<order::Order>, lines: &'a [Stored<order::OrderLine>], to: OrderStatus) -> Step<'a> {
+        Step::new(order, lines, to, at(100), "staff-7")
     }
     let payment = large::payment(9, &head, PaymentMethod::Manual);
     let paid = Step { money: Some(Movement::Payment(&payment)), ..step(&head, &lines, OrderStatus::Paid) };
