@@ -1,6 +1,7 @@
+use http_api::contract::{Body, Context, FromBody, Node, Schema, Schemas};
 use http_api::fields::parsed;
 use http_api::json::Value;
-use http_api::{Code, Invalid, Object, Problem, Services, postal_address};
+use http_api::{Code, Invalid, Problem, Services};
 use key_schema::address::PostalAddress;
 use key_schema::customer::{self, Customer};
 use key_schema::id::{AddressName, CustomerId};
@@ -16,36 +17,45 @@ enum Given {
     Whole(Box<PostalAddress>),
 }
 
-#[derive(Debug, Default)]
-pub struct GivenAddresses {
-    shipping: Option<Given>,
-    billing: Option<Given>,
-}
-
-/// Reads the fields `shipping_address` and `billing_address`. Returns `None` after an error, which
-/// `body` then holds.
-pub fn read(body: &mut Object<'_>) -> Option<GivenAddresses> {
-    let shipping = body.optional("shipping_address", address);
-    let billing = body.optional("billing_address", address);
-    Some(GivenAddresses { shipping: shipping?, billing: billing? })
-}
-
-fn address(value: Value<'_>) -> Result<Given, Invalid> {
-    if matches!(value, Value::Text(_)) {
-        return parsed(value).map(Given::Named);
+impl FromBody for Given {
+    fn read(value: Value<'_>, context: &Context<'_>) -> Result<Self, Invalid> {
+        match value {
+            Value::Text(_) => parsed(value).map(Self::Named),
+            value => FromBody::read(value, context).map(Self::Whole),
+        }
     }
-    Ok(Given::Whole(Box::new(postal_address(value.object()?)?)))
+}
+
+impl Schema for Given {
+    fn schema(schemas: &mut Schemas) -> Node {
+        schemas.named("NewOrderAddress", |schemas| {
+            Node::choice(vec![PostalAddress::schema(schemas), AddressName::schema(schemas)])
+                .about("The address itself, or the name of one of the customer's addresses.")
+        })
+    }
+
+    fn example() -> Option<Node> {
+        AddressName::example()
+    }
+}
+
+#[derive(Debug, Default, Body)]
+pub struct GivenAddresses {
+    shipping_address: Option<Given>,
+    /// The address on the invoice. It is allowed only with a `shipping_address`.
+    #[field(example = null)]
+    billing_address: Option<Given>,
 }
 
 impl GivenAddresses {
     /// Creates a [`GivenAddresses`] from complete addresses. They need no read of the profile.
     pub fn whole(shipping: Option<PostalAddress>, billing: Option<PostalAddress>) -> Self {
         let whole = |address: Option<PostalAddress>| address.map(|address| Given::Whole(Box::new(address)));
-        Self { shipping: whole(shipping), billing: whole(billing) }
+        Self { shipping_address: whole(shipping), billing_address: whole(billing) }
     }
 
     pub const fn is_empty(&self) -> bool {
-        self.shipping.is_none() && self.billing.is_none()
+        self.shipping_address.is_none() && self.billing_address.is_none()
     }
 
     /// Returns both addresses. Reads the customer's profile only if an address is given by name.
@@ -58,10 +68,10 @@ impl GivenAddresses {
         services: &Services,
         id: &CustomerId,
     ) -> Result<(Option<PostalAddress>, Option<PostalAddress>), Problem> {
-        if self.shipping.is_none() && self.billing.is_some() {
+        if self.shipping_address.is_none() && self.billing_address.is_some() {
             return Err(refused(SHIPPING, "is required"));
         }
-        let given = [(SHIPPING, &self.shipping), (BILLING, &self.billing)];
+        let given = [(SHIPPING, &self.shipping_address), (BILLING, &self.billing_address)];
         let is_named = given.iter().any(|(_, given)| matches!(given, Some(Given::Named(_))));
         let customer = if is_named { services.table.get(&customer::get(id)?).await? } else { None };
         if is_named && customer.is_none() {
@@ -86,12 +96,12 @@ impl GivenAddresses {
         required: bool,
         now: Instant,
     ) -> Result<Option<Stored<OrderAddresses>>, Problem> {
-        let Some(shipping) = &self.shipping else {
-            let required = required || self.billing.is_some();
+        let Some(shipping) = &self.shipping_address else {
+            let required = required || self.billing_address.is_some();
             return if required { Err(refused(SHIPPING, "is required")) } else { Ok(None) };
         };
         let shipping_address = shipping.resolve(SHIPPING, Some(customer))?;
-        let billing = self.billing.as_ref().map(|billing| billing.resolve(BILLING, Some(customer)));
+        let billing = self.billing_address.as_ref().map(|billing| billing.resolve(BILLING, Some(customer)));
         order.data.destination = Some(Destination::from(&shipping_address));
         let addresses = OrderAddresses {
             order_id: order.id.clone(),

@@ -1,42 +1,95 @@
 //! Checkout: turns the cart into an order. The transaction that makes the order visible also
 //! removes the cart.
 
-use http_api::fields::{boolean, money};
-use http_api::{Code, Once, Problem, Request, Response};
+use http_api::contract::rules::money;
+use http_api::contract::{Body, route};
+use http_api::{Code, Invalid, Once, Problem, Request, Response};
 use key_schema::cart::{self, Cart, CartLine};
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::idempotency;
 use key_schema::instant::Instant;
+use key_schema::money::Money;
 use key_schema::order::MAX_TOTAL;
 
 use crate::App;
-use crate::addresses;
+use crate::addresses::GivenAddresses;
 use crate::lines::WantedLine;
 use crate::place::{Wanted, first_response_or, place, replay};
 use crate::promotions;
-use crate::quote::{self, Quote, Quoted};
+use crate::quote::{self, QUOTE_ID, Quote, Quoted};
+use crate::view::OrderView;
 
-/// POST customers/{id}/cart/checkout: places an order for the cart. The Idempotency-Key is
-/// optional. Without a key, a repeated request finds an empty cart, because the transaction that
-/// places the order removes the cart.
-pub async fn checkout(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+#[derive(Body)]
+#[body(example = {}, check(quote_id, addresses) = one_source_of_addresses)]
+struct Checkout {
+    /// The total that the customer has seen.
+    #[field(rule = money(0..=MAX_TOTAL, "ExpectedTotal", ""), example = {"amount": 258, "currency": "USD"})]
+    expected_total: Option<Money>,
+    /// Staff only: whether the order lapses when it is not paid in time.
+    #[field(staff, left_out, default)]
+    lapses: bool,
+    #[field(flatten)]
+    addresses: GivenAddresses,
+    /// The `id` of a quote. It has the addresses, so no address can be given beside it.
+    #[field(rule = QUOTE_ID)]
+    quote_id: Option<String>,
+}
+
+fn one_source_of_addresses(quote_id: &Option<String>, addresses: &GivenAddresses) -> Result<(), Invalid> {
+    if quote_id.is_some() && !addresses.is_empty() {
+        return Err(Invalid::new("already contains the addresses, so leave them out").under("quote_id"));
+    }
+    Ok(())
+}
+
+/// Order the contents of the cart
+///
+/// Places the order and removes the cart, or changes nothing. The order has the current prices.
+///
+/// With the `quote_id` of a quote, the order has exactly the price, the addresses and the shipping
+/// method of the quote. If anything has changed since the quote, the request is refused with
+/// `quote_changed`. The entries of `errors` then name each line that has changed, with the product,
+/// the reason, and the price of one piece in the quote and now. Their pointers are
+/// `/items/0/unit_price`, `/items/0/quantity` and `/items/0/product_id` (a product that was created
+/// again), `/items/0` for a line that is not in the quote, and `/items` for a line that is no longer
+/// in the cart. Further entries point to the other changed parts: `/discounts`, `/shipping_methods`
+/// and `/tax_lines`. If the shop has shipping zones, tax rules or promotions without a code,
+/// customers need a quote. The setting `quote_optional` can remove this requirement.
+///
+/// Send the total that the customer has seen as `expected_total`: the `subtotal` of the cart, or the
+/// `total` of the quote. If the total is another one, the request is refused with `price_changed`.
+///
+/// The Idempotency-Key is optional. Without a key, a repeated request finds the cart empty. The
+/// entries of `errors` point to the lines of the cart and name their products. The order lapses like
+/// any other order of a customer.
+#[route(POST "/v1/customers/{id}/cart/checkout", id = "checkoutCart", who = owner, task = "cart", path(Customer),
+    parameters(OptionalIdempotencyKey), body = Checkout,
+    answers(201 = OrderView<'_> "The order" [Location, ETag, IdempotencyReplayed]),
+    refuses(
+        price_changed = "the total is not the expected total",
+        quote_required = "get a quote and send its id",
+        quote_expired,
+        quote_changed = "with an entry in `errors` for each line and each part that changed",
+        promotion_unknown,
+        promotion_expired,
+        promotion_used_up,
+        promotion_not_applicable,
+        insufficient_stock = "with an entry in `errors` for each line",
+        has_variants = "with an entry in `errors` for each line with a parent of variants",
+        quantity_limit = "the customer's unpaid orders would have too many pieces of a product, with an entry in \
+            `errors` for each line",
+        too_many_pending_orders = "the customer has too many unpaid orders, or they have too many lines",
+        conflict = "the cart or a promotion changed meanwhile",
+        cart_empty,
+        unknown_product = "with an entry in `errors` for each line",
+        quota_exceeded = "the customer has placed too many orders on this day",
+    ))]
+pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let services = &app.services;
     let customer_id: CustomerId = request.path("id")?;
     let owner = request.owner(&customer_id)?;
-    let mut body = request.object()?;
-    let expected_total = body.optional("expected_total", money(0..=MAX_TOTAL));
     let caller = owner.caller();
-    // Only staff may send `lapses`. For any other caller it is an unknown field.
-    let lapses = if caller.is_staff() { body.optional("lapses", boolean) } else { Some(None) };
-    let addresses = addresses::read(&mut body);
-    let mut sealed = quote::read(&mut body);
-    if let (Some(Some(_)), Some(addresses)) = (&sealed, &addresses)
-        && !addresses.is_empty()
-    {
-        sealed = body.refuse("quote_id", "already contains the addresses, so leave them out");
-    }
-    let (expected_total, lapses, addresses, sealed) = body.finish((expected_total, lapses, addresses, sealed))?;
-    let lapses = lapses == Some(true);
+    let Checkout { expected_total, lapses, addresses, quote_id: sealed } = request.body()?;
     let once = Once::optional(request)?;
     let now = Instant::now();
     let cart = services.table.get(&cart::get(&customer_id)?).await?.filter(|cart| cart.expires_at > now);

@@ -1,5 +1,7 @@
 //! Invoices: one per order, numbered without gaps.
 
+use http_api::contract::rules::integer;
+use http_api::contract::{Schema, route};
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::id::{CustomerId, OrderId};
 use key_schema::instant::Instant;
@@ -12,23 +14,32 @@ use table::retry_on_conflict;
 
 use crate::view::no_such_order;
 
-#[derive(Debug, Serialize)]
-struct View<'a> {
+#[derive(Debug, Serialize, Schema)]
+struct InvoiceView<'a> {
+    #[field(rule = integer(1..=u64::MAX), example = 1)]
     number: u64,
     order_id: &'a OrderId,
     customer_id: &'a CustomerId,
+    #[field(example = {"amount": 258, "currency": "USD"})]
     total: Money,
     issued_at: Instant,
 }
 
-impl<'a> From<&'a Invoice> for View<'a> {
+impl<'a> From<&'a Invoice> for InvoiceView<'a> {
     fn from(invoice: &'a Invoice) -> Self {
         let Invoice { number, order_id, customer_id, total, issued_at } = invoice;
         Self { number: *number, order_id, customer_id, total: *total, issued_at: *issued_at }
     }
 }
 
-/// POST orders/{id}/invoice: issues an invoice, or returns the existing invoice.
+/// Issue an order's invoice
+///
+/// Issues the invoice. Invoices are numbered from 1 without gaps. An order has at most one invoice,
+/// and a repeated request returns it. An order with an invoice does not lapse.
+#[route(POST "/v1/orders/{id}/invoice", id = "issueInvoice", who = staff, task = "fulfilment", path(Order),
+    answers(200 = InvoiceView<'_> "The invoice, which was issued before" [ETag],
+        201 = InvoiceView<'_> "The invoice" [Location, ETag]),
+    refuses(not_found, illegal_transition = "a cancelled order gets no invoice"))]
 pub async fn issue(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: OrderId = request.path("id")?;
@@ -55,7 +66,7 @@ pub async fn issue(services: &Services, request: &Request<'_>) -> Result<Respons
         let invoice = Stored::new(invoice, services.born(now)?, now);
         let issue = invoice::issue(&invoice, &order, seen.as_ref())?;
         let Err(refusals) = services.table.transact(&issue).await? else {
-            let answer = Response::created(location(invoice.number), &View::from(&invoice.data));
+            let answer = Response::created(location(invoice.number), &InvoiceView::from(&invoice.data));
             return Ok(Some(answer.etag(invoice.meta.version)));
         };
         if refusals.only(InvoiceAction::Invoice) {
@@ -68,6 +79,9 @@ pub async fn issue(services: &Services, request: &Request<'_>) -> Result<Respons
     .await
 }
 
+/// Read an invoice
+#[route(GET "/v1/invoices/{number}", id = "readInvoice", who = owner, task = "orders", path(InvoiceNumber),
+    answers(200 = InvoiceView<'_> "The invoice" [ETag]))]
 pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let number = request.path_number("number", "invoice")?;
@@ -81,7 +95,7 @@ async fn read(services: &Services, number: u64) -> Result<Stored<Invoice>, Probl
 }
 
 fn shown(invoice: &Stored<Invoice>) -> Response {
-    Response::ok(&View::from(&invoice.data)).etag(invoice.meta.version)
+    Response::ok(&InvoiceView::from(&invoice.data)).etag(invoice.meta.version)
 }
 
 fn location(number: u64) -> String {

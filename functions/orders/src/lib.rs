@@ -8,6 +8,7 @@ mod limits;
 mod lines;
 mod list;
 mod log;
+mod new_order;
 mod picking;
 mod place;
 mod price;
@@ -19,7 +20,7 @@ mod sales;
 mod status;
 mod view;
 
-use http_api::{Error, Measured, PatternCost, Routes, Services};
+use http_api::{Error, Has, Measured, PatternCost, Services};
 use key_schema::order::open::Limits;
 
 #[derive(Debug)]
@@ -42,28 +43,17 @@ impl Measured for App {
     }
 }
 
-#[must_use]
-pub fn routes() -> Routes<App> {
-    Routes::new()
-        .checking(|app: &App| app.services.checks())
-        .on("POST /v1/orders", |app, request| Box::pin(place::create(app, request)))
-        .on("GET /v1/orders", |app, request| Box::pin(list::by_status(&app.services, request)))
-        .on("GET /v1/orders/{id}", |app, request| Box::pin(list::get(&app.services, request)))
-        .on("POST /v1/orders/{id}/status", |app, request| Box::pin(status::change(&app.services, request)))
-        .on("POST /v1/orders/{id}/refunds", |app, request| Box::pin(refund::create(&app.services, request)))
-        .on("POST /v1/orders/{id}/invoice", |app, request| Box::pin(invoice::issue(&app.services, request)))
-        .on("GET /v1/invoices/{number}", |app, request| Box::pin(invoice::get(&app.services, request)))
-        .on("POST /v1/orders/{id}/log", |app, request| Box::pin(log::add(&app.services, request)))
-        .on("GET /v1/orders/{id}/log", |app, request| Box::pin(log::list(&app.services, request)))
-        .on("GET /v1/log", |app, request| Box::pin(log::of_day(&app.services, request)))
-        .on("GET /v1/orders/{id}/lines", |app, request| Box::pin(list::lines(&app.services, request)))
-        .on("GET /v1/orders/{id}/history", |app, request| Box::pin(list::history(&app.services, request)))
-        .on("POST /v1/customers/{id}/cart/checkout", |app, request| Box::pin(checkout::checkout(app, request)))
-        .on("POST /v1/customers/{id}/cart/quote", |app, request| Box::pin(quote::create(app, request)))
-        .on("GET /v1/picking", |app, request| Box::pin(picking::queue(&app.services, request)))
-        .on("GET /v1/customers/{id}/orders", |app, request| Box::pin(list::of_customer(&app.services, request)))
-        .on("GET /v1/customers/{id}/shipments", |app, request| Box::pin(list::shipments(&app.services, request)))
-        .on("GET /v1/products/{id}/sales", |app, request| Box::pin(sales::of_product(&app.services, request)))
+impl Has<Services> for App {
+    fn part(&self) -> &Services {
+        &self.services
+    }
+}
+
+http_api::routes! {
+    App;
+    checkout::create, quote::create, place::create, list::by_status, list::get, status::change, refund::create,
+    invoice::issue, invoice::get, log::add, log::list, list::lines, list::history, log::of_day, list::of_customer,
+    picking::queue, list::shipments, sales::of_product
 }
 
 pub async fn run() -> Result<(), Error> {

@@ -1,12 +1,13 @@
 use std::borrow::Cow;
 
-use http_api::fields::{array, integer, money, parsed, visible_text};
+use http_api::contract::rules::{MOVED_MONEY, PRICE, QUANTITY, Text, list, visible_text};
+use http_api::contract::{Body, Context, Node, Rule, RuleSchema, Schemas};
 use http_api::json::Value;
-use http_api::{Code, FieldError, Invalid, Object, Problem, Reason, Services, SignedIn};
+use http_api::{Code, FieldError, Invalid, Problem, Reason, Services};
 use key_schema::id::{OrderId, ProductId};
 use key_schema::item::{FromItem, Stored};
 use key_schema::money::{Money, MoneyError};
-use key_schema::order::{self, LineDiscount, MAX_LINE_DISCOUNTS, MAX_QUANTITY, MAX_TOTAL, OrderLine};
+use key_schema::order::{self, LineDiscount, MAX_LINE_DISCOUNTS, MAX_LINES, MAX_TOTAL, OrderLine};
 use key_schema::product::Product;
 use key_schema::request::BatchGet;
 use table::TableError;
@@ -15,10 +16,7 @@ use crate::refusal::{amount_refused, parents_of_variants, unknown_products};
 
 /// The maximum number of lines that are read. A longer array gets a single error about its length.
 const MAX_LINES_READ: usize = 10_000;
-/// The largest amount that a client may state for a line, in minor units.
-const MAX_LINE_AMOUNT: i64 = 1_000_000_000_000;
-/// The maximum number of bytes in the name of a line's discount.
-const MAX_DISCOUNT_NAME: usize = 64;
+pub const DISCOUNT_NAME: Text = visible_text(1..=64);
 
 #[derive(Debug)]
 pub struct WantedLine {
@@ -32,46 +30,74 @@ pub struct WantedLine {
     pub discounts: Vec<LineDiscount>,
 }
 
-pub fn read<'a>(caller: &SignedIn) -> impl Fn(Value<'a>) -> Result<Vec<WantedLine>, Invalid> {
-    array(1..=MAX_LINES_READ, |value: Value<'a>| {
-        let mut line = value.object()?;
-        let product_id = line.required("product_id", parsed::<ProductId>);
-        let quantity = line.required("quantity", integer(1..=MAX_QUANTITY));
-        // Only staff may send `total` and `discounts`. For other callers they are unknown fields.
-        let (total, discounts) = if caller.is_staff() {
-            let total = line.optional("total", money(0..=MAX_LINE_AMOUNT));
-            (total, read_discounts(&mut line, total))
-        } else {
-            (Some(None), Some(Vec::new()))
-        };
-        let (product_id, quantity, total, discounts) = line.finish((product_id, quantity, total, discounts))?;
-        Ok(WantedLine { pointer: String::new(), product_id, quantity, total, discounts })
-    })
+#[derive(Body)]
+#[body(check(total, discounts) = fit_together)]
+pub struct NewOrderLine {
+    product_id: ProductId,
+    #[field(rule = QUANTITY, example = 2)]
+    quantity: u64,
+    /// Staff only: the amount paid for the line. The default is the price times the quantity.
+    #[field(rule = PRICE, staff, left_out)]
+    total: Option<Money>,
+    /// Staff only: the discounts of the line, in the currency of its `total`. The `total` is the
+    /// amount paid, so it does not contain them. They are allowed only with a `total`.
+    #[field(rule = list::<NewLineDiscount>(0..=MAX_LINE_DISCOUNTS), staff, left_out)]
+    discounts: Option<Vec<NewLineDiscount>>,
 }
 
-/// Reads the discounts of a line, in the currency of its total. A line with discounts must have a
-/// total, from which the discounts are already subtracted.
-fn read_discounts(line: &mut Object<'_>, total: Option<Option<Money>>) -> Option<Vec<LineDiscount>> {
-    let currency = total.flatten().map(|total| total.currency);
-    let discounts = line.optional(
-        "discounts",
-        array(0..=MAX_LINE_DISCOUNTS, |value| {
-            let mut discount = value.object()?;
-            let name = discount.required("name", visible_text(1..=MAX_DISCOUNT_NAME));
-            let amount = discount.required("amount", money(1..=MAX_LINE_AMOUNT));
-            let (name, amount) = discount.finish((name, amount))?;
-            if currency.is_some_and(|currency| currency != amount.currency) {
-                let other = Invalid::new("must be the currency of the line's total");
-                return Err(other.under("currency").under("amount"));
-            }
-            Ok(LineDiscount { name, amount: amount.amount })
-        }),
-    );
-    match discounts? {
-        Some(discounts) if !discounts.is_empty() && total == Some(None) => {
-            line.refuse("discounts", "are allowed only together with `total`")
-        }
-        discounts => Some(discounts.unwrap_or_default()),
+#[derive(Body)]
+struct NewLineDiscount {
+    #[field(rule = DISCOUNT_NAME, example = "regular customer")]
+    name: String,
+    #[field(rule = MOVED_MONEY)]
+    amount: Money,
+}
+
+fn fit_together(total: &Option<Money>, discounts: &Option<Vec<NewLineDiscount>>) -> Result<(), Invalid> {
+    let discounts = discounts.as_deref().unwrap_or_default();
+    let Some(total) = total else {
+        let refused = || Err(Invalid::new("are allowed only together with `total`").under("discounts"));
+        return if discounts.is_empty() { Ok(()) } else { refused() };
+    };
+    let others = discounts.iter().enumerate().filter(|(_, discount)| discount.amount.currency != total.currency);
+    let error = |(at, _): (usize, &NewLineDiscount)| {
+        let other = Invalid::new("must be the currency of the line's total").under("currency").under("amount");
+        other.under(&at.to_string()).under("discounts")
+    };
+    let errors = others.map(error).reduce(|mut errors, error| {
+        errors.add(error);
+        errors
+    });
+    errors.map_or(Ok(()), Err)
+}
+
+/// The lines of a new order.
+pub struct Lines;
+
+impl Rule<Vec<NewOrderLine>> for Lines {
+    /// Also accepts more lines than an order can have, because the response then is `too_many_lines`.
+    fn read(&self, value: Value<'_>, context: &Context<'_>) -> Result<Vec<NewOrderLine>, Invalid> {
+        list(1..=MAX_LINES_READ).read(value, context)
+    }
+}
+
+impl RuleSchema for Lines {
+    fn schema(&self, schemas: &mut Schemas) -> Node {
+        list::<NewOrderLine>(1..=MAX_LINES).schema(schemas)
+    }
+
+    fn example(&self) -> Option<Node> {
+        list::<NewOrderLine>(1..=MAX_LINES).example()
+    }
+}
+
+impl NewOrderLine {
+    /// Returns the line at this position of the body.
+    pub fn at(self, position: usize) -> WantedLine {
+        let Self { product_id, quantity, total, discounts } = self;
+        let discount = |NewLineDiscount { name, amount }| LineDiscount { name, amount: amount.amount };
+        let discounts = discounts.into_iter().flatten().map(discount).collect();
+        WantedLine { pointer: format!("/lines/{position}"), product_id, quantity, total, discounts }
     }
 }
 

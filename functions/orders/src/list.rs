@@ -1,28 +1,37 @@
 //! Reads a single order. Lists orders by customer and by status, and lists a customer's shipments.
 
+use http_api::contract::rules::{Described, VERSION, any, described, list, list_of};
+use http_api::contract::{Page, Schema, route};
+use http_api::view::{OrderHead, OrderSummaryView};
 use http_api::{Code, List, Problem, Request, Response, Services};
 use key_schema::id::{CustomerId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::Entity as _;
 use key_schema::key::KeyError;
-use key_schema::order::{self, ListedOrder, OrderStatus, OrderSummary};
+use key_schema::order::addresses::Destination;
+use key_schema::order::{self, ListedOrder, MAX_LINES, OrderStatus, OrderSummary, Shipment};
 use key_schema::order::{OrderItem, PlacedOrder};
 use key_schema::request::Query;
 use serde::Serialize;
 use table::Page as Found;
 
-use crate::view::{View, history_views, line_views, no_such_order, visible, with_addresses};
+use crate::view::{LineView, OrderView, StepView, history_views, line_views, no_such_order, visible, with_addresses};
 
-/// GET orders/{id}: returns the head, the lines and the history, read in one Query. The addresses
-/// of an order are in its customer's partition and take a second read.
+/// The cursor of a list that has only one page.
+const NO_CURSOR: Described = described(r#"{"type": "null"}"#);
+
+/// Read an order with its lines, history and payments
+#[route(GET "/v1/orders/{id}", id = "readOrder", who = owner, task = "orders", path(Order),
+    answers(200 = OrderView<'_> "The order" [ETag]))]
 pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let id: OrderId = request.path("id")?;
     let items = services.table.query(&order::get(&id)?).await?.items;
     let order = visible(items, Instant::now()).ok_or_else(no_such_order)?;
     request.owner(&order.head.customer_id).map_err(|_| no_such_order())?;
+    // The addresses are in the customer's partition, and the Query did not read them.
     let order = with_addresses(services, order).await?;
-    let response = Response::ok(&View::new(&order, request.caller().is_staff()));
+    let response = Response::ok(&OrderView::new(&order, request.caller().is_staff()));
     let version = order.head.meta.version;
     // An erasure removes the addresses and leaves the version.
     Ok(match order.addresses {
@@ -31,23 +40,49 @@ pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response,
     })
 }
 
-/// GET orders/{id}/lines: returns the lines alone, read in one Query with the head.
+#[derive(Serialize, Schema)]
+struct OrderLines<'a> {
+    #[field(rule = list::<LineView<'_>>(0..=MAX_LINES))]
+    items: Vec<LineView<'a>>,
+    #[field(rule = NO_CURSOR, example = null)]
+    next_cursor: (),
+}
+
+/// Read an order's lines alone
+///
+/// Returns all lines on one page, sorted by their numbers.
+#[route(GET "/v1/orders/{id}/lines", id = "readOrderLines", who = owner, task = "orders", path(Order),
+    answers(200 = OrderLines<'_> "The lines" [ETag]))]
 pub async fn lines(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     part(services, request, order::parts::with_lines, |order, _| {
-        order.has_all_lines().then(|| Response::all(&line_views(order)))
+        let view = || OrderLines { items: line_views(order), next_cursor: () };
+        order.has_all_lines().then(|| Response::ok(&view()))
     })
     .await
 }
 
-/// GET orders/{id}/history: returns the history alone, read in one Query with the head.
+#[derive(Serialize, Schema)]
+struct OrderHistory<'a> {
+    items: Vec<StepView<'a>>,
+    #[field(rule = NO_CURSOR, example = null)]
+    next_cursor: (),
+}
+
+/// Read an order's history alone
+///
+/// Returns all status changes on one page, the oldest first.
+#[route(GET "/v1/orders/{id}/history", id = "readOrderHistory", who = owner, task = "orders", path(Order),
+    answers(200 = OrderHistory<'_> "The status changes" [ETag]))]
 pub async fn history(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     part(services, request, order::parts::with_history, |order, for_staff| {
-        order.has_begun().then(|| Response::all(&history_views(order, for_staff)))
+        let view = || OrderHistory { items: history_views(order, for_staff), next_cursor: () };
+        order.has_begun().then(|| Response::ok(&view()))
     })
     .await
 }
 
-/// Responds with a part of an order, if the caller may see the order.
+/// Responds with a part of an order, read in one Query with the head, if the caller may see the
+/// order.
 async fn part(
     services: &Services,
     request: &Request<'_>,
@@ -67,8 +102,13 @@ async fn part(
 /// stays short.
 const MAX_REFILLS: usize = 4;
 
-/// GET customers/{id}/orders?status=&from=&to=: lists a customer's orders, newest first. A page may
-/// have fewer orders than `limit` although more follow ([`MAX_REFILLS`]).
+/// List a customer's orders
+///
+/// Returns the customer's orders, newest first. With `status`, a page may have fewer orders than
+/// `limit` although `next_cursor` is not null.
+#[route(GET "/v1/customers/{id}/orders", id = "listCustomerOrders", who = owner, task = "orders", path(Customer),
+    parameters(status: OrderStatus = "Only the orders in this status.", From, To, Limit, Cursor),
+    answers(200 = Page<OrderSummaryView<'_>> "A page of orders" [Link, LeftOut]))]
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
@@ -95,23 +135,42 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
         }
     }
     page.leave_out(alive.left_out());
-    List { page, found: alive }.answer(|order| order).await
+    List { page, found: alive }.answer(OrderSummaryView::from).await
 }
 
-#[derive(Serialize)]
-struct QueuedOrder<'a> {
+/// An order in a list for staff, with what the next change of its status needs.
+#[derive(Serialize, Schema)]
+struct ListedOrderView<'a> {
     #[serde(flatten)]
-    listed: &'a ListedOrder,
+    head: OrderHead<'a>,
+    /// Only in searches, and only if the order has an address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destination: Option<&'a Destination>,
+    #[field(rule = VERSION)]
+    version: u64,
+    /// The statuses to which staff may change the order, as `to` of the status change, with
+    /// `version` in If-Match. Empty if the status is final.
+    #[field(rule = list_of(any::<OrderStatus>(), 0..=2), example = ["paid", "cancelled"])]
     next_statuses: Vec<OrderStatus>,
 }
 
-impl<'a> From<&'a ListedOrder> for QueuedOrder<'a> {
-    fn from(listed: &'a ListedOrder) -> Self {
-        Self { listed, next_statuses: listed.order.status.next().collect() }
+impl<'a> From<&'a ListedOrder> for ListedOrderView<'a> {
+    fn from(ListedOrder { order, version }: &'a ListedOrder) -> Self {
+        Self {
+            head: OrderHead::from(order),
+            destination: order.destination.as_ref(),
+            version: *version,
+            next_statuses: order.status.next().collect(),
+        }
     }
 }
 
-/// GET orders?status=&from=&to=: lists orders by status, newest first, as staff's work queue.
+/// List the orders in a status
+///
+/// Returns the orders, newest first. Each order has what the next change of its status needs.
+#[route(GET "/v1/orders", id = "listOrders", who = staff, task = "fulfilment",
+    parameters(required status: OrderStatus = "The status of the orders.", From, To, Limit, Cursor),
+    answers(200 = Page<ListedOrderView<'_>> "A page of orders" [Link, LeftOut]))]
 pub async fn by_status(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let status: OrderStatus = request
@@ -123,17 +182,46 @@ pub async fn by_status(services: &Services, request: &Request<'_>) -> Result<Res
     request
         .list(services, order::by_status(status, from, to, layout)?, &parameters)
         .await?
-        .answer(QueuedOrder::from)
+        .answer(ListedOrderView::from)
         .await
 }
 
-/// GET customers/{id}/shipments?since=: lists shipments, newest first.
+#[derive(Serialize, Schema)]
+struct ShipmentView<'a> {
+    #[serde(flatten)]
+    head: OrderHead<'a>,
+    #[field(example = "2026-11-21T09:30:00.000Z")]
+    shipped_at: Instant,
+    #[field(example = "DHL")]
+    carrier: Option<&'a str>,
+    /// The carrier's tracking number.
+    #[field(example = "00340434161094042557")]
+    tracking: Option<&'a str>,
+}
+
+impl<'a> From<&'a Shipment> for ShipmentView<'a> {
+    fn from(Shipment { order, shipped_at, carrier, tracking }: &'a Shipment) -> Self {
+        Self {
+            head: OrderHead::from(order),
+            shipped_at: *shipped_at,
+            carrier: carrier.as_deref(),
+            tracking: tracking.as_deref(),
+        }
+    }
+}
+
+/// List a customer's shipped orders
+///
+/// Returns the shipments, newest first.
+#[route(GET "/v1/customers/{id}/shipments", id = "listShipments", who = owner, task = "orders", path(Customer),
+    parameters(since: Instant = "Earliest instant of shipment, inclusive.", Limit, Cursor),
+    answers(200 = Page<ShipmentView<'_>> "A page of shipments" [Link, LeftOut]))]
 pub async fn shipments(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
     let since = request.query_instant("since")?;
     let parameters = [("customer", customer.as_str()), ("since", text(request, "since")?)];
-    request.list(services, order::shipments(&customer, since)?, &parameters).await?.answer(|order| order).await
+    request.list(services, order::shipments(&customer, since)?, &parameters).await?.answer(ShipmentView::from).await
 }
 
 /// Returns a parameter as the client spelled it, because a cursor is bound to the spelling.

@@ -1,28 +1,40 @@
 //! Lists the orders that have a picking station, and the orders that wait for a station.
 
+use http_api::contract::{PageWith, Schema, route};
 use http_api::{List, Problem, Request, Response, Services};
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::picking;
 use serde::Serialize;
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
+#[schema(name = "PickingPage")]
 struct Stations {
+    /// The orders with a picking station.
     jobs: Vec<Job>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
+#[schema(name = "PickingJob")]
 struct Job {
     order_id: OrderId,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Schema)]
+#[schema(name = "WaitingJob")]
 struct Waiting {
     order_id: OrderId,
     waiting_since: Instant,
 }
 
-/// GET picking: returns the orders with a station, and a page of the waiting orders, oldest first.
+/// List the orders in picking and the orders that wait for picking
+///
+/// Returns the warehouse's picking queue. A paid order waits for a picking station, and keeps the
+/// station until it is shipped or cancelled. `jobs` are the orders with a station. `items` are the
+/// waiting orders, the oldest order first.
+#[route(GET "/v1/picking", id = "readPicking", who = staff, task = "fulfilment", parameters(Limit, Cursor),
+    answers(200 = PageWith<Waiting, Stations> "The orders with a station, and a page of the waiting orders"
+        [Link, LeftOut]))]
 pub async fn queue(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let List { page, found } = request.list(services, picking::waiting()?, &[]).await?;

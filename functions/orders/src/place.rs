@@ -14,7 +14,7 @@
 //! it gets the first response even if data has changed since. If two attempts run concurrently,
 //! only one transaction writes the record. The other attempt is refused and reads this record.
 
-use http_api::fields::{boolean, instant, parsed};
+use http_api::contract::route;
 use http_api::{Code, Once, Problem, Request, Response, Services, SignedIn};
 use key_schema::customer::Customer;
 use key_schema::id::{CustomerId, OrderId, OrderReference, StoreId};
@@ -31,17 +31,14 @@ use table::{Backoff, Refusals, TableError};
 use workflows::staging::{self, StagingError};
 
 use crate::App;
-use crate::addresses::{self, GivenAddresses};
+use crate::addresses::GivenAddresses;
 use crate::bounds;
 use crate::lines::{self, Sold, WantedLine};
+use crate::new_order::NewOrder;
 use crate::promotions;
 use crate::quote::Quoted;
 use crate::refusal::{price_changed, quote_required, reference_taken, refused};
-use crate::view::{View, location, visible, with_addresses};
-
-/// The tolerance for a `placed_at` ahead of this function's clock. Clocks differ, but an order
-/// cannot be placed in the future.
-const CLOCK_SKEW_SECONDS: i64 = 5 * 60;
+use crate::view::{OrderView, location, visible, with_addresses};
 
 #[derive(Debug)]
 pub struct Wanted {
@@ -86,58 +83,42 @@ pub async fn replay(
     Ok(Some(created(&order.as_placed()).header("idempotency-replayed", "true")))
 }
 
+/// Place an order
+///
+/// Places the order and reduces the stock for all lines, or changes nothing. The total of the lines
+/// is at most 10000000000000 minor units. Only staff may send `placed_at`, `store_id`, `lapses` and a
+/// line's `total` and `discounts`. From other callers they are unknown fields.
+///
+/// If the shop has shipping zones, tax rules or promotions without a code, customers must check out
+/// a cart with a quote instead. The setting `quote_optional` can remove this requirement. An order of
+/// staff has no price of shipping, no tax and no promotions.
+///
+/// A customer's order lapses when it is not paid before `lapses_at`. Then `system` cancels it with
+/// the note `lapsed`, usually within a minute after `lapses_at`. Until the cancellation the order can
+/// still be paid. An order that staff places lapses only if its `lapses` is true. A customer has at
+/// most 20 pending orders. Together, these orders have at most 1,000 lines, and at most 1,000 pieces
+/// of each product. The setting `orders` changes these limits.
+#[route(POST "/v1/orders", id = "placeOrder", who = owner, task = "orders", parameters(IdempotencyKey),
+    body = NewOrder, answers(201 = OrderView<'_> "The order" [Location, ETag, IdempotencyReplayed]),
+    refuses(
+        not_found = "the customer has no profile",
+        insufficient_stock = "with an entry in `errors` for each line",
+        has_variants = "with an entry in `errors` for each line with a parent of variants",
+        quantity_limit = "the customer's unpaid orders would have too many pieces of a product, with an entry in \
+            `errors` for each line",
+        already_exists = "Location is the order that has the reference",
+        too_many_pending_orders = "the customer has too many unpaid orders, or they have too many lines",
+        quote_required = "check out a cart with a quote instead",
+        unknown_product = "with an entry in `errors` for each line",
+        too_many_lines = "an order has at most 500 lines",
+        quota_exceeded = "the customer has placed too many orders on this day",
+    ))]
 pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let once = Once::required(request)?;
-    let wanted = read(request, &caller)?;
+    let wanted = request.body::<NewOrder>()?.wanted()?;
     request.owner(&wanted.customer_id)?;
     place(app, &caller, wanted, Some(&once), Some(once.scope()), None).await
-}
-
-fn read(request: &Request<'_>, caller: &SignedIn) -> Result<Wanted, Problem> {
-    let mut body = request.object()?;
-    let customer_id = body.required("customer_id", |id| caller.customer(id));
-    let lines = body.required("lines", lines::read(caller));
-    let reference = body.optional("reference", parsed::<OrderReference>);
-    let addresses = addresses::read(&mut body);
-    let (placed_at, store_id, lapses) = if caller.is_staff() {
-        let placed_at = body.optional("placed_at", instant);
-        (placed_at, body.optional("store_id", parsed::<StoreId>), body.optional("lapses", boolean))
-    } else {
-        (Some(None), Some(None), Some(None))
-    };
-    let mut placed_at = placed_at;
-    if let Some(Some(at)) = placed_at
-        && !(Instant::EPOCH..=Instant::now().plus_seconds(CLOCK_SKEW_SECONDS)).contains(&at)
-    {
-        placed_at = body.refuse("placed_at", "must be between 1970 and now");
-    }
-    let (customer_id, mut lines, reference, addresses, placed_at, store_id, lapses) =
-        body.finish((customer_id, lines, reference, addresses, placed_at, store_id, lapses))?;
-    let lapses = lapses == Some(true);
-    for (at, line) in lines.iter_mut().enumerate() {
-        line.pointer = format!("/lines/{at}");
-    }
-    let mut seen = std::collections::BTreeSet::new();
-    let doubled: Vec<&WantedLine> = lines.iter().filter(|line| !seen.insert(&line.product_id)).collect();
-    if !doubled.is_empty() {
-        let problem = Problem::new(Code::InvalidBody, "A product is in more than one line.");
-        let doubled = doubled.into_iter().take(MAX_LINES);
-        return Err(problem.errors(doubled.map(|line| line.error("product_id", "is in an earlier line already"))));
-    }
-    let list = "/lines";
-    Ok(Wanted {
-        customer_id,
-        list,
-        lines,
-        reference,
-        placed_at,
-        store_id,
-        lapses,
-        expected_total: None,
-        addresses,
-        quote: None,
-    })
 }
 
 /// Places an order. `lookup` is the scope of the idempotency record, if the record was not read
@@ -330,5 +311,5 @@ fn assemble(
 
 fn created(order: &PlacedOrder) -> Response {
     // The only step is that of the caller, who may see it.
-    Response::created(location(&order.head.id), &View::new(order, true)).etag(order.head.meta.version)
+    Response::created(location(&order.head.id), &OrderView::new(order, true)).etag(order.head.meta.version)
 }

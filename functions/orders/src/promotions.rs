@@ -8,8 +8,8 @@
 use std::collections::HashMap;
 
 use ::pricing::Unused;
-use http_api::fields::{array, visible_text};
-use http_api::{Code, FieldError, Object, Problem, Reason, Services};
+use http_api::contract::rules::{ListOf, Named, Text, list_of, named, visible_text};
+use http_api::{Code, FieldError, Problem, Reason, Services};
 use key_schema::customer;
 use key_schema::id::{CustomerId, PromotionId};
 use key_schema::instant::Instant;
@@ -24,6 +24,9 @@ use table::Refusals;
 
 use crate::quote::{self, Quoted};
 
+/// The codes of a quote, in any letter case.
+pub const CODES: ListOf<Named<Text>> =
+    list_of(named("PromotionCode", "1 to 64 bytes.", visible_text(1..=MAX_CODE_BYTES)), 0..=MAX_CODES);
 // An order's transaction has room for the counts of this many promotions.
 /// The number of latest orders that the check of a first order reads.
 const RECENT_ORDERS: usize = 20;
@@ -124,10 +127,6 @@ impl Codes<'_> {
     fn used_up(self, at: usize) -> Problem {
         self.error(Problem::new(Code::PromotionUsedUp, "A promotion has reached its limit."), at, Reason::UsedUp)
     }
-}
-
-pub fn read(body: &mut Object<'_>) -> Option<Option<Vec<String>>> {
-    body.optional("codes", array(0..=MAX_CODES, visible_text(1..=MAX_CODE_BYTES)))
 }
 
 /// Returns the promotions that the customer may use now, and those of codes with a condition that

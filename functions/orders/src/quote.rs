@@ -6,8 +6,9 @@
 //! checkout computes the price again. If everything is equal, the order has exactly the quoted
 //! price. Otherwise the response names the lines and the parts that changed.
 
-use http_api::fields::{exact_text, parsed};
-use http_api::{Code, FieldError, Object, Problem, Reason, Request, Response, Services};
+use http_api::contract::rules::{Text, exact_text, list};
+use http_api::contract::{Body, Schema, route};
+use http_api::{Code, FieldError, Problem, Reason, Request, Response, Services};
 use key_schema::address::PostalAddress;
 use key_schema::cart;
 use key_schema::cursor::{MAX_SEALED_BYTES, Scope};
@@ -15,22 +16,24 @@ use key_schema::id::{Born, CustomerId, MethodId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::money::{Currency, Money};
 use key_schema::order::{Charges, ShippingTax, TaxRounding};
-use key_schema::pricing::{self, Rules};
+use key_schema::pricing::{self, MAX_METHODS, Rules};
 use ring::digest::{self, SHA256};
 use serde::{Deserialize, Serialize};
 
 use crate::App;
-use crate::addresses::{self, GivenAddresses};
+use crate::addresses::GivenAddresses;
 use crate::checkout::lines_of;
 use crate::lines::{self, Sold};
 use crate::price::{Price, Terms};
-use crate::promotions::{self, Candidate, Codes};
+use crate::promotions::{self, CODES, Candidate, Codes};
 use crate::view::{
-    DiscountView, MethodView, PricedLineView, QuoteLineView, RateView, TaxLineView, TotalsView, picture,
+    DISCOUNTS, DiscountView, MethodView, PricedLineView, QuoteLineView, RateView, TAX_LINES, TAX_ROUNDING, TaxLineView,
+    TotalsView, picture,
 };
 
 const LIFETIME_SECONDS: i64 = 15 * 60;
 const DIGEST_BYTES: usize = 16;
+pub const QUOTE_ID: Text = exact_text(1..=MAX_SEALED_BYTES);
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quote {
@@ -238,16 +241,59 @@ pub fn changed(changes: impl IntoIterator<Item = FieldError>) -> Problem {
     Problem::new(Code::QuoteChanged, "The price has changed since the quote. Get a new one.").errors(changes)
 }
 
+#[derive(Body)]
+#[body(example = {})]
+struct QuoteRequest {
+    #[field(flatten)]
+    addresses: GivenAddresses,
+    /// The id of the wanted method.
+    #[field(example = "post")]
+    shipping_method: Option<MethodId>,
+    /// The codes of promotions, in any letter case.
+    #[field(rule = CODES, default, example = ["SUMMER"])]
+    codes: Vec<String>,
+}
+
+/// Get the price of the cart
+///
+/// Returns the price of the cart with shipping and tax, and the shipping methods for the address.
+/// Without a `shipping_method` the cheapest method is chosen. The quote is valid for 15 minutes. A
+/// checkout with its `id` charges exactly this price. Nothing is stored or reserved.
+///
+/// The address is required if the shop has tax rules, or shipping zones for goods that are shipped.
+/// If nothing is shipped, `shipping_method` has no effect.
+///
+/// Promotions without a code are applied if their conditions hold. Each code in `codes` must reduce
+/// the price with the chosen method, or the request is refused with `promotion_not_applicable`. So a
+/// code for free shipping is refused with a method that is free already. Leave the code out, or
+/// choose a method that costs something. A customer can enter about 50 unknown codes a day.
+///
+/// If exclusive promotions alone reduce the price, only the one with the highest priority is
+/// applied. Otherwise the other promotions are applied one after the other, by priority, at most 5.
+/// Each one reduces the prices that result from the earlier ones. A promotion that reduces nothing is
+/// left out and does not count. Free shipping reduces nothing if the chosen method costs nothing for
+/// the goods after discounts. The discount of a percentage is computed for all its goods together,
+/// and rounded half up. The discount is spread over the lines in proportion to their prices, by the
+/// method of the largest remainder.
+#[route(POST "/v1/customers/{id}/cart/quote", id = "quoteCart", who = owner, task = "cart", path(Customer),
+    body = QuoteRequest, answers(200 = QuoteView<'_> "The quote"),
+    refuses(
+        shipping_unavailable = "no shipping method can send the goods to the address, or the wanted method cannot",
+        promotion_unknown = "with an entry in `errors` for each code",
+        promotion_expired = "with an entry in `errors` for the code",
+        promotion_used_up = "with an entry in `errors` for the code",
+        promotion_not_applicable = "with an entry in `errors` for each code and the reason",
+        has_variants = "with an entry in `errors` for each line with a parent of variants",
+        invalid_body = "also if a required address is missing",
+        cart_empty,
+        unknown_product = "with an entry in `errors` for each line",
+        quota_exceeded = "too many unknown codes on this day",
+    ))]
 pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let services = &app.services;
     let customer_id: CustomerId = request.path("id")?;
     let owner = request.owner(&customer_id)?;
-    let mut body = request.object()?;
-    let addresses = addresses::read(&mut body);
-    let method = body.optional("shipping_method", parsed::<MethodId>);
-    let codes = promotions::read(&mut body);
-    let (addresses, method, codes) = body.finish((addresses, method, codes))?;
-    let texts = codes.unwrap_or_default();
+    let QuoteRequest { addresses, shipping_method: method, codes: texts } = request.body()?;
     let codes = Codes { texts: &texts, quoted: false };
     let now = Instant::now();
     let cart = services.table.get(&cart::get(&customer_id)?).await?.filter(|cart| cart.expires_at > now);
@@ -293,7 +339,6 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
             quantity: sold.quantity,
             unit_price: sold.product.price,
             discount: money(priced.discount),
-            discounts: Vec::new(),
             tax: money(priced.tax),
             tax_rate: priced.rate.map(RateView::from),
             total: money(priced.total),
@@ -301,7 +346,7 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
         available: stock.as_ref().is_some_and(|stock| stock.can_supply(sold.quantity, &sold.product.meta.born)),
     });
     let offers = price.offers.iter().map(|offer| MethodView::offered(offer.method, money(offer.price)));
-    let view = View {
+    let view = QuoteView {
         id: quote.seal(services, &customer_id, now).await?,
         lines: lines.collect(),
         shipping_method: quote.method.as_ref(),
@@ -319,19 +364,29 @@ pub async fn rules(services: &Services) -> Result<Rules, Problem> {
     Ok(Rules::from_items(services.table.query(&pricing::read()?).await?.items))
 }
 
-pub fn read(body: &mut Object<'_>) -> Option<Option<String>> {
-    body.optional("quote_id", exact_text(1..=MAX_SEALED_BYTES))
-}
-
-#[derive(Debug, Serialize)]
-struct View<'a> {
+#[derive(Serialize, Schema)]
+struct QuoteView<'a> {
+    /// The quote for the checkout. Its content is sealed.
+    #[field(rule = QUOTE_ID, example = "AQQyMDI2kq2dWc0f3n1bq8Zk")]
     id: String,
+    /// The lines, in the sequence in which the customer added them.
+    #[field(rule = list::<QuoteLineView<'_>>(0..=cart::MAX_LINES))]
     lines: Vec<QuoteLineView<'a>>,
+    /// The id of the chosen method, or `null` if nothing is shipped.
+    #[field(example = "post")]
     shipping_method: Option<&'a MethodId>,
+    /// The methods that send the goods to the address, cheapest first. Of two methods with the same
+    /// price, the one with fewer days comes first. The prices are those before a discount of free
+    /// shipping.
+    #[field(rule = list::<MethodView<'_>>(0..=MAX_METHODS))]
     shipping_methods: Vec<MethodView<'a>>,
+    #[field(rule = DISCOUNTS, example = [])]
     discounts: Vec<DiscountView<'a>>,
+    #[field(rule = TAX_LINES)]
     tax_lines: Vec<TaxLineView>,
+    #[field(rule = TAX_ROUNDING)]
     tax_rounding: TaxRounding,
     totals: TotalsView,
+    #[field(example = "2026-11-20T12:15:00.000Z")]
     expires_at: Instant,
 }

@@ -1,7 +1,8 @@
 //! Refunds: money returned to the customer's wallet.
 
-use http_api::fields::money;
-use http_api::{Code, Once, Problem, Request, Response, Services, read_fields};
+use http_api::contract::rules::money;
+use http_api::contract::{Body, Schema, route};
+use http_api::{Code, Once, Problem, Request, Response, Services};
 use key_schema::id::{EntryId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -14,11 +15,15 @@ use table::{Refusals, TableError, retry_on_conflict};
 
 use crate::view::{location, no_such_order, visible};
 
-/// The largest refund, in minor units: the largest total of an order.
-const MAX_REFUND: i64 = order::MAX_TOTAL;
+#[derive(Body)]
+struct NewRefund {
+    #[field(rule = money(1..=order::MAX_TOTAL, "RefundMoney", ""))]
+    amount: Money,
+}
 
-#[derive(Debug, Serialize)]
-struct View<'a> {
+#[derive(Debug, Serialize, Schema)]
+struct RefundView<'a> {
+    /// The id of the wallet's entry.
     id: &'a EntryId,
     order_id: &'a OrderId,
     amount: Money,
@@ -27,15 +32,25 @@ struct View<'a> {
     at: Instant,
 }
 
-/// POST orders/{id}/refunds: refunds a part of a paid order once per Idempotency-Key. The function
-/// pays the money into the customer's wallet, even if the customer paid by another method.
+/// Refund an order, wholly or partly
+///
+/// Pays the amount into the customer's wallet, even if the order was paid by other means. The amount
+/// is at most the part of the total that is not refunded yet. An order that was paid from the wallet
+/// is refunded automatically when it is cancelled or returned.
+#[route(POST "/v1/orders/{id}/refunds", id = "refundOrder", who = staff, task = "fulfilment", path(Order),
+    parameters(IdempotencyKey), body = NewRefund,
+    answers(201 = RefundView<'_> "The refund" [Location, ETag, IdempotencyReplayed]),
+    refuses(
+        not_found,
+        illegal_transition = "the order was never paid, or is archived",
+        conflict = "the refund would exceed the maximum balance",
+        invalid_body = "also for more than the unrefunded amount",
+    ))]
 pub async fn create(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: OrderId = request.path("id")?;
     let once = Once::required(request)?;
-    read_fields!(request.object()? => {
-        amount: required(money(1..=MAX_REFUND)),
-    });
+    let NewRefund { amount } = request.body()?;
     retry_on_conflict(async || {
         let now = Instant::now();
         let items = services.table.query(&order::read_for_update(&id)?).await?.items;
@@ -49,7 +64,7 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
         };
         let entry = EntryId::generate(now, services.random()?);
         let refunded = Money::new(order.head.refunded.saturating_add(amount.amount), amount.currency);
-        let view = View { id: &entry, order_id: &id, amount, refunded, at: now };
+        let view = RefundView { id: &entry, order_id: &id, amount, refunded, at: now };
         // A refund never changes, so its version is always 1.
         let answer = Response::created(location(&id), &view).etag(1);
         let claim = once.claim_with(&answer, entry.born(), now)?;

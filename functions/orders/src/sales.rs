@@ -1,16 +1,38 @@
+use http_api::contract::rules::QUANTITY;
+use http_api::contract::{Page, Schema, route};
 use http_api::{Code, Problem, Request, Response, Services};
-use key_schema::id::ProductId;
+use key_schema::id::{OrderId, ProductId};
 use key_schema::instant::Instant;
+use key_schema::money::Money;
 use key_schema::sales::{self, SaleSummary};
+use serde::Serialize;
 
 /// The maximum number of yearly buckets that one request may read.
 const MAX_YEARS: i32 = 20;
 
-/// GET products/{id}/sales?from=&to=: lists the sales between both bounds, inclusive, newest first.
-/// It reads yearly buckets, the newest first, until the page is full.
+#[derive(Serialize, Schema)]
+struct SaleView<'a> {
+    order_id: &'a OrderId,
+    placed_at: Instant,
+    #[field(rule = QUANTITY, example = 2)]
+    quantity: u64,
+    #[field(example = {"amount": 258, "currency": "USD"})]
+    total: Money,
+}
+
+impl<'a> From<&'a SaleSummary> for SaleView<'a> {
+    fn from(SaleSummary { order_id, placed_at, quantity, total }: &'a SaleSummary) -> Self {
+        Self { order_id, placed_at: *placed_at, quantity: *quantity, total: *total }
+    }
+}
+
+/// List a product's sales by date
 ///
-/// The default `to` is now, and the default `from` is 1 January of the year before `to`. So all
-/// pages of a list have the same lower bound, unless the year ends between two requests.
+/// Returns the sales, newest first. The default of `to` is now. The default of `from` is 1 January
+/// of the year before the year of `to`. The range may span at most 20 calendar years. The list shows
+/// orders with a short delay. It does not contain cancelled and returned orders.
+#[route(GET "/v1/products/{id}/sales", id = "listSales", who = staff, task = "sales", path(Product),
+    parameters(From, To, Limit, Cursor), answers(200 = Page<SaleView<'_>> "A page of sales" [Link, LeftOut]))]
 pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let product: ProductId = request.path("id")?;
@@ -19,6 +41,8 @@ pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Re
     let page = request.page(&services.cursors, sales::OF_PRODUCT.id, &parameters).await?;
     let (from, to) = request.query_range()?;
     let to = to.unwrap_or_else(Instant::now);
+    // With this default all pages of a list have the same lower bound, unless the year ends between
+    // two requests.
     let from = match from {
         Some(from) => from,
         None => {
@@ -47,5 +71,6 @@ pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Re
         let last = kept.checked_sub(1).and_then(|last| items.get(last));
         last.filter(|_| more || kept < items.len()).map(SaleSummary::sort_key)
     };
-    page.answer(&items, end).await
+    let views: Vec<SaleView<'_>> = items.iter().map(SaleView::from).collect();
+    page.answer(&views, end).await
 }

@@ -1,7 +1,8 @@
 use std::time::Duration;
 
-use http_api::fields::{boolean, money, one_of, visible_text};
-use http_api::{Code, Problem, Request, Response, Services};
+use http_api::contract::rules::{money, one_of, visible_text};
+use http_api::contract::{Body, route};
+use http_api::{Code, Invalid, Problem, Request, Response, Services};
 use key_schema::id::{EntryId, OrderId, PaymentId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -13,7 +14,7 @@ use key_schema::payment::{Payment, PaymentMethod};
 use table::TableError;
 
 use crate::refund::{refundable, wallet_refused};
-use crate::view::{View, no_such_order, visible, with_addresses};
+use crate::view::{OrderView, no_such_order, visible, with_addresses};
 use workflows::staging;
 
 /// The longest time that a request spends to return the stock of a large order. The janitor returns
@@ -22,36 +23,62 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 const TARGETS: &[&str] = &["paid", "picking", "shipped", "delivered", "cancelled", "returned"];
 
-/// POST orders/{id}/status: changes an order's status. One transaction changes the head, the
-/// order's position in the list by status, the history and the customer's copy of the head. It also
-/// returns a cancelled or returned order's stock, but a large order needs further transactions. The
-/// head's version must equal If-Match.
+#[derive(Body)]
+#[body(
+    check(to, carrier) = |to, carrier| only_if_shipped(to, "carrier", carrier),
+    check(to, tracking) = |to, tracking| only_if_shipped(to, "tracking", tracking),
+)]
+struct StatusChange {
+    #[field(rule = one_of(TARGETS), example = "shipped")]
+    to: OrderStatus,
+    /// The reason, 1 to 1000 bytes. The customer does not see the notes of staff.
+    #[field(rule = visible_text(1..=1000), example = "shelf 7")]
+    note: Option<String>,
+    /// Only with `shipped`: the carrier, 1 to 128 bytes.
+    #[field(rule = visible_text(1..=128), example = "DHL")]
+    carrier: Option<String>,
+    /// Only with `shipped`: the carrier's tracking number, 1 to 128 bytes.
+    #[field(rule = visible_text(1..=128), example = "00340434161094042557")]
+    tracking: Option<String>,
+    /// Only with `paid`: pays the total from the customer's wallet. If the order's total is zero,
+    /// only staff can set the status `paid`.
+    #[field(default, example = false)]
+    pay_from_wallet: bool,
+    /// Staff only, and only with `cancelled` and `returned`: the refund to the wallet. If the order
+    /// was paid from the wallet, the default is the unrefunded amount.
+    #[field(rule = money(0..=MAX_TOTAL, "RefundOrNothing", ""), staff, left_out)]
+    refund: Option<Money>,
+    /// Staff only: words for the customer, 1 to 1000 bytes.
+    #[field(rule = visible_text(1..=1000), staff)]
+    message: Option<String>,
+}
+
+fn only_if_shipped(to: &OrderStatus, field: &str, given: &Option<String>) -> Result<(), Invalid> {
+    if given.is_some() && *to != OrderStatus::Shipped {
+        return Err(Invalid::new("is allowed only with the status shipped").under(field));
+    }
+    Ok(())
+}
+
+/// Change an order's status
+///
+/// The steps are pending → paid → picking → shipped → delivered → returned. A pending, paid or
+/// picking order can also become cancelled. Cancelling or returning an order returns its pieces to
+/// the stock, for a large order within two minutes. The owner may pay from the wallet, and may cancel
+/// an order that is not yet in picking. Only staff may make other changes. Only staff may cancel an
+/// order that has an invoice or was placed in a store.
+#[route(POST "/v1/orders/{id}/status", id = "moveOrder", who = owner, task = "orders", path(Order),
+    parameters(IfMatch), body = StatusChange, answers(200 = OrderView<'_> "The order" [ETag]),
+    refuses(
+        forbidden = "only staff may make this change",
+        illegal_transition = "the order's status does not allow this change",
+        insufficient_funds = "the wallet has too little in the order's currency",
+        conflict = "a refund would exceed the maximum balance",
+    ))]
 pub async fn change(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let id: OrderId = request.path("id")?;
-    let mut body = request.object()?;
-    let to = body.required("to", one_of::<OrderStatus>(TARGETS));
-    let note = body.optional("note", visible_text(1..=1000));
-    let mut carrier = body.optional("carrier", visible_text(1..=128));
-    let mut tracking = body.optional("tracking", visible_text(1..=128));
-    if to.is_some_and(|to| to != OrderStatus::Shipped) {
-        if matches!(carrier, Some(Some(_))) {
-            carrier = body.refuse("carrier", "is allowed only with the status shipped");
-        }
-        if matches!(tracking, Some(Some(_))) {
-            tracking = body.refuse("tracking", "is allowed only with the status shipped");
-        }
-    }
-    let pay_from_wallet = body.optional("pay_from_wallet", boolean);
-    // Only staff may send `refund` and `message`. For any other caller they are unknown fields.
-    let (refund, message) = if caller.is_staff() {
-        (body.optional("refund", money(0..=MAX_TOTAL)), body.optional("message", visible_text(1..=1000)))
-    } else {
-        (Some(None), Some(None))
-    };
-    let (to, note, message, carrier, tracking, pay_from_wallet, refund) =
-        body.finish((to, note, message, carrier, tracking, pay_from_wallet, refund))?;
-    let pay_from_wallet = pay_from_wallet == Some(true);
+    let StatusChange { to, note, carrier, tracking, pay_from_wallet, refund, message } = request.body()?;
     let misplaced = |field: &str, detail: &'static str| {
         Err(Problem::new(Code::InvalidBody, "A field does not belong to this transition.").error(field, detail))
     };
@@ -125,6 +152,9 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     let refunded = refund.as_ref().map(|(payment, amount)| Movement::Refund(&entry, payment, *amount));
     let money = payment.as_ref().map(Movement::Payment).or(refunded);
     let (head, lines) = (&order.head, &order.lines);
+    // One transaction changes the head, the order's position in the list by status, the history and
+    // the customer's copy of the head. It also returns a cancelled or returned order's stock, but a
+    // large order needs further transactions. The head's version must equal If-Match.
     let transition =
         order::transition(Step { order: head, lines, to, at, by, note, message, carrier, tracking, money })?;
     if let Err(refusals) = staging::transition(&services.table, transition).await? {
@@ -157,7 +187,7 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     order.head.data.status = to;
     order.head.meta.version += 1;
     order.history.push(Stored::new(event, order.head.meta.born.clone(), at));
-    Ok(Response::ok(&View::new(&order, caller.is_staff())).etag(order.head.meta.version))
+    Ok(Response::ok(&OrderView::new(&order, caller.is_staff())).etag(order.head.meta.version))
 }
 
 /// Returns the payment that a step refunds, and the amount. If the order was paid from the wallet,

@@ -1,5 +1,7 @@
 mod price;
 
+use http_api::contract::Schema;
+use http_api::contract::rules::{VERSION, integer, list, one_of};
 use http_api::{Problem, Services};
 use key_schema::address::PostalAddress;
 use key_schema::id::{CustomerId, OrderId, OrderReference, PaymentId, StoreId};
@@ -7,13 +9,13 @@ use key_schema::instant::Instant;
 use key_schema::money::Money;
 use key_schema::order::OrderItem;
 use key_schema::order::addresses::{self, Destination, OrderAddresses};
-use key_schema::order::{Order, OrderStatus, OrderStatusEvent, PlacedOrder, TaxRounding};
+use key_schema::order::{MAX_LINES, Order, OrderStatus, OrderStatusEvent, PlacedOrder, TaxRounding};
 use key_schema::payment::{Payment, PaymentMethod};
 use serde::Serialize;
 
 pub use price::{
-    DiscountView, LineView, MethodView, PricedLineView, QuoteLineView, RateView, ShippingView, TaxLineView, TotalsView,
-    picture,
+    DISCOUNTS, DiscountView, LineView, MethodView, PricedLineView, QuoteLineView, RateView, ShippingView, TAX_LINES,
+    TAX_ROUNDING, TaxLineView, TotalsView, picture,
 };
 
 /// Puts an order together that is visible at `now`, from the items of its partition. A Query is not
@@ -50,48 +52,81 @@ pub fn no_such_order() -> Problem {
     Problem::not_found("order")
 }
 
-#[derive(Debug, Serialize)]
-pub struct View<'a> {
+#[derive(Debug, Serialize, Schema)]
+pub struct OrderView<'a> {
     id: &'a OrderId,
     reference: Option<&'a OrderReference>,
     customer_id: &'a CustomerId,
+    /// The store where the order was placed, if any.
+    #[field(example = null)]
     store_id: Option<&'a StoreId>,
+    /// The address to which the order is sent, as it was at the placement. The field is absent if the
+    /// order has no address. After the erasure of the customer, only country and city remain.
     #[serde(skip_serializing_if = "Option::is_none")]
     shipping_address: Option<AddressView<'a>>,
+    /// The address on the invoice. Absent if the order has no separate one.
+    #[field(left_out)]
     #[serde(skip_serializing_if = "Option::is_none")]
     billing_address: Option<&'a PostalAddress>,
     status: OrderStatus,
+    #[field(rule = list::<LineView<'_>>(1..=MAX_LINES))]
     lines: Vec<LineView<'a>>,
+    /// The amount that is charged.
+    #[field(example = {"amount": 758, "currency": "USD"})]
     total: Money,
     totals: TotalsView,
+    /// The shipping method and its price at the placement. Absent without a quote, or if nothing is
+    /// shipped.
     #[serde(skip_serializing_if = "Option::is_none")]
     shipping_method: Option<ShippingView<'a>>,
+    /// The discounts of promotions. Absent without a quote, and empty if only the lines have
+    /// `discounts`.
+    #[field(rule = DISCOUNTS, example = [])]
     #[serde(skip_serializing_if = "Option::is_none")]
     discounts: Option<Vec<DiscountView<'a>>>,
+    /// The tax of each rate. Absent without a quote, and empty if only the lines have `discounts`.
+    #[field(rule = TAX_LINES)]
     #[serde(skip_serializing_if = "Option::is_none")]
     tax_lines: Option<Vec<TaxLineView>>,
+    /// How the tax was rounded. Absent without a quote and without `discounts` of lines.
+    #[field(rule = TAX_ROUNDING)]
     #[serde(skip_serializing_if = "Option::is_none")]
     tax_rounding: Option<TaxRounding>,
     placed_at: Instant,
-    /// The time at which the order is cancelled if it is still unpaid.
+    /// The instant at which the order lapses if it is still `pending` then. The cancellation usually
+    /// follows within a minute. The field is absent if the order never lapses, or if it is no longer
+    /// `pending`.
+    #[field(example = "2026-11-20T13:00:00.000Z")]
     #[serde(skip_serializing_if = "Option::is_none")]
     lapses_at: Option<Instant>,
+    /// The status changes, oldest first.
+    #[field(rule = list::<StepView<'_>>(1..=usize::MAX))]
     history: Vec<StepView<'a>>,
+    /// The payments, oldest first. Empty until the order is paid, and if its total is zero. The lists
+    /// of orders do not have this field.
+    #[field(example = [])]
     payments: Vec<PaymentView<'a>>,
+    /// When the order was shipped. Absent before.
+    #[field(left_out)]
     #[serde(skip_serializing_if = "Option::is_none")]
     shipped_at: Option<Instant>,
+    /// The carrier, if staff gave it with the status `shipped`.
     #[serde(skip_serializing_if = "Option::is_none")]
     carrier: Option<&'a str>,
     /// The carrier's tracking number.
     #[serde(skip_serializing_if = "Option::is_none")]
     tracking: Option<&'a str>,
+    #[field(rule = integer(1..=u64::MAX), example = null)]
     invoice_number: Option<u64>,
+    /// The part of the total that was refunded to the wallet. Absent before the first refund.
+    #[field(left_out)]
     #[serde(skip_serializing_if = "Option::is_none")]
     refunded: Option<Money>,
+    #[field(rule = VERSION)]
     version: u64,
 }
 
-impl<'a> View<'a> {
+impl<'a> OrderView<'a> {
     pub fn new(order: &'a PlacedOrder, for_staff: bool) -> Self {
         let PlacedOrder { head, payments, addresses, .. } = order;
         let shipped = order.history.iter().find(|step| step.status == OrderStatus::Shipped);
@@ -139,13 +174,19 @@ impl<'a> View<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
 struct PaymentView<'a> {
     id: &'a PaymentId,
+    /// `wallet`: the customer's wallet paid. `manual`: staff received the money and reported it.
+    #[field(rule = one_of(&["wallet", "manual"]))]
     method: PaymentMethod,
     amount: Money,
+    /// The part of the amount that was refunded to the wallet.
+    #[field(example = {"amount": 0, "currency": "USD"})]
     refunded: Money,
     at: Instant,
+    /// The id of the caller who paid or reported the payment. A customer does not get the ids of
+    /// staff.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'a str>,
 }
@@ -159,8 +200,9 @@ impl<'a> PaymentView<'a> {
     }
 }
 
-/// The address to which an order is sent. An erased customer's order keeps only country and city.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
+#[schema(name = "OrderAddress", example = {"name": "Ann", "line1": "Münsterplatz 1", "city": "Ulm",
+    "postal_code": "89073", "country": "DE"})]
 #[serde(untagged)]
 enum AddressView<'a> {
     Whole(&'a PostalAddress),
@@ -174,14 +216,20 @@ impl<'a> AddressView<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
+#[schema(name = "OrderStep")]
 pub struct StepView<'a> {
     status: OrderStatus,
     at: Instant,
+    /// The id of the caller who changed the status, or `system`. A customer does not get the ids of
+    /// staff.
+    #[field(example = "ann")]
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'a str>,
+    /// The note of that caller. A customer does not get the notes of staff.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'a str>,
+    /// The words of staff for the customer.
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a str>,
 }

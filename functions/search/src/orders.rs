@@ -3,7 +3,7 @@
 use http_api::contract::rules::{VERSION, any, component, integer, list_of};
 use http_api::contract::{PageWith, Schema, route};
 use http_api::{Problem, Request, Response};
-use key_schema::id::{CustomerId, OrderId};
+use key_schema::id::{CustomerId, OrderId, OrderReference};
 use key_schema::instant::Instant;
 use key_schema::money::Money;
 use key_schema::order::OrderStatus;
@@ -48,7 +48,7 @@ struct Found {
 struct OrderSummary<'a> {
     #[field(rule = any::<OrderId>())]
     id: &'a str,
-    #[field(rule = component("Reference", r#""web-4711""#), not_null)]
+    #[field(rule = any::<OrderReference>())]
     reference: Option<&'a str>,
     #[field(rule = any::<CustomerId>())]
     customer_id: &'a str,

@@ -92,10 +92,10 @@ impl Field {
 #[derive(Default)]
 pub struct Container {
     pub name: Option<String>,
-    /// The type of another crate whose fields the struct declares.
-    pub of: Option<Type>,
     /// The name of the schema of a page, if it is not the type's name and `Page`.
     pub page: Option<String>,
+    /// The type of another crate whose fields the struct declares.
+    pub of: Option<Type>,
     /// Further examples as JSON.
     pub examples: Vec<String>,
     /// Rules over several fields: the fields, and the function that checks them.
@@ -122,8 +122,8 @@ impl Container {
     fn read(&mut self, name: &Ident, input: ParseStream<'_>) -> Result<()> {
         match name.to_string().as_str() {
             "name" => self.name = Some(value::<LitStr>(input)?.value()),
-            "of" => self.of = Some(value(input)?),
             "page" => self.page = Some(value::<LitStr>(input)?.value()),
+            "of" => self.of = Some(value(input)?),
             "example" => self.examples.push(json(input)?),
             "not_empty" => self.is_not_empty = true,
             "check" => {

@@ -4,11 +4,11 @@
 
 use key_schema::address::{Country, PostalAddress};
 use key_schema::customer::Location;
+use key_schema::order::addresses::Destination;
 
-use crate::body::{Invalid, Object};
+use crate::body::Invalid;
+use crate::contract::Body;
 use crate::contract::rules::{Named, Text, named, visible_text};
-use crate::contract::{Body, BodyFields as _, Context};
-use crate::identity::Caller;
 
 pub const PLACE_NAME: Named<Text> = named("PlaceName", "1 to 128 bytes.", visible_text(1..=128));
 
@@ -19,6 +19,16 @@ struct Place {
     #[field(rule = PLACE_NAME, example = "DE")]
     country: String,
     #[field(rule = PLACE_NAME, example = "Ulm")]
+    city: String,
+}
+
+/// The country and city to which an order is sent.
+#[derive(Body)]
+#[body(name = "Destination", of = Destination)]
+#[allow(dead_code, reason = "it declares the fields of another type")]
+struct SentTo {
+    country: Country,
+    #[field(rule = visible_text(1..=128), example = "Ulm")]
     city: String,
 }
 
@@ -58,14 +68,4 @@ struct Address {
 fn fits(country: &Country, postal_code: &Option<String>) -> Result<(), Invalid> {
     let checked = country.check_postal_code(postal_code.as_deref());
     checked.map_err(|error| Invalid::new(error.to_string()).under("postal_code"))
-}
-
-/// Reads a postal address, for routes that read their bodies field by field.
-///
-/// # Errors
-/// [`Invalid`] with an entry for each invalid field, also for a postal code that does not fit the
-/// country.
-pub fn postal_address(mut body: Object<'_>) -> Result<PostalAddress, Invalid> {
-    let read = PostalAddress::read_fields(&mut body, &Context::new(&Caller::Anonymous));
-    body.finish(read)
 }

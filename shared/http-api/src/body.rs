@@ -184,8 +184,8 @@ impl Invalid {
         self
     }
 
-    /// Adds the errors of `other`, up to [`MAX_ERRORS`] in total.
-    pub(crate) fn add(&mut self, other: Self) {
+    /// Adds the errors of `other`, up to 100 in total.
+    pub fn add(&mut self, other: Self) {
         let room = MAX_ERRORS.saturating_sub(self.0.len());
         self.0.extend(other.0.into_iter().take(room));
     }

@@ -7,12 +7,10 @@
 //! claims, so their callers are anonymous. A function can verify the token itself with the feature
 //! `issuer`.
 
-use key_schema::id::{CustomerId, IdError, ME};
+use key_schema::id::{CustomerId, IdError};
 use key_schema::revocation::SignIn;
 use key_schema::text::Email;
 
-use crate::body::Invalid;
-use crate::fields;
 use crate::json::{Members, Value};
 use crate::problem::{Code, Problem};
 
@@ -130,17 +128,6 @@ impl SignedIn {
     #[must_use]
     pub const fn id(&self) -> &CustomerId {
         &self.id
-    }
-
-    /// Reads a customer's id in a body, where [`ME`] names this caller.
-    ///
-    /// # Errors
-    /// [`Invalid`] when the value is not a text, or not an id.
-    pub fn customer(&self, value: Value<'_>) -> Result<CustomerId, Invalid> {
-        match value {
-            Value::Text(text) if text == ME => Ok(self.id.clone()),
-            value => fields::parsed(value),
-        }
     }
 
     #[must_use]

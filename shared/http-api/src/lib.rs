@@ -72,7 +72,6 @@ use lambda_runtime::LambdaEvent;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-pub use crate::address::postal_address;
 pub use crate::body::{FieldPatch, Invalid, Object};
 #[cfg(feature = "table")]
 pub use crate::conditions::change_version;

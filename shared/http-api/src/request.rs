@@ -99,7 +99,7 @@ impl<'a> Request<'a> {
     }
 
     /// Reads a path parameter with the rule of the type `T`. For a [`CustomerId`], [`ME`] names the
-    /// caller. [`SignedIn::customer`] reads it in a body.
+    /// caller. [`contract::rules::customer`](crate::contract::rules::customer) reads it in a body.
     ///
     /// # Errors
     /// As [`Request::path_by`], and as [`Request::signed_in`] for [`ME`].

@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use key_schema::address::PostalAddress;
 use key_schema::customer::{Customer, Location, MAX_ADDRESSES, Tier};
-use key_schema::id::{AddressName, CustomerId, QuestionId};
+use key_schema::id::{AddressName, CustomerId, OrderId, OrderReference, QuestionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::money::Money;
+use key_schema::order::addresses::Destination;
+use key_schema::order::{OrderStatus, OrderSummary};
 use key_schema::question::{CustomerQuestion, MAX_ANSWERS, Question, QuestionStatus, QuestionSummary};
 use key_schema::text::{Email, Username};
 use serde::Serialize;
@@ -65,6 +68,51 @@ impl<'a> From<&'a Stored<Customer>> for CustomerView<'a> {
             created_at: customer.meta.created_at,
             updated_at: customer.meta.updated_at,
         }
+    }
+}
+
+/// The fields of an order in every list.
+#[derive(Debug, Serialize, Schema)]
+pub struct OrderHead<'a> {
+    id: &'a OrderId,
+    reference: Option<&'a OrderReference>,
+    customer_id: &'a CustomerId,
+    status: OrderStatus,
+    #[field(example = {"amount": 258, "currency": "USD"})]
+    total: Money,
+    placed_at: Instant,
+    #[field(rule = integer(1..=u64::MAX), example = 1)]
+    line_count: u64,
+}
+
+impl<'a> From<&'a OrderSummary> for OrderHead<'a> {
+    fn from(order: &'a OrderSummary) -> Self {
+        let OrderSummary { id, reference, customer_id, status, total, placed_at, line_count, destination: _ } = order;
+        Self {
+            id,
+            reference: reference.as_ref(),
+            customer_id,
+            status: *status,
+            total: *total,
+            placed_at: *placed_at,
+            line_count: *line_count,
+        }
+    }
+}
+
+#[derive(Debug, Serialize, Schema)]
+#[schema(page = "OrderPage")]
+pub struct OrderSummaryView<'a> {
+    #[serde(flatten)]
+    head: OrderHead<'a>,
+    /// Only in the list of a customer's orders, and only if the order has an address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    destination: Option<&'a Destination>,
+}
+
+impl<'a> From<&'a OrderSummary> for OrderSummaryView<'a> {
+    fn from(order: &'a OrderSummary) -> Self {
+        Self { head: OrderHead::from(order), destination: order.destination.as_ref() }
     }
 }
 

@@ -18,6 +18,7 @@ pub fn functions() -> Vec<(&'static str, Vec<Operation>)> {
         ("customers", customers::operations()),
         ("documents", documents::operations()),
         ("insights", insights::operations()),
+        ("orders", orders::operations()),
         ("organizations", organizations::operations()),
         ("search", search::operations()),
         ("settings", settings::operations()),

@@ -1,32 +1,70 @@
+use http_api::contract::Schema;
+use http_api::contract::rules::{
+    Component, List, Named, OneOf, QUANTITY, Text, component, integer, list, named, one_of, visible_text,
+};
 use http_api::url;
 use key_schema::id::{MediaId, MethodId, ProductId, PromotionId};
 use key_schema::money::{Currency, Money};
-use key_schema::order::{Charges, ChosenMethod, LineDiscount, OrderLine, TaxLine, TaxRate};
-use key_schema::pricing::{BASIS_POINT, ShippingMethod};
-use key_schema::promotion::AppliedPromotion;
+use key_schema::order::{Charges, ChosenMethod, LineDiscount, MAX_LINE_DISCOUNTS, OrderLine, TaxLine, TaxRate};
+use key_schema::pricing::{BASIS_POINT, MAX_TAX_RULES, ShippingMethod};
+use key_schema::promotion::{AppliedPromotion, MAX_APPLIED};
 use serde::Serialize;
 
-#[derive(Debug, Serialize)]
+use crate::lines::DISCOUNT_NAME;
+
+const METHOD_NAME: Text = visible_text(1..=128);
+const DELIVERY_DAYS: Component = component("DeliveryDays", "[2, 4]");
+const THUMBNAIL: Component = component("Thumbnail", "null");
+pub const DISCOUNTS: Named<List<DiscountView<'static>>> = named(
+    "Discounts",
+    "The promotions that reduce the price, in the order in which they were applied.",
+    list(0..=MAX_APPLIED),
+);
+pub const TAX_LINES: Named<List<TaxLineView>> = named("TaxLines", "The tax of each rate.", list(0..=MAX_TAX_RULES));
+pub const TAX_ROUNDING: Named<OneOf> = named(
+    "TaxRounding",
+    "Whether the tax is rounded for each line or once for each rate. The setting `orders.tax_rounding` decides. Half a \
+     minor unit is rounded up.",
+    one_of(&["line", "order"]),
+);
+
+/// The line as sold. Later changes of the product do not change it.
+#[derive(Debug, Serialize, Schema)]
+#[schema(name = "OrderLine")]
 pub struct LineView<'a> {
+    #[field(rule = integer(1..=u64::MAX), example = 1)]
     line: u64,
     #[serde(flatten)]
     priced: PricedLineView<'a>,
+    /// The discounts that staff entered for the line. Their sum is `discount`. Absent if there are
+    /// none.
+    #[field(rule = list::<LineDiscountView<'_>>(0..=MAX_LINE_DISCOUNTS), left_out)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    discounts: Vec<LineDiscountView<'a>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
 pub struct PricedLineView<'a> {
     pub product_id: &'a ProductId,
+    #[field(rule = component("ProductName", r#""ICE - CRUSHED/CUBED 22 LB""#))]
     pub name: &'a str,
+    /// The path of the product's first picture at the time of the price. Null if it had none. The
+    /// path redirects to the picture even if the product has left the catalogue, until staff remove
+    /// the picture.
+    #[field(rule = THUMBNAIL, not_null)]
     pub thumbnail: Option<String>,
+    #[field(rule = QUANTITY, example = 2)]
     pub quantity: u64,
     pub unit_price: Money,
+    #[field(example = {"amount": 0, "currency": "USD"})]
     pub discount: Money,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub discounts: Vec<LineDiscountView<'a>>,
     /// The tax, whether the price includes it or not.
+    #[field(example = {"amount": 19, "currency": "USD"})]
     pub tax: Money,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tax_rate: Option<RateView>,
+    /// The amount that the customer pays for the line.
+    #[field(example = {"amount": 258, "currency": "USD"})]
     pub total: Money,
 }
 
@@ -55,12 +93,11 @@ impl<'a> From<&'a OrderLine> for LineView<'a> {
             quantity: *quantity,
             unit_price: *unit_price,
             discount: money(*discount),
-            discounts: discounts.iter().map(given).collect(),
             tax: money(*tax),
             tax_rate: tax_rate.map(RateView::from),
             total: *total,
         };
-        Self { line: *line, priced }
+        Self { line: *line, priced, discounts: discounts.iter().map(given).collect() }
     }
 }
 
@@ -69,20 +106,32 @@ pub fn picture(product: &ProductId, id: Option<&MediaId>) -> Option<String> {
     id.map(|id| url::picture(product.as_str(), id.as_str()))
 }
 
-/// A line of a quote. The availability may change until the checkout, and is no part of the quote.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
 pub struct QuoteLineView<'a> {
     #[serde(flatten)]
     pub priced: PricedLineView<'a>,
+    #[field(rule = component("Available", "true"))]
     pub available: bool,
 }
 
-#[derive(Debug, Serialize)]
+/// The parts of a total. The total is `items` less `discount` plus `shipping`, and plus the tax that
+/// prices do not include.
+#[derive(Debug, Serialize, Schema)]
 pub struct TotalsView {
+    /// The price of all lines before discounts.
+    #[field(example = {"amount": 258, "currency": "USD"})]
     items: Money,
+    /// All discounts, including the discount of shipping.
+    #[field(example = {"amount": 0, "currency": "USD"})]
     discount: Money,
+    /// The price of the shipping method.
+    #[field(example = {"amount": 500, "currency": "USD"})]
     shipping: Money,
+    /// All taxes, whether prices include them or not.
+    #[field(example = {"amount": 56, "currency": "USD"})]
     tax: Money,
+    /// The amount that is charged.
+    #[field(example = {"amount": 758, "currency": "USD"})]
     total: Money,
 }
 
@@ -99,11 +148,16 @@ impl TotalsView {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
+#[schema(name = "PricedMethod")]
 pub struct MethodView<'a> {
+    #[field(example = "post")]
     id: &'a MethodId,
+    #[field(rule = METHOD_NAME, example = "Parcel post")]
     name: &'a str,
+    #[field(rule = DELIVERY_DAYS)]
     days: (u64, u64),
+    #[field(example = {"amount": 500, "currency": "USD"})]
     price: Money,
 }
 
@@ -113,13 +167,23 @@ impl<'a> MethodView<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
+#[schema(name = "ChargedMethod")]
 pub struct ShippingView<'a> {
     #[serde(flatten)]
     method: MethodView<'a>,
+    /// The discount of free shipping.
+    #[field(example = {"amount": 0, "currency": "USD"})]
     discount: Money,
+    /// The tax, whether the price includes it or not.
+    #[field(example = {"amount": 37, "currency": "USD"})]
     tax: Money,
+    /// The tax of shipping for each rate. Empty if shipping is not taxed.
+    #[field(rule = TAX_LINES, example = [{"rate_basis_points": 810, "further_millionths": 0, "included": true,
+        "amount": {"amount": 500, "currency": "USD"}, "tax": {"amount": 37, "currency": "USD"}}])]
     tax_lines: Vec<TaxLineView>,
+    /// The amount that the customer pays for shipping.
+    #[field(example = {"amount": 500, "currency": "USD"})]
     total: Money,
 }
 
@@ -137,16 +201,22 @@ impl<'a> ShippingView<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
 pub struct LineDiscountView<'a> {
+    #[field(rule = DISCOUNT_NAME, example = "regular customer")]
     name: &'a str,
     amount: Money,
 }
 
-#[derive(Debug, Serialize)]
+/// The rate of the tax. Absent if there is no tax rule.
+#[derive(Debug, Serialize, Schema)]
+#[schema(name = "TaxRate")]
 pub struct RateView {
+    #[field(rule = component("RateBasisPoints", "810"))]
     rate_basis_points: u32,
+    #[field(rule = component("FurtherMillionths", "0"))]
     further_millionths: u32,
+    /// Whether the price includes the tax.
     included: bool,
 }
 
@@ -157,10 +227,13 @@ impl From<TaxRate> for RateView {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
 pub struct DiscountView<'a> {
     promotion_id: &'a PromotionId,
+    #[field(rule = component("PromotionName", r#""Summer sale""#))]
     name: &'a str,
+    /// The code that the customer entered, in the spelling of staff.
+    #[field(example = "SUMMER")]
     code: Option<&'a str>,
     amount: Money,
 }
@@ -177,11 +250,14 @@ impl<'a> DiscountView<'a> {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Schema)]
 pub struct TaxLineView {
     #[serde(flatten)]
     rate: RateView,
+    /// The sum of the prices with this rate, after discounts.
+    #[field(example = {"amount": 758, "currency": "USD"})]
     amount: Money,
+    #[field(example = {"amount": 56, "currency": "USD"})]
     tax: Money,
 }
 

@@ -8,8 +8,8 @@ use key_schema::customer::Tier;
 use key_schema::graph::EdgeKind;
 use key_schema::id::{
     AddressName, AnswerId, CounterName, CustomerId, DocumentId, EntryId, GuestCartId, Id, LogId, MediaId, MethodId,
-    MetricName, OrderId, OrderReference, OrganizationId, PointId, ProductId, PromotionId, QuestionId, SectionName,
-    SessionId, StoreId, TaxCategory, TaxRuleId, TeamId, ZoneId,
+    MetricName, OrderId, OrderReference, OrganizationId, PaymentId, PointId, ProductId, PromotionId, QuestionId,
+    SectionName, SessionId, StoreId, TaxCategory, TaxRuleId, TeamId, ZoneId,
 };
 use key_schema::instant::Instant;
 use key_schema::metric::{Decimal, DecimalError};
@@ -115,6 +115,7 @@ texts! {
     GuestCartId, GENERATED, generated;
     LogId, GENERATED, generated;
     EntryId, GENERATED, generated;
+    PaymentId, GENERATED, generated;
     QuestionId, GENERATED, generated;
     AnswerId, GENERATED, generated;
     AddressName, "home", id;
@@ -131,7 +132,13 @@ texts! {
     TaxRuleId, "de", id;
     PromotionId, "summer", id;
     TaxCategory, "reduced", id;
-    OrderReference, "shop-1", |_| string().with("minLength", 1.into()).with("maxLength", 128.into());
+    OrderReference, "web-4711", |schemas| schemas.named("Reference", |_| {
+        string().with("minLength", 1.into()).with("maxLength", 128.into()).about(
+            "The client's own number for the order, 1 to 128 bytes. If the customer places the order, it is unique \
+             among the orders that this customer places. If staff places the order, it is unique among all orders \
+             that staff places.",
+        )
+    });
     Email, "ann@example.com", |schemas| schemas.named("Email", |_| {
         string().with("minLength", 3.into()).with("maxLength", 254.into())
             .about(
