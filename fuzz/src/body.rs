@@ -68,12 +68,15 @@ impl Body {
                 let mut line = line.object()?;
                 let product = line.required("product_id", parsed::<ProductId>);
                 let quantity = line.required("quantity", integer(1..=1_000_000_u64));
-                line.finish((product, quantity))
+                line.finish(product.zip(quantity))
             }),
         );
         let names = body.optional("names", map::<AddressName, _>(MAX_NAMES, integer(i64::MIN..=i64::MAX)));
-        let fields = (id, email, name, summary, price, at, tier, is_public, path, lines, names);
-        let (id, email, name, summary, price, at, tier, is_public, path, lines, names) = body.finish(fields)?;
+        let texts = id.zip(email).zip(name).zip(summary).zip(path).zip(names);
+        let others = price.zip(at).zip(tier).zip(is_public).zip(lines);
+        let read = body.finish(texts.zip(others))?;
+        let (((((id, email), name), summary), path), names) = read.0;
+        let ((((price, at), tier), is_public), lines) = read.1;
         let category_path = path.map(CategoryPath::new).transpose().map_err(|error| Invalid::new(error.to_string()))?;
         let names = names.map(|names| names.into_iter().collect());
         Ok(Self { id, email, name, summary, price, at, tier, is_public, category_path, lines, names })

@@ -14,6 +14,7 @@ use key_schema::order::MAX_TOTAL;
 use crate::App;
 use crate::addresses::GivenAddresses;
 use crate::lines::WantedLine;
+use crate::new_order::Details;
 use crate::place::{Wanted, first_response_or, place, replay};
 use crate::promotions;
 use crate::quote::{self, QUOTE_ID, Quote, Quoted};
@@ -25,9 +26,8 @@ struct Checkout {
     /// The total that the customer has seen.
     #[field(rule = money(0..=MAX_TOTAL, "ExpectedTotal", ""), example = {"amount": 258, "currency": "USD"})]
     expected_total: Option<Money>,
-    /// Staff only: whether the order lapses when it is not paid in time.
-    #[field(staff, left_out, default)]
-    lapses: bool,
+    #[field(flatten)]
+    details: Details,
     #[field(flatten)]
     addresses: GivenAddresses,
     /// The `id` of a quote. It has the addresses, so no address can be given beside it.
@@ -89,7 +89,7 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
     let customer_id: CustomerId = request.path("id")?;
     let owner = request.owner(&customer_id)?;
     let caller = owner.caller();
-    let Checkout { expected_total, lapses, addresses, quote_id: sealed } = request.body()?;
+    let Checkout { expected_total, details, addresses, quote_id: sealed } = request.body()?;
     let once = Once::optional(request)?;
     let now = Instant::now();
     let cart = services.table.get(&cart::get(&customer_id)?).await?.filter(|cart| cart.expires_at > now);
@@ -126,7 +126,7 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
         reference: None,
         placed_at: None,
         store_id: None,
-        lapses,
+        details,
         expected_total,
         addresses,
         quote,

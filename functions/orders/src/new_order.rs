@@ -36,9 +36,17 @@ pub struct NewOrder {
     /// Staff only: the store where the order was placed.
     #[field(staff, left_out)]
     store_id: Option<StoreId>,
-    /// Staff only: whether the order lapses when it is not paid in time.
+    #[field(flatten)]
+    details: Details,
+}
+
+/// The fields that a new order and a checkout have in common, except the addresses.
+#[derive(Debug, Default, Body)]
+pub struct Details {
+    /// Staff only: whether the order lapses when it is not paid in time. A customer's order always
+    /// lapses.
     #[field(staff, left_out, default)]
-    lapses: bool,
+    pub lapses: bool,
 }
 
 fn not_in_the_future(placed_at: &Option<Instant>) -> Result<(), Invalid> {
@@ -53,7 +61,7 @@ impl NewOrder {
     /// # Errors
     /// 422 `invalid_body` if a product is in several lines.
     pub fn wanted(self) -> Result<Wanted, Problem> {
-        let Self { customer_id, lines, reference, addresses, placed_at, store_id, lapses } = self;
+        let Self { customer_id, lines, reference, addresses, placed_at, store_id, details } = self;
         let lines: Vec<_> = lines.into_iter().enumerate().map(|(position, line)| line.at(position)).collect();
         let mut seen = BTreeSet::new();
         let doubled: Vec<&WantedLine> = lines.iter().filter(|line| !seen.insert(&line.product_id)).collect();
@@ -69,7 +77,7 @@ impl NewOrder {
             reference,
             placed_at,
             store_id,
-            lapses,
+            details,
             expected_total: None,
             addresses,
             quote: None,

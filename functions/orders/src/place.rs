@@ -34,7 +34,7 @@ use crate::App;
 use crate::addresses::GivenAddresses;
 use crate::bounds;
 use crate::lines::{self, Sold, WantedLine};
-use crate::new_order::NewOrder;
+use crate::new_order::{Details, NewOrder};
 use crate::promotions;
 use crate::quote::Quoted;
 use crate::refusal::{price_changed, quote_required, reference_taken, refused};
@@ -52,9 +52,7 @@ pub struct Wanted {
     pub placed_at: Option<Instant>,
     /// Staff only: the store where the order was placed.
     pub store_id: Option<StoreId>,
-    /// Staff only: whether the order is cancelled if it is not paid in time. A customer's order
-    /// always is.
-    pub lapses: bool,
+    pub details: Details,
     /// The total that the client has shown to the customer. Any other total is refused.
     pub expected_total: Option<Money>,
     pub addresses: GivenAddresses,
@@ -153,7 +151,7 @@ pub async fn place(
         return first_response_or(services, once, now, Problem::not_found("customer")).await;
     };
     let products = known.split_off(known.len().saturating_sub(wanted.lines.len()));
-    let limits = if bounded || wanted.lapses { Some(app.limits().await?) } else { None };
+    let limits = if bounded || wanted.details.lapses { Some(app.limits().await?) } else { None };
     if has_rules && wanted.quote.is_none() && limits.is_some_and(|limits| !limits.quote_optional) {
         return first_response_or(services, once, now, quote_required()).await;
     }

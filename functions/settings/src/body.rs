@@ -8,8 +8,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use http_api::body::Invalid;
-use http_api::contract::{Body, Context, Node, Rule, RuleSchema, Schemas};
-use http_api::fields::{boolean, integer, one_of};
+use http_api::contract::rules::{integer, one_of};
+use http_api::contract::{Body, Context, FromBody as _, Node, Rule, RuleSchema, Schemas};
 use http_api::json::{Members, Value};
 use http_api::{Code, Problem, Request, caching, maintenance};
 use key_schema::id;
@@ -41,14 +41,14 @@ pub struct NewSettings {
 
 /// Settings, whose values the reader checks and does not keep.
 #[derive(Debug)]
-pub struct Values(fn(Value<'_>) -> Result<(), Invalid>);
+pub struct Values(fn(Value<'_>, &Context<'_>) -> Result<(), Invalid>);
 
 pub const VALUES: Values = Values(public);
 const PRIVATE_VALUES: Values = Values(private);
 
 impl Rule<()> for Values {
-    fn read(&self, value: Value<'_>, _: &Context<'_>) -> Result<(), Invalid> {
-        (self.0)(value)
+    fn read(&self, value: Value<'_>, context: &Context<'_>) -> Result<(), Invalid> {
+        (self.0)(value, context)
     }
 }
 
@@ -93,55 +93,69 @@ struct Texts<'a> {
 
 type Named<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
-/// The name of the setting with the limits of orders.
-const ORDERS: &str = "orders";
-/// The settings that Bodega itself reads. Only clients read the other settings.
-const OWN: [&str; 3] = [ORDERS, maintenance::NAME, caching::NAME];
+/// The settings that Bodega itself reads ([`OwnSettings`]). Only clients read the other settings.
+const OWN: [&str; 3] = ["orders", maintenance::NAME, caching::NAME];
 
-fn public(value: Value<'_>) -> Result<(), Invalid> {
-    let mut members = checked(value)?;
-    let own = OWN.into_iter().filter_map(|name| members.remove_entry(name)).collect();
-    let mut own = Value::Object(own).object()?;
-    let orders = own.optional(ORDERS, limits);
-    let maintenance = own.optional(maintenance::NAME, mode);
-    let caching = own.optional(caching::NAME, times);
-    own.finish((orders, maintenance, caching)).map(|_| ())
+/// The settings that Bodega itself reads, with their bounds. The function stores the client's text,
+/// so it only checks these values.
+#[derive(Body)]
+#[allow(dead_code, reason = "the values are checked and dropped")]
+struct OwnSettings {
+    orders: Option<OrderLimits>,
+    maintenance: Option<Maintenance>,
+    caching: Option<Caching>,
 }
 
-fn private(value: Value<'_>) -> Result<(), Invalid> {
+#[derive(Body)]
+#[allow(dead_code, reason = "the values are checked and dropped")]
+struct OrderLimits {
+    #[field(rule = integer(PENDING_MINUTES))]
+    pending_minutes: Option<u64>,
+    #[field(rule = integer(MAX_PENDING_ORDERS))]
+    max_pending_orders: Option<u64>,
+    #[field(rule = integer(MAX_PENDING_QUANTITY))]
+    max_pending_quantity: Option<u64>,
+    #[field(rule = integer(MAX_PENDING_LINES))]
+    max_pending_lines: Option<u64>,
+    #[field(rule = integer(MAX_ORDERS_PER_DAY))]
+    max_orders_per_day: Option<u64>,
+    shipping_address_required: Option<bool>,
+    #[field(rule = one_of(&["line", "order"]))]
+    tax_rounding: Option<String>,
+    #[field(rule = one_of(&["rule", "apportioned"]))]
+    shipping_tax: Option<String>,
+    quote_optional: Option<bool>,
+}
+
+#[derive(Body)]
+#[allow(dead_code, reason = "the values are checked and dropped")]
+struct Maintenance {
+    on: bool,
+    #[field(rule = integer(maintenance::RETRY_AFTER_SECONDS))]
+    retry_after_seconds: Option<u64>,
+}
+
+#[derive(Body)]
+#[allow(dead_code, reason = "the values are checked and dropped")]
+struct Caching {
+    #[field(rule = integer(caching::SECONDS))]
+    max_age_seconds: Option<u64>,
+    #[field(rule = integer(caching::SECONDS))]
+    stale_while_revalidate_seconds: Option<u64>,
+}
+
+fn public(value: Value<'_>, context: &Context<'_>) -> Result<(), Invalid> {
+    let mut members = checked(value)?;
+    let own = OWN.into_iter().filter_map(|name| members.remove_entry(name)).collect();
+    OwnSettings::read(Value::Object(own), context).map(|_| ())
+}
+
+fn private(value: Value<'_>, _: &Context<'_>) -> Result<(), Invalid> {
     let members = checked(value)?;
     match OWN.into_iter().find(|name| members.contains_key(*name)) {
         Some(name) => Err(Invalid::new(format!("has `{name}`, which belongs to the public values"))),
         None => Ok(()),
     }
-}
-
-fn times(value: Value<'_>) -> Result<(), Invalid> {
-    let mut times = value.object()?;
-    let max_age = times.optional("max_age_seconds", integer(caching::SECONDS));
-    let stale = times.optional("stale_while_revalidate_seconds", integer(caching::SECONDS));
-    times.finish((max_age, stale)).map(|_| ())
-}
-
-fn mode(value: Value<'_>) -> Result<(), Invalid> {
-    let mut mode = value.object()?;
-    let on = mode.required("on", boolean);
-    let retry = mode.optional("retry_after_seconds", integer(maintenance::RETRY_AFTER_SECONDS));
-    mode.finish((on, retry)).map(|_| ())
-}
-
-fn limits(value: Value<'_>) -> Result<(), Invalid> {
-    let mut limits = value.object()?;
-    let minutes = limits.optional("pending_minutes", integer(PENDING_MINUTES));
-    let orders = limits.optional("max_pending_orders", integer(MAX_PENDING_ORDERS));
-    let quantity = limits.optional("max_pending_quantity", integer(MAX_PENDING_QUANTITY));
-    let lines = limits.optional("max_pending_lines", integer(MAX_PENDING_LINES));
-    let daily = limits.optional("max_orders_per_day", integer(MAX_ORDERS_PER_DAY));
-    let address = limits.optional("shipping_address_required", boolean);
-    let rounding = limits.optional("tax_rounding", one_of::<String>(&["line", "order"]));
-    let shipping = limits.optional("shipping_tax", one_of::<String>(&["rule", "apportioned"]));
-    let optional = limits.optional("quote_optional", boolean);
-    limits.finish((minutes, orders, quantity, lines, daily, address, rounding, shipping, optional)).map(|_| ())
 }
 
 fn checked(value: Value<'_>) -> Result<Members<'_>, Invalid> {

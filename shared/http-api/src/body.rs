@@ -1,14 +1,5 @@
-//! Reads a JSON object field by field, so that one response lists all errors of the object.
-//!
-//! ```
-//! # use http_api::{body::{Invalid, Object}, fields::{integer, text}};
-//! # fn read(body: Object<'_>) -> Result<(String, Option<u32>), Invalid> {
-//! http_api::read_fields!(body => {
-//!     name: required(text(1..=200)),
-//!     stock: optional(integer(0..=1_000_000_u32)),
-//! }); // Refuses a body with any other field.
-//! # Ok((name, stock)) }
-//! ```
+//! Reads a JSON object field by field, so that one response lists all errors of the object. The
+//! derive [`Body`](crate::contract::Body) writes these calls for a struct.
 
 use std::borrow::Cow;
 
@@ -18,20 +9,6 @@ use crate::problem::{Code, FieldError, Problem};
 /// The maximum number of errors in one response. Further errors are dropped, so that a hostile body
 /// cannot cause a huge response.
 const MAX_ERRORS: usize = 100;
-
-/// Reads all fields of an object into variables of the same names. Each line has the name of a
-/// field, then [`required`](Object::required) or [`optional`](Object::optional), then the reader of
-/// the value. For a rule over several fields, use the methods of [`Object`].
-#[macro_export]
-macro_rules! read_fields {
-    ($object:expr => { $($name:ident: $kind:ident($($reader:tt)*)),+ $(,)? }) => {
-        let ($($name,)+) = {
-            let mut object = $object;
-            $(let $name = object.$kind(stringify!($name), $($reader)*);)+
-            object.finish(($($name,)+))?
-        };
-    };
-}
 
 /// A JSON object that is being read field by field.
 ///
@@ -126,17 +103,17 @@ impl<'a> Object<'a> {
         self.errors.add(invalid);
     }
 
-    /// Returns all fields without their `Option`, if the object is valid.
+    /// Returns the fields, if the object is valid. They are `None` if the reader of one has failed.
     ///
     /// # Errors
     /// The errors of all readers, and one error for each member of the object that no reader has
     /// read.
-    pub fn finish<F: Fields>(mut self, fields: F) -> Result<F::Complete, Invalid> {
+    pub fn finish<T>(mut self, fields: Option<T>) -> Result<T, Invalid> {
         let unknown: Vec<_> = std::mem::take(&mut self.unread).into_keys().take(MAX_ERRORS).collect();
         for name in unknown {
             self.refuse::<()>(&name, "is not a field of this object");
         }
-        match fields.complete() {
+        match fields {
             Some(fields) if self.errors.0.is_empty() => Ok(fields),
             Some(_) => Err(self.errors),
             None => Err(self.errors.or_incomplete()),
@@ -213,58 +190,6 @@ impl From<Invalid> for Problem {
     }
 }
 
-/// Fields that were read one by one. A field is `None` if its reader failed.
-pub trait Fields {
-    /// The same fields, all present.
-    type Complete;
-
-    /// Returns all fields, or `None` if one is missing.
-    fn complete(self) -> Option<Self::Complete>;
-}
-
-impl<T> Fields for Option<T> {
-    type Complete = T;
-
-    fn complete(self) -> Option<T> {
-        self
-    }
-}
-
-impl Fields for () {
-    type Complete = ();
-
-    fn complete(self) -> Option<()> {
-        Some(())
-    }
-}
-
-macro_rules! tuple {
-    ($($name:ident)+) => {
-        impl<$($name),+> Fields for ($(Option<$name>,)+) {
-            type Complete = ($($name,)+);
-
-            #[allow(non_snake_case)]
-            fn complete(self) -> Option<Self::Complete> {
-                let ($($name,)+) = self;
-                Some(($($name?,)+))
-            }
-        }
-    };
-}
-
-tuple!(A);
-tuple!(A B);
-tuple!(A B C);
-tuple!(A B C D);
-tuple!(A B C D E);
-tuple!(A B C D E F);
-tuple!(A B C D E F G);
-tuple!(A B C D E F G H);
-tuple!(A B C D E F G H I);
-tuple!(A B C D E F G H I J);
-tuple!(A B C D E F G H I J K);
-tuple!(A B C D E F G H I J K L);
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -286,7 +211,7 @@ mod tests {
             let city = place.required("city", text(1..=5));
             place.finish(city)
         });
-        assert_eq!(body.finish((name, age, city)), Ok(("Ann".to_owned(), None, Some("Ulm".to_owned()))));
+        assert_eq!(body.finish(name.zip(age).zip(city)), Ok((("Ann".to_owned(), None), Some("Ulm".to_owned()))));
     }
 
     #[test]
@@ -309,7 +234,7 @@ mod tests {
             let city = place.required("city", text(1..=5));
             place.finish(city)
         });
-        let invalid = body.finish((name, email, lines, city)).unwrap_err();
+        let invalid = body.finish(name.zip(email).zip(lines).zip(city)).unwrap_err();
         assert_eq!(pointers(&invalid), ["/name", "/email", "/lines/1/n", "/lines/2/m~1~0", "/place/city", "/extra"]);
     }
 
@@ -321,7 +246,7 @@ mod tests {
         assert_eq!(body.changed("x", text(1..=5)), Some(FieldPatch::Keep));
         assert_eq!(body.replaced("c", text(1..=5)), None);
         assert_eq!(body.required("d", text(1..=5)), None);
-        assert_eq!(pointers(&body.finish(()).unwrap_err()), ["/c", "/d"]);
+        assert_eq!(pointers(&body.finish(Some(())).unwrap_err()), ["/c", "/d"]);
     }
 
     #[test]
@@ -339,7 +264,7 @@ mod tests {
         if from == to {
             body.refuse::<()>("to", "must differ from `from`");
         }
-        assert_eq!(pointers(&body.finish((from, to)).unwrap_err()), ["/to"]);
+        assert_eq!(pointers(&body.finish(from.zip(to)).unwrap_err()), ["/to"]);
     }
 
     #[test]
@@ -355,7 +280,7 @@ mod tests {
     #[test]
     fn a_response_lists_at_most_100_errors() {
         let document = format!("{{{}}}", (0..5000).map(|n| format!("\"f{n}\":1")).collect::<Vec<_>>().join(","));
-        let invalid = Object::parse(&document).unwrap().finish(()).unwrap_err();
+        let invalid = Object::parse(&document).unwrap().finish(Some(())).unwrap_err();
         assert_eq!(invalid.errors().len(), MAX_ERRORS);
     }
 }

@@ -146,7 +146,7 @@ pub fn money(amount: RangeInclusive<i64>) -> impl Fn(Value<'_>) -> Result<Money,
         let mut fields = value.object()?;
         let amount = fields.required("amount", integer(amount.clone()));
         let currency = fields.required("currency", parsed::<Currency>);
-        let (amount, currency) = fields.finish((amount, currency))?;
+        let (amount, currency) = fields.finish(amount.zip(currency))?;
         Ok(Money::new(amount, currency))
     }
 }

@@ -44,9 +44,10 @@ fn read_everything(mut body: Object<'_>) -> Result<(), Problem> {
     let id = body.optional("id", parsed::<ProductId>);
     let at = body.optional("at", instant);
     let price = body.optional("price", money(0..=i64::MAX));
-    let lines = body.optional("lines", array(0..=3, |line| line.object()?.finish(())));
+    let lines = body.optional("lines", array(0..=3, |line| line.object()?.finish(Some(()))));
     let names = body.optional("names", map::<ProductId, _>(3, boolean));
-    body.finish((text, long, integer, flag, id, at, price, lines, names))?;
+    let texts = text.zip(long).zip(id).zip(at).zip(names);
+    body.finish(texts.zip(integer).zip(flag).zip(price).zip(lines))?;
     Ok(())
 }
 

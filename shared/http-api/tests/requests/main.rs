@@ -77,10 +77,10 @@ async fn create(_: &App, request: &Request<'_>) -> Result<Response, Problem> {
             let mut line = line.object()?;
             let product = line.required("product_id", parsed::<ProductId>);
             let quantity = line.required("quantity", integer(1..=1_000_000_u32));
-            line.finish((product, quantity))
+            line.finish(product.zip(quantity))
         }),
     );
-    let (name, about, lines) = body.finish((name, about, lines))?;
+    let ((name, about), lines) = body.finish(name.zip(about).zip(lines))?;
     let lines = lines.unwrap_or_default().len();
     let created = json!({"name": name, "about": about, "lines": lines, "by": caller.id(), "key": key});
     let first = Response::created(url::location(&["things", &name]), &created).etag(1);
