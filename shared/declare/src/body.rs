@@ -67,15 +67,15 @@ pub fn expand(input: &DeriveInput) -> Result<TokenStream> {
         completes.push(quote!(#name: #name?));
         let (schema, example) = schema_of(core, &attributes);
         let schema = if is_nullable { quote!(#schema.or_null()) } else { schema };
-        let default = match &attributes.default {
-            Some(Some(default)) => quote!(.with("default", ::http_api::contract::Node::of(&(#default)))),
+        let doc = match &attributes.default {
+            Some(Some(default)) => quote!(&::http_api::contract::with_default(#doc, &(#default))),
             Some(None) => {
-                quote!(.with("default", ::http_api::contract::Node::of(&<#ty as ::core::default::Default>::default())))
+                quote!(&::http_api::contract::with_default(#doc, &<#ty as ::core::default::Default>::default()))
             }
-            None => quote!(),
+            None => quote!(#doc),
         };
         members.push(quote! {
-            let schema = #schema #default;
+            let schema = #schema;
             object.field(#text, #doc, schema, #is_required, #example);
         });
     }

@@ -320,6 +320,14 @@ impl ObjectSchema {
     }
 }
 
+/// Returns the documentation of a field with a default. The schema does not have the default,
+/// because generators of clients then require the field.
+#[must_use]
+pub fn with_default(doc: &str, default: &impl serde::Serialize) -> String {
+    let default = serde_json::to_string(default).unwrap_or_default();
+    format!("{doc} The default is `{default}`.").trim_start().to_owned()
+}
+
 /// Returns the example that the examples of the fields make up.
 #[must_use]
 pub fn example_of<T: Fields>() -> Option<Node> {

@@ -22,11 +22,6 @@ impl Node {
     }
 
     #[must_use]
-    pub fn of(value: &impl Serialize) -> Self {
-        serde_json::to_string(value).ok().and_then(|text| Self::json(&text)).unwrap_or(Self::Null)
-    }
-
-    #[must_use]
     pub fn map<const N: usize>(members: [(&str, Self); N]) -> Self {
         Self::Map(members.into_iter().map(|(name, node)| (name.to_owned(), node)).collect())
     }
