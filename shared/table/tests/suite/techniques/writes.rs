@@ -31,7 +31,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["orders.begin", "orders.reserve", "orders.commit"],
         tests: &[
             "a_transaction_over_the_limit_is_refused_before_it_is_sent",
-            "placing_an_order_takes_as_many_actions_as_were_calculated",
+            "an_order_of_48_lines_fits_one_transaction_and_one_of_45_lines_with_everything_that_it_may_have",
             "an_order_of_500_lines_that_is_sent_twice_is_placed_once_and_can_be_cancelled",
         ],
     },
