@@ -197,7 +197,8 @@ fn objects(schema: &Json) -> Vec<Trial> {
 fn arrays(schema: &Json) -> Vec<Trial> {
     let item = api().follow(&schema["items"]);
     let mut trials = vec![wrong(json!("text")), wrong(json!({}))];
-    trials.push(if schema["minItems"] == 0 { right(json!([])) } else { wrong(json!([])) });
+    let may_be_empty = schema["minItems"].as_u64().unwrap_or(0) == 0;
+    trials.push(if may_be_empty { right(json!([])) } else { wrong(json!([])) });
     if item["type"] == "string" && item.get("pattern").is_none() {
         let most = usize::try_from(schema["maxItems"].as_u64().unwrap()).unwrap();
         // The elements must differ where the schema says so.
