@@ -118,15 +118,15 @@ fn differences(before: &Stored<Customer>, after: &Customer, now: Instant) -> Res
 
 #[derive(Body)]
 struct CustomerPatch {
-    #[field(not_null, example = ())]
+    #[field(not_null, left_out)]
     email: Option<Email>,
-    #[field(not_null, example = ())]
+    #[field(not_null, left_out)]
     username: Option<Username>,
     #[field(rule = CUSTOMER_NAME, not_null, example = "Ann Ampère")]
     name: Option<String>,
     /// Merged with the current place. Null removes the place.
     place: FieldPatch<PlacePatch>,
-    #[field(rule = named("Tier", "", one_of(&["bronze", "silver", "gold"])), not_null, example = ())]
+    #[field(rule = named("Tier", "", one_of(&["bronze", "silver", "gold"])), not_null, left_out)]
     tier: Option<Tier>,
 }
 

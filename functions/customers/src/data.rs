@@ -1,5 +1,5 @@
 use http_api::contract::rules::{Described, described, list};
-use http_api::contract::{Node, PageWith, RuleSchema, Schema, Schemas, route};
+use http_api::contract::{Node, Page, RuleSchema, Schema, Schemas, route};
 use http_api::{Problem, Request, Response, Services};
 use key_schema::customer;
 use key_schema::id::CustomerId;
@@ -21,12 +21,13 @@ const ATTRIBUTES: Described = described(r#"{"type": "object", "additionalPropert
 
 /// A record with the kind of list from which it is.
 #[derive(Serialize, Schema)]
+#[schema(page = "DataPage")]
 struct DataRecord<'a> {
     #[field(rule = Kinds, example = "profile")]
     kind: &'static str,
     #[serde(flatten)]
     item: DataPart<'a>,
-    #[field(rule = list::<DataPart<'_>>(0..=usize::MAX), example = ())]
+    #[field(rule = list::<DataPart<'_>>(0..=usize::MAX), left_out)]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<DataPart<'a>>,
 }
@@ -56,9 +57,6 @@ impl RuleSchema for Kinds {
     }
 }
 
-#[derive(Serialize, Schema)]
-struct DataPage {}
-
 /// Read a copy of a customer's data
 ///
 /// Returns all stored data of the customer, kind by kind, such as for a request for access under the
@@ -67,7 +65,7 @@ struct DataPage {}
 /// and products return them. Notes and ids of staff are left out. A customer can read 1,000 pages a
 /// day. The pages of staff are not counted.
 #[route(GET "/v1/customers/{id}/data", id = "readCustomerData", who = owner, task = "profile", path(Customer),
-    parameters(Limit, Cursor), answers(200 = PageWith<DataRecord<'_>, DataPage> "A page of records" [Link, LeftOut]),
+    parameters(Limit, Cursor), answers(200 = Page<DataRecord<'_>> "A page of records" [Link, LeftOut]),
     refuses(quota_exceeded = "a customer can read 1,000 pages a day"))]
 pub async fn copy(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     // The cursor names the kind and the sort key at which the page ends.
@@ -110,7 +108,7 @@ pub async fn copy(services: &Services, request: &Request<'_>) -> Result<Response
             Some(key) => Some(format!("{}:{key}", kind.name())),
             None => kind.next().map(|next| next.name().to_owned()),
         };
-        return page.answer_with(&entries, end, &DataPage {}).await;
+        return page.answer(&entries, end).await;
     }
 }
 

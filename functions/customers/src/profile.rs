@@ -5,7 +5,7 @@ use std::str::FromStr;
 use http_api::contract::rules::integer;
 use http_api::contract::{Body, route};
 use http_api::url::location;
-use http_api::view::{CUSTOMER_NAME, CustomerView, QuestionView};
+use http_api::view::{CUSTOMER_NAME, CustomerView, OrderSummaryView, QuestionView};
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::customer::OverviewItem;
 use key_schema::customer::{self, Customer, CustomerAction, Location, OVERVIEW_QUESTIONS};
@@ -24,7 +24,7 @@ use crate::view::OverviewView;
 #[derive(Body)]
 struct NewCustomer {
     /// The default is the `sub` of the token. Only staff may give another id. `me` is not an id.
-    #[field(example = ())]
+    #[field(left_out)]
     id: Option<CustomerId>,
     email: Email,
     username: Username,
@@ -114,7 +114,11 @@ pub async fn overview(services: &Services, request: &Request<'_>) -> Result<Resp
     // The orders of an erased customer stay, so orders without a profile are possible.
     let profile = profile.ok_or_else(|| no_customer().unless_left_out(left_out))?;
     let questions = questions.as_ref().map(|questions| questions.items.iter().map(QuestionView::from).collect());
-    let view = OverviewView { customer: CustomerView::from(&profile), orders: &orders, questions };
+    let view = OverviewView {
+        customer: CustomerView::from(&profile),
+        orders: orders.iter().map(OrderSummaryView::from).collect(),
+        questions,
+    };
     Ok(Response::ok(&view).leaving_out(left_out))
 }
 

@@ -32,7 +32,7 @@ struct NewSession {
 
 #[derive(Body)]
 struct SessionChange {
-    #[field(rule = DEVICE, example = ())]
+    #[field(rule = DEVICE, left_out)]
     device: Option<String>,
     /// The session's lifetime in seconds from now.
     #[field(rule = integer(1..=MAX_TTL_SECONDS), default = DEFAULT_TTL_SECONDS, example = 3600)]

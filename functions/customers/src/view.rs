@@ -1,7 +1,7 @@
-use http_api::contract::rules::{Component, Named, QUANTITY, Text, component, described, list, list_of, named, text};
+use http_api::contract::rules::{Named, QUANTITY, Text, component, described, list, named, text};
 use http_api::contract::{Body, Schema};
 use http_api::url;
-use http_api::view::{CustomerView, QuestionView};
+use http_api::view::{CustomerView, OrderSummaryView, QuestionView};
 use key_schema::cart::{Cart, CartLine, MAX_LINES};
 use key_schema::customer::{OVERVIEW_ORDERS, OVERVIEW_QUESTIONS};
 use key_schema::guest_cart::{self, CartToken, GuestCart};
@@ -9,26 +9,20 @@ use key_schema::id::{CustomerId, GuestCartId, ProductId, SessionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::Money;
-use key_schema::order::{self, OrderSummary};
+use key_schema::order;
 use key_schema::session::{Session, SessionSummary};
 use serde::Serialize;
 
 use crate::cart::Offered;
 
-const ORDER: Component = component(
-    "OrderSummary",
-    r#"{"id": "0190163d-8694-739b-aea5-966c26f8ad91", "reference": "web-4711", "customer_id": "ann",
-    "status": "pending", "total": {"amount": 258, "currency": "USD"}, "placed_at": "2026-11-20T12:00:00.000Z",
-    "line_count": 1}"#,
-);
 pub const DEVICE: Named<Text> = named("Device", "The customer's name for the device, 1 to 200 bytes.", text(1..=200));
 
 // The orders and the questions come newest first.
 #[derive(Serialize, Schema)]
 pub struct OverviewView<'a> {
     pub customer: CustomerView<'a>,
-    #[field(rule = list_of(ORDER, 0..=OVERVIEW_ORDERS))]
-    pub orders: &'a [OrderSummary],
+    #[field(rule = list::<OrderSummaryView<'_>>(0..=OVERVIEW_ORDERS))]
+    pub orders: Vec<OrderSummaryView<'a>>,
     #[field(rule = list::<QuestionView<'_>>(0..=OVERVIEW_QUESTIONS))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub questions: Option<Vec<QuestionView<'a>>>,

@@ -65,7 +65,8 @@ pub fn document(id: &str) -> Json {
     json!({ "id": id, "title": "T", "organization_id": "bad-org", "sections": { "a": "A" } })
 }
 
-/// Returns a body with every field that the operation accepts.
+/// Returns a body with every field that the operation accepts: the example in `openapi.yaml`, or
+/// another one if the example lacks a field or names things that do not exist in the tests.
 pub fn body(operation: &str) -> Json {
     let product = json!({
         "name": "Ice", "brand": "Private", "package_size": "22 LB", "category_path": ["bad", "x"],
@@ -82,24 +83,14 @@ pub fn body(operation: &str) -> Json {
         "createCustomer" => with(customer, json!({ "id": "bad-new" })),
         "changeCustomer" => with(customer, json!({ "email": "ann@example.com", "username": "ann", "tier": "gold" })),
         "putAddress" => address(),
-        // The customer's email address is already verified, so the route accepts any code.
-        "verifyEmail" => json!({ "code": "042917" }),
         "createSession" | "putSession" => json!({ "device": "phone", "ttl_seconds": 3600 }),
-        "putCartLine" | "putGuestCartLine" => json!({ "quantity": 2 }),
         "createProduct" => with(product, json!({ "id": "bad-new", "stock": 5 })),
         "importProducts" => with(product, json!({ "id": "bad-imported", "stock": 5 })),
         "changeProduct" => product,
         "moveCategory" => json!({ "to": ["bad-moved", "x"] }),
-        "putContent" => json!({ "text": "# Ice" }),
         "uploadContent" => json!({ "content_type": "text/plain", "bytes": 5, "sha256": SHA256 }),
         "uploadPicture" => json!({ "content_type": "image/png", "bytes": 5, "sha256": SHA256 }),
-        "putPicture" => json!({ "alt": "A bag of ice" }),
         "putStock" => json!({ "set": 500 }),
-        "adjustStock" => json!({ "adjust": -3, "reason": "broken" }),
-        "putReview" => json!({
-            "rating": 5, "display_name": "Ann from Ulm", "title": "Cold", "text": "As ice should be.",
-        }),
-        "putCategory" => json!({ "title": "Ice", "description": "All that is cold." }),
         "checkoutCart" => {
             with(api().example("Checkout"), json!({ "expected_total": { "amount": 129, "currency": "USD" } }))
         }
@@ -135,24 +126,19 @@ pub fn body(operation: &str) -> Json {
             "to": "shipped", "note": "N", "carrier": "DHL", "tracking": "0034", "pay_from_wallet": false,
         }),
         "refundOrder" => json!({ "amount": { "amount": 29, "currency": "USD" } }),
-        "depositIntoWallet" => json!({ "amount": { "amount": 100, "currency": "USD" }, "note": "N" }),
         "transferMoney" => {
             json!({ "from": "bad-ann", "to": "bad-bob", "amount": { "amount": 100, "currency": "USD" }, "note": "N" })
         }
         "putStore" => shop(),
-        "askQuestion" => question(),
-        "answerQuestion" => json!({ "text": "Above 0 °C." }),
         "putSettings" => settings(),
         "storeMetrics" => points(Instant::now()),
-        "addToCounter" => json!({ "add": 5 }),
         "foundOrganization" => json!({ "id": "bad-new", "name": "N" }),
-        "renameOrganization" | "putTeam" => json!({ "name": "N" }),
         "putMember" => json!({ "role": "admin", "team": "bad-team" }),
         "createDocument" => document("bad-new"),
-        "putSection" => json!({ "text": "A" }),
-        "publishDraft" => json!({ "note": "N" }),
-        "restoreVersion" => json!({ "version": 1, "note": "N" }),
-        "addLogLine" => json!({ "text": "The customer called." }),
-        other => panic!("{other} has no body in this test"),
+        other => {
+            let operation = api().operations().find(|operation| operation.own["operationId"] == other).unwrap();
+            let schema = api().follow(operation.body().unwrap());
+            schema["examples"].as_array().and_then(|examples| examples.last()).unwrap().clone()
+        }
     }
 }
