@@ -16,9 +16,10 @@ use key_schema::membership::{self, Membership};
 use key_schema::metric::{self, Untimely};
 use key_schema::money::saturating;
 use key_schema::order::staged::{GIVEN_BACK_AT_ONCE, RESERVED_AT_ONCE, UNDONE_AT_ONCE};
-use key_schema::order::{MAX_QUANTITY, OrderLine, OrderStatus};
+use key_schema::order::{MAX_QUANTITY, OrderLine, OrderStatus, PlacedOrder};
 use key_schema::organization::Role;
 use key_schema::organization::invitation::{MAX_OF_CUSTOMER, MAX_OF_INVITER, OpenInvitation};
+use key_schema::payment::PaymentMethod;
 use key_schema::product::{Availability, CategoryPath, MAX_STOCK, StockError};
 use key_schema::quota::Quota;
 use key_schema::region::{self, Month, RegionPath};
@@ -374,4 +375,31 @@ fn the_copy_of_a_changed_review_has_the_next_version_and_revision_of_the_review(
     });
     let meta = copy.unwrap().meta;
     assert_eq!((meta.version, meta.rev), (review.meta.version + 1, review.meta.rev + 1));
+}
+
+#[test]
+fn a_repeated_request_gets_the_order_as_it_was_placed() {
+    let world = World::plain();
+    let placed = PlacedOrder::new(world.own_order(OrderStatus::Pending), vec![world.order_line()], "c1");
+    let mut later = placed.clone();
+    later.head.meta.version = 5;
+    later.head.data.status = OrderStatus::Cancelled;
+    later.head.data.invoice_number = Some(4711);
+    (later.head.data.refunded, later.head.data.lapsed) = (774, true);
+    later.history.push(world.status_event());
+    later.payments.push(world.order_payment(PaymentMethod::Wallet));
+    let mut first = placed;
+    first.head.meta.version = 1;
+    assert_eq!(later.as_placed(), first);
+}
+
+#[test]
+fn the_instants_of_an_orders_steps_increase_also_if_a_clock_is_behind() {
+    let world = World::plain();
+    let mut order = PlacedOrder::new(world.order(OrderStatus::Pending), Vec::new(), "c1");
+    order.history.push(world.status_event());
+    let last = world.status_event().at;
+    for (now, next) in [(-1, 1), (0, 1), (1, 1), (2, 2)] {
+        assert_eq!(order.next_step_at(last.plus_millis(now)), last.plus_millis(next), "{now}");
+    }
 }
