@@ -160,7 +160,8 @@ fn key_written(action: &BatchWriteAction) -> Option<Key> {
 /// points has an empty list. The list shows stored points with a short delay.
 #[route(GET "/v1/metrics/{name}", id = "listMetric", who = staff, task = "measurements", path(MetricName),
     parameters(
-        from: Instant = "The first instant. The default is one day before `to`, or one day before now if `to` is missing.",
+        from: Instant = "The first instant. The default is one day before `to`, or one day before now if `to` is \
+            missing.",
         to: Instant = "The last instant. The default is the instant of the newest point.",
         Limit, Cursor,
     ),
