@@ -76,11 +76,11 @@ async fn write(shop: &Shop, stop: &AtomicBool) -> BTreeMap<String, u64> {
     revs.into_iter().filter(|(_, (_, live))| *live).map(|(id, (rev, _))| (id, rev)).collect()
 }
 
-/// Searches until `stop` is set. Each search must find all products in `whole`. Returns the number
+/// Searches until `stop` is set, and more than three times. Each search must find all products in `whole`. Returns the number
 /// of searches.
 async fn read(shop: &Shop, whole: &BTreeSet<String>, stop: &AtomicBool) -> usize {
     let mut looks = 0;
-    while !stop.load(Ordering::Relaxed) || looks < 3 {
+    while !stop.load(Ordering::Relaxed) || looks <= 3 {
         looks += 1;
         let page = shop.search.list(Collection::Products, 10_000, None).await.unwrap();
         let found: BTreeSet<String> = page.items.into_iter().map(|document| document.id).collect();

@@ -8,9 +8,14 @@ pub mod variants;
 pub mod world;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
+use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::error::BoxError;
+use aws_sdk_dynamodb::types::AttributeValue as Sdk;
 use fixture::{TestTable, seed};
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
@@ -81,25 +86,39 @@ async fn totals_are_checked_in_parts_if_there_are_many() {
     assert!(fixed.is_clean() && fixed.found[&Kind::Total].repaired == 8, "{fixed}");
 }
 
-/// A writer changes the total all the time, so no two reads agree on a difference.
+/// Changes a total before each request, so that no two reads agree on a difference.
+#[derive(Debug)]
+struct ChangesTotal(Client, String, AtomicU64);
+
+impl Intercept for ChangesTotal {
+    fn name(&self) -> &'static str {
+        "ChangesTotal"
+    }
+
+    fn read_before_transmit(
+        &self,
+        _: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let ChangesTotal(client, table, sum) = self;
+        let update = client.update_item().table_name(table).update_expression("SET rating_sum = :sum");
+        let update = update.key("PK", Sdk::S("PRODUCT#tea".to_owned())).key("SK", Sdk::S("PRODUCT#STATS".to_owned()));
+        let sum = Sdk::N(sum.fetch_add(1, Ordering::Relaxed).to_string());
+        let change = update.expression_attribute_values(":sum", sum).send();
+        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(change))?;
+        Ok(())
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_total_that_keeps_changing_is_not_checked_and_the_command_says_so() {
-    let table = Arc::new(TestTable::create().await);
+    let table = TestTable::create().await;
     world::fill(&table).await;
-    let number = |number: usize| aws_sdk_dynamodb::types::AttributeValue::N(number.to_string());
-    let (sk, ended) = ("PRODUCT#STATS", Arc::new(AtomicBool::new(false)));
-    let writer = tokio::spawn({
-        let (table, ended) = (Arc::clone(&table), Arc::clone(&ended));
-        async move {
-            for sum in (1_000..).take_while(|_| !ended.load(Ordering::Relaxed)) {
-                table.set("PRODUCT#tea", sk, "rating_sum", number(sum)).await;
-            }
-        }
-    });
-    let changing = VerifyOptions { settle: Duration::from_millis(200), ..options(false) };
-    let verified = run(&table, &changing).await;
-    ended.store(true, Ordering::Relaxed);
-    writer.await.unwrap();
+    let changes = ChangesTotal(table.client(), table.name().to_owned(), AtomicU64::new(1_000));
+    let config = table.client().config().to_builder().interceptor(changes).build();
+    let changing = Items::new(Client::from_conf(config), table.name().to_owned());
+    let verified = verify(&changing, &options(false)).await.unwrap();
     assert!(verified.unsettled == 1 && !verified.is_clean(), "{verified}");
     assert!(verified.to_string().contains("1 totals kept changing and were NOT CHECKED"), "{verified}");
     let settled = run(&table, &options(true)).await;
