@@ -30,7 +30,7 @@ enum Wanted {
 ///
 /// Returns the content. For a product without content, `text`, `version` and `updated_at` are
 /// `null`, and the response has no ETag. A shared cache may keep the response for five seconds.
-#[route(GET "/v1/products/{id}/content", id = "readContent", who = any, task = "browse", path(Product),
+#[route(GET "/v1/products/{id}/content", id = "readContent", who = any, task = "browse", path(id: ProductId),
     answers(200 = ContentView<'_> "The content" [ETag]), refuses(not_found))]
 pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let id: ProductId = request.path("id")?;
@@ -47,7 +47,7 @@ pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem>
 ///
 /// `If-None-Match: *` creates the content, `If-Match` replaces it. Upload a text of over 100 KB
 /// instead (`POST …/content/uploads`).
-#[route(PUT "/v1/products/{id}/content", id = "putContent", who = staff, task = "media", path(Product),
+#[route(PUT "/v1/products/{id}/content", id = "putContent", who = staff, task = "media", path(id: ProductId),
     parameters(IfMatchOrNone, IfNoneMatch), body = NewContent,
     answers(200 = ContentView<'_> "The content" [ETag], 201 = ContentView<'_> "The new content" [Location, ETag]),
     refuses(already_exists = "with Location"))]
@@ -64,7 +64,7 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
 /// Makes the uploaded text the content. `If-None-Match: *` creates the content, `If-Match` replaces
 /// it.
 #[route(PUT "/v1/products/{id}/content/uploads/{upload}", id = "putContentUpload", who = staff, task = "media",
-    path(Product, TextUpload), parameters(IfMatchOrNone, IfNoneMatch),
+    path(id: ProductId, upload: MediaId), parameters(IfMatchOrNone, IfNoneMatch),
     answers(200 = ContentView<'_> "The content" [ETag], 201 = ContentView<'_> "The new content" [Location, ETag]),
     refuses(
         already_exists = "with Location",

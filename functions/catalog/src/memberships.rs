@@ -27,7 +27,7 @@ use crate::view::{MembershipView, membership_location};
 /// repeated and needs no If-Match. When the product changes, the further category shows the change
 /// with a short delay.
 #[route(PUT "/v1/products/{id}/categories/{path}", id = "putProductCategory", who = staff, task = "categories",
-    path(Product, CategoryPath),
+    path(id: ProductId, CategoryPath),
     answers(
         200 = MembershipView<'_> "The product was in the category already",
         201 = MembershipView<'_> "The product is in the category now" [Location],
@@ -68,7 +68,8 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
 /// Removes the product from the further category. The product stays in its own category. The request
 /// can be repeated and needs no If-Match.
 #[route(DELETE "/v1/products/{id}/categories/{path}", id = "deleteProductCategory", who = staff, task = "categories",
-    path(Product, CategoryPath), answers(204 = () "The product is no longer in the category"), refuses(not_found))]
+    path(id: ProductId, CategoryPath),
+    answers(204 = () "The product is no longer in the category"), refuses(not_found))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (id, path) = names(request)?;

@@ -34,7 +34,7 @@ struct NewPicture {
 /// Returns the pictures in the order in which they were added, at most 20. Each `url` is valid until
 /// `url_expires_at`, which is 45 to 60 minutes after the response. A picture's `url` changes every
 /// 15 minutes. A shared cache may keep the list for five seconds.
-#[route(GET "/v1/products/{id}/pictures", id = "listPictures", who = any, task = "browse", path(Product),
+#[route(GET "/v1/products/{id}/pictures", id = "listPictures", who = any, task = "browse", path(id: ProductId),
     answers(200 = PictureList<'_> "The pictures" [ETag]), refuses(not_found))]
 pub async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let id: ProductId = request.path("id")?;
@@ -60,7 +60,8 @@ pub async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem>
 /// the pages of earlier orders.
 // So lists of products need no signed URLs, which are long and expire.
 #[route(GET "/v1/products/{id}/pictures/{picture}", id = "readPicture", who = any, task = "browse",
-    path(Product, Picture), answers(307 = () "The picture has this URL now" [SignedUrl]), refuses(not_found))]
+    path(id: ProductId, picture: MediaId),
+    answers(307 = () "The picture has this URL now" [SignedUrl]), refuses(not_found))]
 pub async fn redirect(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let (product, id) = names(request)?;
     let read = read_by(app, picture::list(&product)?).await?;
@@ -79,7 +80,7 @@ pub async fn redirect(app: &App, request: &Request<'_>) -> Result<Response, Prob
 /// Adds the picture, or replaces its description. The request can be repeated and needs no If-Match.
 /// Without `alt` the picture has no description.
 #[route(PUT "/v1/products/{id}/pictures/{picture}", id = "putPicture", who = staff, task = "media",
-    path(Product, Picture), body = NewPicture,
+    path(id: ProductId, picture: MediaId), body = NewPicture,
     answers(
         200 = PictureView<'_> "The product had the picture already",
         201 = PictureView<'_> "The product has the picture now" [Location],
@@ -136,7 +137,8 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
 /// Removes the picture from the list at once, and deletes it within minutes. Until then, its URL
 /// still works. The request can be repeated and needs no If-Match.
 #[route(DELETE "/v1/products/{id}/pictures/{picture}", id = "deletePicture", who = staff, task = "media",
-    path(Product, Picture), answers(204 = () "The product no longer has the picture"), refuses(not_found))]
+    path(id: ProductId, picture: MediaId),
+    answers(204 = () "The product no longer has the picture"), refuses(not_found))]
 pub async fn remove(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (product, id) = names(request)?;

@@ -92,7 +92,7 @@ pub fn revived(app: &App, retired: &Stored<Product>, mut new: Stored<Product>, d
 /// follow a change of the variant with a short delay. A parent has no `availability`. Its `in_stock`
 /// says whether a variant is in stock. The ETag has a digest after the version, because the
 /// availability and the rating change without the version.
-#[route(GET "/v1/products/{id}", id = "readProduct", who = any, task = "browse", path(Product),
+#[route(GET "/v1/products/{id}", id = "readProduct", who = any, task = "browse", path(id: ProductId),
     answers(200 = ProductView<'_> "The product" [ETag, LeftOut]), refuses(not_found))]
 pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let (product, details) = on_sale(app, request).await?;
@@ -101,7 +101,7 @@ pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem>
 }
 
 /// Read a product's exact stock and sales
-#[route(GET "/v1/products/{id}/numbers", id = "readProductNumbers", who = staff, task = "stock", path(Product),
+#[route(GET "/v1/products/{id}/numbers", id = "readProductNumbers", who = staff, task = "stock", path(id: ProductId),
     answers(200 = NumbersView<'_> "The numbers" [ETag, LeftOut]), refuses(not_found))]
 pub async fn numbers(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
@@ -115,7 +115,7 @@ pub async fn numbers(app: &App, request: &Request<'_>) -> Result<Response, Probl
 /// A shop sends this request when it shows a product's page to a customer. The views in the
 /// leaderboard are estimated from a sample of one in 64 requests. A view of an unknown product is
 /// not counted.
-#[route(POST "/v1/products/{id}/views", id = "countView", who = any, task = "browse", path(Product),
+#[route(POST "/v1/products/{id}/views", id = "countView", who = any, task = "browse", path(id: ProductId),
     answers(204 = () "Done"),
     refuses(
         invalid_body = "the request has a body",
@@ -192,7 +192,7 @@ impl FromStr for Ids {
 /// Changes the product with a JSON Merge Patch (RFC 7396) of at least one field. A new category
 /// moves the product to the list of that category, and missing categories are created. The stock has
 /// separate routes. A change of the stock does not increase the product's version.
-#[route(PATCH "/v1/products/{id}", id = "changeProduct", who = staff, task = "catalogue", path(Product),
+#[route(PATCH "/v1/products/{id}", id = "changeProduct", who = staff, task = "catalogue", path(id: ProductId),
     parameters(IfMatch), body = Edit, answers(200 = ProductView<'_> "The product" [ETag]))]
 pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let services = &app.services;
@@ -225,7 +225,7 @@ pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Proble
 /// and descriptions stay stored, and are visible again if the product is created again. A variant
 /// leaves the list of its parent. A parent cannot be removed while it has variants in the catalogue.
 // The product's item stays, so that its `rev` never restarts.
-#[route(DELETE "/v1/products/{id}", id = "deleteProduct", who = staff, task = "catalogue", path(Product),
+#[route(DELETE "/v1/products/{id}", id = "deleteProduct", who = staff, task = "catalogue", path(id: ProductId),
     parameters(IfMatch), answers(204 = () "Done"),
     refuses(has_variants, conflict = "the product changed during the request"))]
 pub async fn retire(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {

@@ -40,7 +40,7 @@ struct NewReview {
 /// The response has no `customer_id`. This route does not know the caller, so `me` gets 422. Authors
 /// read their own review with `GET /v1/customers/{id}/reviews/{product}`.
 #[route(GET "/v1/products/{id}/reviews/{customer}", id = "readReview", who = any, task = "reviews",
-    path(Product, Reviewer), answers(200 = ReviewView<'_> "The review" [ETag]), refuses(not_found))]
+    path(id: ProductId, customer: CustomerId), answers(200 = ReviewView<'_> "The review" [ETag]), refuses(not_found))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (product, customer) = (request.path("id")?, request.path_by("customer", CustomerId::from_str)?);
     let review = find(services, &product, &customer).await?;
@@ -50,7 +50,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 
 /// Read a customer's review of a product
 #[route(GET "/v1/customers/{id}/reviews/{product}", id = "readCustomerReview", who = owner, task = "reviews",
-    path(Customer, CartProduct), answers(200 = ReviewView<'_> "The review" [ETag]))]
+    path(id: CustomerId, product: ProductId), answers(200 = ReviewView<'_> "The review" [ETag]))]
 pub async fn own(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
     request.owner(&customer)?;
@@ -70,7 +70,7 @@ async fn find(services: &Services, product: &ProductId, author: &CustomerId) -> 
 /// the id of the customer's profile. A change without `display_name` removes it, and so does the
 /// erasure of the customer.
 #[route(PUT "/v1/products/{id}/reviews/{customer}", id = "putReview", who = owner, task = "reviews",
-    path(Product, Reviewer), parameters(IfMatchOrNone, IfNoneMatch), body = NewReview,
+    path(id: ProductId, customer: CustomerId), parameters(IfMatchOrNone, IfNoneMatch), body = NewReview,
     answers(200 = ReviewView<'_> "The review" [ETag], 201 = ReviewView<'_> "The new review" [Location, ETag]),
     refuses(
         not_found = "there is no such product or review, the customer has no profile, or the review would belong to \
@@ -92,7 +92,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
 
 /// Remove a review
 #[route(DELETE "/v1/products/{id}/reviews/{customer}", id = "deleteReview", who = owner, task = "reviews",
-    path(Product, Reviewer), parameters(IfMatchOrAny), answers(204 = () "Done"))]
+    path(id: ProductId, customer: CustomerId), parameters(IfMatchOrAny), answers(204 = () "Done"))]
 pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (product, customer) = names(request)?;
     request.owner(&customer)?;
@@ -108,7 +108,7 @@ pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Respon
 /// List a product's reviews
 ///
 /// The reviews show the display names of their authors, and not their ids.
-#[route(GET "/v1/products/{id}/reviews", id = "listProductReviews", who = any, task = "reviews", path(Product),
+#[route(GET "/v1/products/{id}/reviews", id = "listProductReviews", who = any, task = "reviews", path(id: ProductId),
     parameters(
         sort = SORT "`best` sorts by rating, the best first. Reviews with the same rating are sorted by time, the \
             newest first.",
@@ -163,7 +163,8 @@ fn sorted(request: &Request<'_>, product: &ProductId) -> Result<Query<ReviewSumm
 /// List a customer's reviews
 ///
 /// Returns the customer's reviews, newest first.
-#[route(GET "/v1/customers/{id}/reviews", id = "listCustomerReviews", who = owner, task = "reviews", path(Customer),
+#[route(GET "/v1/customers/{id}/reviews", id = "listCustomerReviews", who = owner, task = "reviews",
+    path(id: CustomerId),
     parameters(Limit, Cursor), answers(200 = Page<ReviewView<'_>> "A page of reviews" [Link, LeftOut]))]
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;

@@ -66,7 +66,8 @@ impl RuleSchema for NotZero {
 /// Replaces the stock. Pieces in unpaid orders and in orders before picking are not in the stock. A
 /// cancellation or a lapse adds them to the number that you set. So set a number without these
 /// pieces. The request can be repeated and needs no If-Match.
-#[route(PUT "/v1/products/{id}/stock", id = "putStock", who = staff, task = "stock", path(Product), body = NewStock,
+#[route(PUT "/v1/products/{id}/stock", id = "putStock", who = staff, task = "stock",
+    path(id: ProductId), body = NewStock,
     answers(200 = StockView "The stock"),
     refuses(not_found, has_variants = "the stock of a parent cannot be set"))]
 pub async fn set(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
@@ -83,7 +84,8 @@ pub async fn set(services: &Services, request: &Request<'_>) -> Result<Response,
 /// Adjust the stock by a number of pieces, once
 ///
 /// Adds the pieces to the stock once, and returns the resulting stock.
-#[route(POST "/v1/products/{id}/stock/adjustments", id = "adjustStock", who = staff, task = "stock", path(Product),
+#[route(POST "/v1/products/{id}/stock/adjustments", id = "adjustStock", who = staff, task = "stock",
+    path(id: ProductId),
     parameters(IdempotencyKey), body = Movement,
     answers(200 = StockView "The stock" [IdempotencyReplayed]),
     refuses(

@@ -73,7 +73,7 @@ struct NewTextUpload {
 /// describes. The upload must have the described headers, and exactly the requested size and type.
 /// Any other upload is refused. Then add the picture with a `PUT` to the URL in Location. An upload
 /// without this `PUT` is deleted after a day.
-#[route(POST "/v1/products/{id}/pictures", id = "uploadPicture", who = staff, task = "media", path(Product),
+#[route(POST "/v1/products/{id}/pictures", id = "uploadPicture", who = staff, task = "media", path(id: ProductId),
     body = NewPictureUpload, answers(201 = UploadView<'_> "The permitted upload" [Location]),
     refuses(not_found, too_many_pictures = "the product has 20 already"))]
 pub async fn picture(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
@@ -89,7 +89,8 @@ pub async fn picture(app: &App, request: &Request<'_>) -> Result<Response, Probl
 /// Permits the upload of a text of up to 5 MB. Within 15 minutes, send the request that `upload`
 /// describes. Then send a `PUT` to the URL in Location. An upload without this `PUT` is deleted after
 /// a day.
-#[route(POST "/v1/products/{id}/content/uploads", id = "uploadContent", who = staff, task = "media", path(Product),
+#[route(POST "/v1/products/{id}/content/uploads", id = "uploadContent", who = staff, task = "media",
+    path(id: ProductId),
     body = NewTextUpload, answers(201 = UploadView<'_> "The permitted upload" [Location]), refuses(not_found))]
 pub async fn text(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;

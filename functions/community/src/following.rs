@@ -17,7 +17,7 @@ use crate::view::FollowView;
 ///
 /// Adds the follow. A repeated request changes nothing and returns the existing follow, with 200.
 #[route(PUT "/v1/customers/{id}/following/{other}", id = "followCustomer", who = owner, task = "community",
-    path(Customer, Followed),
+    path(id: CustomerId, other: CustomerId = "The followed customer's id, or `me` for the caller's own id"),
     answers(200 = FollowView<'_> "The existing follow", 201 = FollowView<'_> "The new follow" [Location]),
     refuses(follows_self))]
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
@@ -54,7 +54,7 @@ fn already(refusals: &Refusals<FollowAction>) -> Result<Stored<Follow>, Problem>
 ///
 /// Returns the follow, or 404 if there is none.
 #[route(GET "/v1/customers/{id}/following/{other}", id = "readFollow", who = signed_in, task = "community",
-    path(Customer, Followed), answers(200 = FollowView<'_> "The follow"), refuses(not_found))]
+    path(id: CustomerId, other: CustomerId = "The followed customer's id, or `me` for the caller's own id"), answers(200 = FollowView<'_> "The follow"), refuses(not_found))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let (customer, other) = edge(request)?;
@@ -66,7 +66,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 ///
 /// Removes the follow. If the follow is missing, the request also succeeds.
 #[route(DELETE "/v1/customers/{id}/following/{other}", id = "unfollowCustomer", who = owner, task = "community",
-    path(Customer, Followed), answers(204 = () "Done"))]
+    path(id: CustomerId, other: CustomerId = "The followed customer's id, or `me` for the caller's own id"), answers(204 = () "Done"))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, other) = own_edge(request)?;
     let refused = |_| Problem::internal("an unconditional write was refused");
@@ -78,7 +78,7 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
 ///
 /// Returns the follows by the id of the followed customer.
 #[route(GET "/v1/customers/{id}/following", id = "listFollowing", who = signed_in, task = "community",
-    path(Customer), parameters(Limit, Cursor),
+    path(id: CustomerId), parameters(Limit, Cursor),
     answers(200 = Page<FollowView<'_>> "A page of follows" [Link, LeftOut]))]
 pub async fn following(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
@@ -91,7 +91,7 @@ pub async fn following(services: &Services, request: &Request<'_>) -> Result<Res
 ///
 /// Returns the follows, newest first.
 #[route(GET "/v1/customers/{id}/followers", id = "listFollowers", who = signed_in, task = "community",
-    path(Customer), parameters(Limit, Cursor),
+    path(id: CustomerId), parameters(Limit, Cursor),
     answers(200 = Page<FollowView<'_>> "A page of follows" [Link, LeftOut]))]
 pub async fn followers(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;

@@ -22,7 +22,7 @@ use crate::view::{LikeView, LikedProductView, LikesView};
 /// Adds the like. The product must be in the catalogue. A repeated request changes nothing and
 /// returns the existing like, with 200.
 #[route(PUT "/v1/customers/{id}/likes/{product}", id = "likeProduct", who = owner, task = "community",
-    path(Customer, CartProduct),
+    path(id: CustomerId, product: ProductId),
     answers(200 = LikeView<'_> "The existing like", 201 = LikeView<'_> "The new like" [Location]))]
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
@@ -55,7 +55,7 @@ fn already(refusals: &Refusals<LikeAction>) -> Result<Stored<Like>, Problem> {
 ///
 /// Returns the like, or 404 if there is none.
 #[route(GET "/v1/customers/{id}/likes/{product}", id = "readLike", who = owner, task = "community",
-    path(Customer, CartProduct), answers(200 = LikeView<'_> "The like"))]
+    path(id: CustomerId, product: ProductId), answers(200 = LikeView<'_> "The like"))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
     let like = services.table.get(&like::get(&customer, &product)?).await?;
@@ -67,7 +67,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 /// Removes the like, even if the product was removed from the catalogue. If the like is missing, the
 /// request also succeeds.
 #[route(DELETE "/v1/customers/{id}/likes/{product}", id = "unlikeProduct", who = owner, task = "community",
-    path(Customer, CartProduct), answers(204 = () "Done"))]
+    path(id: CustomerId, product: ProductId), answers(204 = () "Done"))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, product) = own_like(request)?;
     let _ = services.table.transact(&like::remove(&customer, &product, Instant::now())?).await?;
@@ -79,7 +79,7 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
 /// Returns the likes by product id, with the current name, price and first picture of each product.
 /// A product that was removed from the catalogue stays in the list without them.
 #[route(GET "/v1/customers/{id}/likes", id = "listCustomerLikes", who = owner, task = "community",
-    path(Customer), parameters(Limit, Cursor),
+    path(id: CustomerId), parameters(Limit, Cursor),
     answers(200 = Page<LikedProductView<'_>> "A page of likes" [Link, LeftOut]))]
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = owner(request)?;
@@ -97,7 +97,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
 ///
 /// Returns the exact number of likes. `GET /v1/customers/{id}/likes/{product}` says whether a
 /// customer likes the product.
-#[route(GET "/v1/products/{id}/likes", id = "countLikes", who = any, task = "community", path(Product),
+#[route(GET "/v1/products/{id}/likes", id = "countLikes", who = any, task = "community", path(id: ProductId),
     answers(200 = LikesView "The number of likes" [ETag]), refuses(not_found))]
 pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let product: ProductId = request.path("id")?;
@@ -110,7 +110,7 @@ pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Re
 /// List the customers who like a product
 ///
 /// Returns the likes, newest first.
-#[route(GET "/v1/products/{id}/likers", id = "listLikers", who = staff, task = "customers", path(Product),
+#[route(GET "/v1/products/{id}/likers", id = "listLikers", who = staff, task = "customers", path(id: ProductId),
     parameters(Limit, Cursor), answers(200 = Page<LikeView<'_>> "A page of likes" [Link, LeftOut]))]
 pub async fn likers(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;

@@ -16,7 +16,7 @@ use crate::view::{EdgeView, ResidentView};
 /// `reviewed` and `bought` are sorted by time, newest first. A customer has at most one edge of the
 /// kind `lives-in`. Edges of the kind `bought` appear with a short delay. They disappear when the
 /// order is cancelled or returned. An unknown customer has no edges.
-#[route(GET "/v1/graph/{node}/edges", id = "listEdges", who = staff, task = "customers", path(Node),
+#[route(GET "/v1/graph/{node}/edges", id = "listEdges", who = staff, task = "customers", path(node: CustomerId),
     parameters(required kind: EdgeKind = "The kind of the edges.", Limit, Cursor),
     answers(200 = Page<EdgeView<'_>> "A page of edges" [Link, LeftOut]))]
 pub async fn of_node(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {

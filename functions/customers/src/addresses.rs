@@ -8,7 +8,7 @@ use http_api::view::CustomerView;
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::address::PostalAddress;
 use key_schema::customer::{self, Customer, MAX_ADDRESSES};
-use key_schema::id::AddressName;
+use key_schema::id::{AddressName, CustomerId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use table::Refusal;
@@ -21,7 +21,7 @@ use crate::profile::{no_customer, respond};
 /// Adds or replaces the address with this name. It changes no other address, so If-Match is
 /// optional. A customer can have at most 50 addresses.
 #[route(PUT "/v1/customers/{id}/addresses/{name}", id = "putAddress", who = owner, task = "profile",
-    path(Customer, AddressName), parameters(IfMatchOptional), body = PostalAddress,
+    path(id: CustomerId, name: AddressName), parameters(IfMatchOptional), body = PostalAddress,
     answers(200 = CustomerView<'_> "The customer" [ETag]),
     refuses(invalid_body = "also for more than 50 addresses"))]
 pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
@@ -43,7 +43,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
 ///
 /// Removes the address with this name. A repeated request also succeeds. If-Match is optional.
 #[route(DELETE "/v1/customers/{id}/addresses/{name}", id = "deleteAddress", who = owner, task = "profile",
-    path(Customer, AddressName), parameters(IfMatchOptional), answers(204 = () "Done"))]
+    path(id: CustomerId, name: AddressName), parameters(IfMatchOptional), answers(204 = () "Done"))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let name: AddressName = request.path("name")?;

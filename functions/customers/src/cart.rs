@@ -27,7 +27,7 @@ const ATTEMPTS: usize = 3;
 /// Returns the cart, with its lines in the sequence in which they were added. A quote has the same
 /// sequence. A cart expires seven days after a line was last set. An expired or missing cart is
 /// returned as an empty cart.
-#[route(GET "/v1/customers/{id}/cart", id = "readCart", who = owner, task = "cart", path(Customer),
+#[route(GET "/v1/customers/{id}/cart", id = "readCart", who = owner, task = "cart", path(id: CustomerId),
     answers(200 = CartView<'_> "The cart" [LeftOut]))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
@@ -44,7 +44,7 @@ pub async fn respond(services: &Services, cart: Option<&Cart>) -> Result<Respons
 
 /// Read one line of the cart
 #[route(GET "/v1/customers/{id}/cart/items/{product}", id = "readCartLine", who = owner, task = "cart",
-    path(Customer, CartProduct), answers(200 = CartLineView<'_> "The line" [LeftOut]))]
+    path(id: CustomerId, product: ProductId), answers(200 = CartLineView<'_> "The line" [LeftOut]))]
 pub async fn read_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let product: ProductId = request.path("product")?;
@@ -59,7 +59,7 @@ pub async fn read_line(services: &Services, request: &Request<'_>) -> Result<Res
 /// Empty the cart
 ///
 /// Removes all lines. If the cart is empty, the request also succeeds.
-#[route(DELETE "/v1/customers/{id}/cart", id = "emptyCart", who = owner, task = "cart", path(Customer),
+#[route(DELETE "/v1/customers/{id}/cart", id = "emptyCart", who = owner, task = "cart", path(id: CustomerId),
     answers(204 = () "Done"))]
 pub async fn empty(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
@@ -73,7 +73,7 @@ pub async fn empty(services: &Services, request: &Request<'_>) -> Result<Respons
 /// and its `added_at`. So the request can be repeated, needs no If-Match, and leaves an open quote
 /// valid if the quantity is the same. A cart has at most 100 lines.
 #[route(PUT "/v1/customers/{id}/cart/items/{product}", id = "putCartLine", who = owner, task = "cart",
-    path(Customer, CartProduct), body = CartLineChange, answers(200 = CartLineView<'_> "The line"),
+    path(id: CustomerId, product: ProductId), body = CartLineChange, answers(200 = CartLineView<'_> "The line"),
     refuses(has_variants = "the product is sold only as variants", unknown_product, too_many_lines))]
 pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
@@ -91,7 +91,7 @@ pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Resp
 ///
 /// Removes the line. If the line is missing, the request also succeeds.
 #[route(DELETE "/v1/customers/{id}/cart/items/{product}", id = "deleteCartLine", who = owner, task = "cart",
-    path(Customer, CartProduct), answers(204 = () "Done"))]
+    path(id: CustomerId, product: ProductId), answers(204 = () "Done"))]
 pub async fn remove_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
     let product: ProductId = request.path("product")?;

@@ -19,6 +19,7 @@ use http_api::view::{CUSTOMER_NAME, CustomerView};
 use http_api::{Code, FieldPatch, Problem, Request, Response, Services, SignedIn, change_version};
 use key_schema::change::Change as Update;
 use key_schema::customer::{self, Customer, CustomerChanges as _, Location, Names, Tier, TierIndexKey};
+use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::recipient::{self, RecipientHash};
@@ -36,7 +37,7 @@ use crate::verification::is_vouched_for;
 /// token proves it or staff sets it. If staff sets `email`, even to the current address, the address
 /// is verified. If a bounce or a complaint had stopped mail to the address, Bodega sends mail to it
 /// again.
-#[route(PATCH "/v1/customers/{id}", id = "changeCustomer", who = owner, task = "profile", path(Customer),
+#[route(PATCH "/v1/customers/{id}", id = "changeCustomer", who = owner, task = "profile", path(id: CustomerId),
     parameters(IfMatchOrAny), body = CustomerPatch, answers(200 = CustomerView<'_> "The customer" [ETag]),
     refuses(
         forbidden = "only staff may change the tier",

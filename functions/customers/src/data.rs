@@ -64,7 +64,7 @@ impl RuleSchema for Kinds {
 /// until it is null. The texts of documents and pictures are not in the copy. The routes of documents
 /// and products return them. Notes and ids of staff are left out. A customer can read 1,000 pages a
 /// day. The pages of staff are not counted.
-#[route(GET "/v1/customers/{id}/data", id = "readCustomerData", who = owner, task = "profile", path(Customer),
+#[route(GET "/v1/customers/{id}/data", id = "readCustomerData", who = owner, task = "profile", path(id: CustomerId),
     parameters(Limit, Cursor), answers(200 = Page<DataRecord<'_>> "A page of records" [Link, LeftOut]),
     refuses(quota_exceeded = "a customer can read 1,000 pages a day"))]
 pub async fn copy(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {

@@ -48,7 +48,7 @@ use crate::profile::{changed_meanwhile, no_customer, refused};
 /// the same request after the time in Retry-After. The repeated request continues even if its
 /// response is 404. If no client repeats it, the janitor continues after some minutes. An erasure
 /// that has begun cannot be undone. From then on, requests that need the customer get 404.
-#[route(DELETE "/v1/customers/{id}", id = "deleteCustomer", who = owner, task = "profile", path(Customer),
+#[route(DELETE "/v1/customers/{id}", id = "deleteCustomer", who = owner, task = "profile", path(id: CustomerId),
     parameters(IfMatchOrAny), answers(204 = () "Done"))]
 pub async fn erase(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;

@@ -9,7 +9,7 @@ use http_api::url::location;
 use http_api::{Problem, Request, Response, Services};
 use key_schema::cart::{self, Cart, CartLine};
 use key_schema::guest_cart::{self, CartToken, ClaimAction, GuestCart, LIFETIME_SECONDS, MAX_LINES};
-use key_schema::id::{GuestCartId, ProductId};
+use key_schema::id::{CustomerId, GuestCartId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::order::MAX_QUANTITY;
@@ -68,7 +68,7 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
 }
 
 /// Read a guest cart
-#[route(GET "/v1/carts/{id}", id = "readGuestCart", who = any, task = "cart", path(GuestCart),
+#[route(GET "/v1/carts/{id}", id = "readGuestCart", who = any, task = "cart", path(id: GuestCartId),
     parameters(CartToken), answers(200 = GuestCartView<'_> "The cart" [LeftOut]), refuses(not_found))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (id, token) = named(request)?;
@@ -82,7 +82,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 /// Remove a guest cart
 ///
 /// Removes the cart. If the cart is missing, the request also succeeds.
-#[route(DELETE "/v1/carts/{id}", id = "deleteGuestCart", who = any, task = "cart", path(GuestCart),
+#[route(DELETE "/v1/carts/{id}", id = "deleteGuestCart", who = any, task = "cart", path(id: GuestCartId),
     parameters(CartToken), answers(204 = () "Done"),
     refuses(not_found = "the token is wrong, or a customer has claimed the cart"))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
@@ -100,7 +100,7 @@ pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Respon
 /// Sets the quantity of the line, or adds the line at the end. A line in the cart keeps its place
 /// and its `added_at`, so the request can be repeated. A guest cart has at most 30 lines.
 #[route(PUT "/v1/carts/{id}/items/{product}", id = "putGuestCartLine", who = any, task = "cart",
-    path(GuestCart, CartProduct), parameters(CartToken), body = CartLineChange,
+    path(id: GuestCartId, product: ProductId), parameters(CartToken), body = CartLineChange,
     answers(200 = CartLineView<'_> "The line"),
     refuses(
         not_found,
@@ -134,7 +134,7 @@ pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Resp
 ///
 /// Removes the line. If the line is missing, the request also succeeds.
 #[route(DELETE "/v1/carts/{id}/items/{product}", id = "deleteGuestCartLine", who = any, task = "cart",
-    path(GuestCart, CartProduct), parameters(CartToken), answers(204 = () "Done"), refuses(not_found))]
+    path(id: GuestCartId, product: ProductId), parameters(CartToken), answers(204 = () "Done"), refuses(not_found))]
 pub async fn remove_line(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (id, token) = named(request)?;
     let product: ProductId = request.path("product")?;
@@ -152,7 +152,7 @@ pub async fn remove_line(services: &Services, request: &Request<'_>) -> Result<R
 /// cart. The other lines have their places by `added_at`. A guest cart can be claimed only once.
 /// Until the guest cart expires or is removed, a repeated request of the same customer adds nothing.
 /// It returns the customer's cart.
-#[route(POST "/v1/customers/{id}/cart/claim", id = "claimCart", who = owner, task = "cart", path(Customer),
+#[route(POST "/v1/customers/{id}/cart/claim", id = "claimCart", who = owner, task = "cart", path(id: CustomerId),
     body = CartClaim, answers(200 = CartView<'_> "The cart" [LeftOut]),
     refuses(
         not_found = "also if the guest cart has expired, if the token is wrong, or if another customer has claimed \

@@ -70,7 +70,7 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
 }
 
 /// Read a customer
-#[route(GET "/v1/customers/{id}", id = "readCustomer", who = owner, task = "profile", path(Customer),
+#[route(GET "/v1/customers/{id}", id = "readCustomer", who = owner, task = "profile", path(id: CustomerId),
     answers(200 = CustomerView<'_> "The customer" [ETag]))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
@@ -82,7 +82,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 ///
 /// Returns the customer and the newest orders. With `questions=5` the response also has the newest 5
 /// questions, without their answers.
-#[route(GET "/v1/customers/{id}/overview", id = "readOverview", who = owner, task = "profile", path(Customer),
+#[route(GET "/v1/customers/{id}/overview", id = "readOverview", who = owner, task = "profile", path(id: CustomerId),
     parameters(questions = integer(1..=OVERVIEW_QUESTIONS)
         "The number of questions. Without it the response has no `questions`."),
     answers(200 = OverviewView<'_> "The customer, the newest orders and the newest questions, newest first"

@@ -5,7 +5,7 @@ use http_api::contract::rules::integer;
 use http_api::contract::{Body, Page, route};
 use http_api::url::location;
 use http_api::{Problem, Request, Response, Services};
-use key_schema::id::SessionId;
+use key_schema::id::{CustomerId, SessionId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::quota::Quota;
@@ -44,7 +44,7 @@ struct SessionChange {
 /// Records a device on which the customer is signed in. The customer must have a profile. If the
 /// token identifies its sign-in (claim `sid`, or `origin_jti` with Cognito), the end of the session
 /// also ends that sign-in.
-#[route(POST "/v1/customers/{id}/sessions", id = "createSession", who = owner, task = "sessions", path(Customer),
+#[route(POST "/v1/customers/{id}/sessions", id = "createSession", who = owner, task = "sessions", path(id: CustomerId),
     body = NewSession, answers(201 = SessionView<'_> "The session" [Location, ETag]),
     refuses(
         not_found = "the customer has no profile, or is not the caller",
@@ -83,7 +83,7 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
 ///
 /// Returns the active sessions, sorted by their expiry. The session that expires next comes first.
 /// Ended and expired sessions are not in the list.
-#[route(GET "/v1/customers/{id}/sessions", id = "listSessions", who = owner, task = "sessions", path(Customer),
+#[route(GET "/v1/customers/{id}/sessions", id = "listSessions", who = owner, task = "sessions", path(id: CustomerId),
     parameters(Limit, Cursor), answers(200 = Page<SessionView<'_>> "A page of sessions" [Link, LeftOut]))]
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let owner = owner(request)?;
@@ -96,7 +96,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
 ///
 /// Extends the session's lifetime, counted from now. Without `ttl_seconds` it is one day. A session
 /// that lasts longer keeps its remaining time.
-#[route(PUT "/v1/sessions/{id}", id = "putSession", who = owner, task = "sessions", path(Session),
+#[route(PUT "/v1/sessions/{id}", id = "putSession", who = owner, task = "sessions", path(id: SessionId),
     body = SessionChange, answers(200 = SessionView<'_> "The session"))]
 pub async fn prolong(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
@@ -123,7 +123,7 @@ pub async fn prolong(services: &Services, request: &Request<'_>) -> Result<Respo
 /// all other routes respond with 401 `unauthenticated`. The same applies to tokens whose `sid` is the
 /// session's id. Tokens that name no sign-in stay valid until they expire. The expiry of a session
 /// does not end the sign-in. So a client can still end a session up to 31 days after its expiry.
-#[route(DELETE "/v1/sessions/{id}", id = "deleteSession", who = owner, task = "sessions", path(Session),
+#[route(DELETE "/v1/sessions/{id}", id = "deleteSession", who = owner, task = "sessions", path(id: SessionId),
     answers(204 = () "Done"))]
 pub async fn end(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let session = readable_session(services, request).await?;

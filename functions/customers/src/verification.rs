@@ -59,7 +59,7 @@ pub fn is_vouched_for(caller: &SignedIn, email: &Email) -> bool {
 /// address on a day in UTC. An address gets no mail after a bounce or a complaint, or after 50 mails
 /// on a day in UTC. In these cases the response is the same as if a mail was sent.
 #[route(POST "/v1/customers/{id}/email/verification", id = "requestEmailCode", who = owner, task = "profile",
-    path(Customer), answers(202 = RequestView "The address is verified, or the shop sends a mail with a code"),
+    path(id: CustomerId), answers(202 = RequestView "The address is verified, or the shop sends a mail with a code"),
     refuses(
         email_taken = "the token proves the address, but another customer has verified it",
         conflict = "concurrent requests",
@@ -107,7 +107,7 @@ pub async fn request(services: &Services, request: &Request<'_>) -> Result<Respo
 /// Verifies the customer's email address with the code of the latest mail. If the address is
 /// verified already, any code succeeds.
 #[route(PUT "/v1/customers/{id}/email/verification", id = "verifyEmail", who = owner, task = "profile",
-    path(Customer), body = EmailCode, answers(200 = CustomerView<'_> "The customer" [ETag]),
+    path(id: CustomerId), body = EmailCode, answers(200 = CustomerView<'_> "The customer" [ETag]),
     refuses(
         email_taken = "another customer has verified the address",
         code_invalid = "the code is wrong or expired, or the email address has changed since the request",

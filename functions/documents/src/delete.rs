@@ -12,6 +12,7 @@
 use http_api::contract::route;
 use http_api::{Problem, Request, Response, Services};
 use key_schema::document::{self, Document};
+use key_schema::id::DocumentId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use table::Budget;
@@ -27,7 +28,7 @@ use crate::edit::{RequestedChange, read_request, removal_failed};
 /// the history remains. To continue, repeat the same request after the time in Retry-After. If no
 /// client repeats it, the janitor continues after some minutes. One request removes a few thousand
 /// small texts, or about 25 texts of 100 KB.
-#[route(DELETE "/v1/documents/{id}", id = "deleteDocument", who = editor, task = "documents", path(Document),
+#[route(DELETE "/v1/documents/{id}", id = "deleteDocument", who = editor, task = "documents", path(id: DocumentId),
     parameters(IfMatch), answers(204 = () "Done"),
     refuses(forbidden = "the caller may read the document but may not perform this operation"))]
 pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {

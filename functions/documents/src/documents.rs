@@ -86,7 +86,7 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
 /// `next_cursor` leads to the sections that did not fit. A cursor is valid only for one version.
 /// When another version becomes current, the cursor is refused with `cursor_invalid`. Then read the
 /// document again.
-#[route(GET "/v1/documents/{id}", id = "readDocument", who = reader, task = "documents", path(Document),
+#[route(GET "/v1/documents/{id}", id = "readDocument", who = reader, task = "documents", path(id: DocumentId),
     parameters(Cursor), answers(200 = DocumentView<'_> "The document" [ETag, Link, LeftOut]))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     // Each page costs two requests to DynamoDB, for a version of any size. The first reads the head,

@@ -3,6 +3,7 @@
 use http_api::contract::route;
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::document::{self, Document, Draft};
+use key_schema::id::DocumentId;
 use key_schema::item::Stored;
 use table::Budget;
 use workflows::removal;
@@ -15,7 +16,7 @@ use crate::view::{HeadView, Publication, version_location};
 ///
 /// Creates a draft with the texts of the current version. Readers cannot read it before it is
 /// published. Location is the URL of the draft.
-#[route(POST "/v1/documents/{id}/drafts", id = "beginDraft", who = editor, task = "documents", path(Document),
+#[route(POST "/v1/documents/{id}/drafts", id = "beginDraft", who = editor, task = "documents", path(id: DocumentId),
     parameters(IfMatch), answers(201 = HeadView<'_> "The document" [Location, ETag]),
     refuses(
         forbidden = "the caller may read the document but may not perform this operation",
@@ -40,7 +41,7 @@ pub async fn begin(services: &Services, request: &Request<'_>) -> Result<Respons
 /// the response is 503, some texts of the draft remain. To continue, repeat the same request after
 /// the time in Retry-After. Until these texts are removed, every other change of the content
 /// continues their removal first.
-#[route(DELETE "/v1/documents/{id}/drafts", id = "discardDraft", who = editor, task = "documents", path(Document),
+#[route(DELETE "/v1/documents/{id}/drafts", id = "discardDraft", who = editor, task = "documents", path(id: DocumentId),
     parameters(IfMatch), answers(204 = () "Done"),
     refuses(
         forbidden = "the caller may read the document but may not perform this operation",
@@ -76,7 +77,7 @@ fn is_discarding(document: &Stored<Document>, version: u64) -> bool {
 /// Publish the draft
 ///
 /// Makes the whole draft the current version, with the next number.
-#[route(POST "/v1/documents/{id}/publish", id = "publishDraft", who = editor, task = "documents", path(Document),
+#[route(POST "/v1/documents/{id}/publish", id = "publishDraft", who = editor, task = "documents", path(id: DocumentId),
     parameters(IfMatch), body = Publication,
     answers(200 = HeadView<'_> "The document, without its texts" [ETag]),
     refuses(

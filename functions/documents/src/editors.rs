@@ -20,7 +20,7 @@ use crate::view::EditorView;
 /// rights with the membership. A repeated request changes nothing. A document has at most 100
 /// editors in addition to its owner.
 #[route(PUT "/v1/documents/{id}/editors/{customer}", id = "addEditor", who = editor, task = "documents",
-    path(Document, Editor), answers(200 = EditorView<'_> "The editor"),
+    path(id: DocumentId, customer: CustomerId), answers(200 = EditorView<'_> "The editor"),
     refuses(
         forbidden = "the caller may read the document but may not perform this operation",
         not_found = "the document or the customer does not exist, or the caller may not read the document. The code \
@@ -60,7 +60,7 @@ pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response,
 /// call this. If the customer is no editor, the request also succeeds. Editors may remove themselves
 /// even if they are no longer members of the organization.
 #[route(DELETE "/v1/documents/{id}/editors/{customer}", id = "removeEditor", who = editor, task = "documents",
-    path(Document, Editor), answers(204 = () "Done"),
+    path(id: DocumentId, customer: CustomerId), answers(204 = () "Done"),
     refuses(forbidden = "the caller may read the document but may not perform this operation"))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;

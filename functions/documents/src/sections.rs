@@ -19,7 +19,7 @@ use crate::view::{HeadView, OneSection, SectionText};
 /// Returns the section to every reader of the document. The ETag is that of the document. To change
 /// the section, send this ETag in If-Match.
 #[route(GET "/v1/documents/{id}/sections/{name}", id = "readSection", who = reader, task = "documents",
-    path(Document, Section), answers(200 = OneSection<'_> "The section" [ETag]))]
+    path(id: DocumentId, name: SectionName), answers(200 = OneSection<'_> "The section" [ETag]))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
     let (id, name): (DocumentId, SectionName) = (request.path("id")?, request.path("name")?);
@@ -42,7 +42,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 /// Writes the text into the open draft. Without a draft, the text is published at once as a new
 /// version. Other sections do not change. A document can have at most 50 sections.
 #[route(PUT "/v1/documents/{id}/sections/{name}", id = "putSection", who = editor, task = "documents",
-    path(Document, Section), parameters(IfMatch), body = SectionText,
+    path(id: DocumentId, name: SectionName), parameters(IfMatch), body = SectionText,
     answers(200 = HeadView<'_> "The document, without its texts" [ETag]),
     refuses(
         forbidden = "the caller may read the document but may not perform this operation",

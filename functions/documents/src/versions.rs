@@ -17,7 +17,7 @@ use crate::view::{HeadView, Restoration, VersionSummaryView, VersionView, parts}
 ///
 /// Returns the versions, newest first. `sections` has, for each section, the version in which its
 /// text was written.
-#[route(GET "/v1/documents/{id}/versions", id = "listVersions", who = reader, task = "documents", path(Document),
+#[route(GET "/v1/documents/{id}/versions", id = "listVersions", who = reader, task = "documents", path(id: DocumentId),
     parameters(Limit, Cursor),
     answers(200 = contract::Page<VersionSummaryView<'_>> "A page of versions" [Link, LeftOut]))]
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
@@ -42,7 +42,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
 /// version number. `next_cursor` leads to the sections that did not fit into the response. A cursor
 /// of a draft is valid until the document changes.
 #[route(GET "/v1/documents/{id}/versions/{n}", id = "readVersion", who = reader, task = "documents",
-    path(Document, VersionNumber), parameters(Cursor),
+    path(id: DocumentId, VersionNumber), parameters(Cursor),
     answers(200 = VersionView<'_> "The version" [ETag, Link, LeftOut]))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
@@ -96,7 +96,8 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 /// Restore an old version
 ///
 /// Publishes the texts of an old version as a new version. The history does not change.
-#[route(POST "/v1/documents/{id}/restore", id = "restoreVersion", who = editor, task = "documents", path(Document),
+#[route(POST "/v1/documents/{id}/restore", id = "restoreVersion", who = editor, task = "documents",
+    path(id: DocumentId),
     parameters(IfMatch), body = Restoration,
     answers(200 = HeadView<'_> "The document, without its texts" [ETag]),
     refuses(

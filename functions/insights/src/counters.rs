@@ -39,7 +39,7 @@ pub struct CounterAddition {
 /// `Idempotency-Key`, a repeated request adds nothing. Without a key, a client cannot know whether
 /// a request without a response was counted. The route ignores tokens, and all callers share one
 /// set of keys. So choose a key that nobody can guess, such as a UUID.
-#[route(POST "/v1/counters/{name}", id = "addToCounter", who = any, task = "measurements", path(CounterName),
+#[route(POST "/v1/counters/{name}", id = "addToCounter", who = any, task = "measurements", path(name: CounterName),
     parameters(OptionalIdempotencyKey), body = CounterAddition,
     answers(200 = Added<'_> "The added amount" [IdempotencyReplayed]))]
 pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
@@ -101,7 +101,7 @@ async fn cool(
 ///
 /// Returns the sum of all additions whose response came before this request. Concurrent additions
 /// may be included.
-#[route(GET "/v1/counters/{name}", id = "readCounter", who = staff, task = "measurements", path(CounterName),
+#[route(GET "/v1/counters/{name}", id = "readCounter", who = staff, task = "measurements", path(name: CounterName),
     answers(200 = CounterView<'_> "The counter"),
     refuses(not_found = "nothing was ever added to the counter"))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
@@ -135,7 +135,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 /// automatically. At the maximum of 64 shards nothing changes. The number of shards never
 /// decreases.
 #[route(POST "/v1/counters/{name}/split", id = "splitCounter", who = staff, task = "measurements",
-    path(CounterName), answers(200 = Split<'_> "The number of shards"))]
+    path(name: CounterName), answers(200 = Split<'_> "The number of shards"))]
 pub async fn split(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let name = name_of(request)?;

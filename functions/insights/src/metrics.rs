@@ -158,7 +158,7 @@ fn key_written(action: &BatchWriteAction) -> Option<Key> {
 ///
 /// Returns the points, oldest first. Points are kept for 30 days and then removed. A metric without
 /// points has an empty list. The list shows stored points with a short delay.
-#[route(GET "/v1/metrics/{name}", id = "listMetric", who = staff, task = "measurements", path(MetricName),
+#[route(GET "/v1/metrics/{name}", id = "listMetric", who = staff, task = "measurements", path(name: MetricName),
     parameters(
         from: Instant = "The first instant. The default is one day before `to`, or one day before now if `to` is \
             missing.",
@@ -197,7 +197,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
 ///
 /// Returns the point with this id at this instant. A point is kept for 30 days.
 #[route(GET "/v1/metrics/{name}/points/{id}", id = "readMetricPoint", who = staff, task = "measurements",
-    path(MetricName, Point), parameters(required at: Instant = "The instant of the point."),
+    path(name: MetricName, id: PointId), parameters(required at: Instant = "The instant of the point."),
     answers(200 = PointView<'_> "The point"), refuses(not_found))]
 pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;

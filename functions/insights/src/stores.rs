@@ -53,7 +53,7 @@ impl RuleSchema for CountryName {
 }
 
 /// Read a store
-#[route(GET "/v1/stores/{id}", id = "readStore", who = staff, task = "sales", path(Store),
+#[route(GET "/v1/stores/{id}", id = "readStore", who = staff, task = "sales", path(id: StoreId),
     answers(200 = StoreView<'_> "The store" [ETag]), refuses(not_found))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
@@ -66,7 +66,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 ///
 /// `If-None-Match: *` creates the store, `If-Match` replaces it. Later orders belong to the new
 /// country and city. Earlier orders still belong to the former country and city.
-#[route(PUT "/v1/stores/{id}", id = "putStore", who = staff, task = "sales", path(Store),
+#[route(PUT "/v1/stores/{id}", id = "putStore", who = staff, task = "sales", path(id: StoreId),
     parameters(IfMatchOrNone, IfNoneMatch), body = StoreChange,
     answers(200 = StoreView<'_> "The store" [ETag], 201 = StoreView<'_> "The new store" [Location, ETag]),
     refuses(already_exists))]

@@ -62,7 +62,7 @@ fn one_source_of_addresses(quote_id: &Option<String>, addresses: &GivenAddresses
 /// The Idempotency-Key is optional. Without a key, a repeated request finds the cart empty. The
 /// entries of `errors` point to the lines of the cart and name their products. The order lapses like
 /// any other order of a customer.
-#[route(POST "/v1/customers/{id}/cart/checkout", id = "checkoutCart", who = owner, task = "cart", path(Customer),
+#[route(POST "/v1/customers/{id}/cart/checkout", id = "checkoutCart", who = owner, task = "cart", path(id: CustomerId),
     parameters(OptionalIdempotencyKey), body = Checkout,
     answers(201 = OrderView<'_> "The order" [Location, ETag, IdempotencyReplayed]),
     refuses(

@@ -36,7 +36,7 @@ impl<'a> From<&'a Invoice> for InvoiceView<'a> {
 ///
 /// Issues the invoice. Invoices are numbered from 1 without gaps. An order has at most one invoice,
 /// and a repeated request returns it. An order with an invoice does not lapse.
-#[route(POST "/v1/orders/{id}/invoice", id = "issueInvoice", who = staff, task = "fulfilment", path(Order),
+#[route(POST "/v1/orders/{id}/invoice", id = "issueInvoice", who = staff, task = "fulfilment", path(id: OrderId),
     answers(200 = InvoiceView<'_> "The invoice, which was issued before" [ETag],
         201 = InvoiceView<'_> "The invoice" [Location, ETag]),
     refuses(not_found, illegal_transition = "a cancelled order gets no invoice"))]

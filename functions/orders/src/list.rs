@@ -21,7 +21,7 @@ use crate::view::{LineView, OrderView, StepView, history_views, line_views, no_s
 const NO_CURSOR: Described = described(r#"{"type": "null"}"#);
 
 /// Read an order with its lines, history and payments
-#[route(GET "/v1/orders/{id}", id = "readOrder", who = owner, task = "orders", path(Order),
+#[route(GET "/v1/orders/{id}", id = "readOrder", who = owner, task = "orders", path(id: OrderId),
     answers(200 = OrderView<'_> "The order" [ETag]))]
 pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
@@ -51,7 +51,7 @@ struct OrderLines<'a> {
 /// Read an order's lines alone
 ///
 /// Returns all lines on one page, sorted by their numbers.
-#[route(GET "/v1/orders/{id}/lines", id = "readOrderLines", who = owner, task = "orders", path(Order),
+#[route(GET "/v1/orders/{id}/lines", id = "readOrderLines", who = owner, task = "orders", path(id: OrderId),
     answers(200 = OrderLines<'_> "The lines" [ETag]))]
 pub async fn lines(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     part(services, request, order::parts::with_lines, |order, _| {
@@ -71,7 +71,7 @@ struct OrderHistory<'a> {
 /// Read an order's history alone
 ///
 /// Returns all status changes on one page, the oldest first.
-#[route(GET "/v1/orders/{id}/history", id = "readOrderHistory", who = owner, task = "orders", path(Order),
+#[route(GET "/v1/orders/{id}/history", id = "readOrderHistory", who = owner, task = "orders", path(id: OrderId),
     answers(200 = OrderHistory<'_> "The status changes" [ETag]))]
 pub async fn history(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     part(services, request, order::parts::with_history, |order, for_staff| {
@@ -106,7 +106,7 @@ const MAX_REFILLS: usize = 4;
 ///
 /// Returns the customer's orders, newest first. With `status`, a page may have fewer orders than
 /// `limit` although `next_cursor` is not null.
-#[route(GET "/v1/customers/{id}/orders", id = "listCustomerOrders", who = owner, task = "orders", path(Customer),
+#[route(GET "/v1/customers/{id}/orders", id = "listCustomerOrders", who = owner, task = "orders", path(id: CustomerId),
     parameters(status: OrderStatus = "Only the orders in this status.", From, To, Limit, Cursor),
     answers(200 = Page<OrderSummaryView<'_>> "A page of orders" [Link, LeftOut]))]
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
@@ -213,7 +213,7 @@ impl<'a> From<&'a Shipment> for ShipmentView<'a> {
 /// List a customer's shipped orders
 ///
 /// Returns the shipments, newest first.
-#[route(GET "/v1/customers/{id}/shipments", id = "listShipments", who = owner, task = "orders", path(Customer),
+#[route(GET "/v1/customers/{id}/shipments", id = "listShipments", who = owner, task = "orders", path(id: CustomerId),
     parameters(since: Instant = "Earliest instant of shipment, inclusive.", Limit, Cursor),
     answers(200 = Page<ShipmentView<'_>> "A page of shipments" [Link, LeftOut]))]
 pub async fn shipments(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {

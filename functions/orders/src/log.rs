@@ -42,7 +42,7 @@ impl<'a> From<&'a LogLine> for LogLineView<'a> {
 }
 
 /// Add a line to an order's log
-#[route(POST "/v1/orders/{id}/log", id = "addLogLine", who = staff, task = "fulfilment", path(Order),
+#[route(POST "/v1/orders/{id}/log", id = "addLogLine", who = staff, task = "fulfilment", path(id: OrderId),
     body = NewLogLine, answers(201 = LogLineView<'_> "The line" [Location, ETag]), refuses(not_found))]
 pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let staff = request.staff()?;
@@ -86,7 +86,7 @@ pub async fn of_day(services: &Services, request: &Request<'_>) -> Result<Respon
 /// Read an order's log
 ///
 /// Returns the lines, oldest first.
-#[route(GET "/v1/orders/{id}/log", id = "readLog", who = staff, task = "fulfilment", path(Order),
+#[route(GET "/v1/orders/{id}/log", id = "readLog", who = staff, task = "fulfilment", path(id: OrderId),
     parameters(Limit, Cursor),
     answers(200 = Page<LogLineView<'_>> "A page of lines" [Link, LeftOut]), refuses(not_found))]
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {

@@ -275,7 +275,7 @@ struct QuoteRequest {
 /// the goods after discounts. The discount of a percentage is computed for all its goods together,
 /// and rounded half up. The discount is spread over the lines in proportion to their prices, by the
 /// method of the largest remainder.
-#[route(POST "/v1/customers/{id}/cart/quote", id = "quoteCart", who = owner, task = "cart", path(Customer),
+#[route(POST "/v1/customers/{id}/cart/quote", id = "quoteCart", who = owner, task = "cart", path(id: CustomerId),
     body = QuoteRequest, answers(200 = QuoteView<'_> "The quote"),
     refuses(
         shipping_unavailable = "no shipping method can send the goods to the address, or the wanted method cannot",

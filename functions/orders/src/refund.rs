@@ -37,7 +37,7 @@ struct RefundView<'a> {
 /// Pays the amount into the customer's wallet, even if the order was paid by other means. The amount
 /// is at most the part of the total that is not refunded yet. An order that was paid from the wallet
 /// is refunded automatically when it is cancelled or returned.
-#[route(POST "/v1/orders/{id}/refunds", id = "refundOrder", who = staff, task = "fulfilment", path(Order),
+#[route(POST "/v1/orders/{id}/refunds", id = "refundOrder", who = staff, task = "fulfilment", path(id: OrderId),
     parameters(IdempotencyKey), body = NewRefund,
     answers(201 = RefundView<'_> "The refund" [Location, ETag, IdempotencyReplayed]),
     refuses(

@@ -31,7 +31,7 @@ impl<'a> From<&'a SaleSummary> for SaleView<'a> {
 /// Returns the sales, newest first. The default of `to` is now. The default of `from` is 1 January
 /// of the year before the year of `to`. The range may span at most 20 calendar years. The list shows
 /// orders with a short delay. It does not contain cancelled and returned orders.
-#[route(GET "/v1/products/{id}/sales", id = "listSales", who = staff, task = "sales", path(Product),
+#[route(GET "/v1/products/{id}/sales", id = "listSales", who = staff, task = "sales", path(id: ProductId),
     parameters(From, To, Limit, Cursor), answers(200 = Page<SaleView<'_>> "A page of sales" [Link, LeftOut]))]
 pub async fn of_product(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;

@@ -67,7 +67,7 @@ fn only_if_shipped(to: &OrderStatus, field: &str, given: &Option<String>) -> Res
 /// the stock, for a large order within two minutes. The owner may pay from the wallet, and may cancel
 /// an order that is not yet in picking. Only staff may make other changes. Only staff may cancel an
 /// order that has an invoice or was placed in a store.
-#[route(POST "/v1/orders/{id}/status", id = "moveOrder", who = owner, task = "orders", path(Order),
+#[route(POST "/v1/orders/{id}/status", id = "moveOrder", who = owner, task = "orders", path(id: OrderId),
     parameters(IfMatch), body = StatusChange, answers(200 = OrderView<'_> "The order" [ETag]),
     refuses(
         forbidden = "only staff may make this change",

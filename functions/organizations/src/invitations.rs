@@ -27,7 +27,7 @@ use crate::view::{InvitationView, MemberView};
 /// open for 14 days. An organization has at most 100 open invitations. Invitations by former admins
 /// do not count. They stay in the list, but the invited customers cannot accept them.
 #[route(GET "/v1/organizations/{id}/invitations", id = "listInvitations", who = editor, task = "organizations",
-    path(Organization), parameters(Limit, Cursor),
+    path(id: OrganizationId), parameters(Limit, Cursor),
     answers(200 = Page<InvitationView<'_>> "A page of invitations" [Link, LeftOut]),
     refuses(forbidden = "the caller is a member but no admin"))]
 pub async fn of_organization(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
@@ -55,7 +55,7 @@ pub async fn of_organization(services: &Services, request: &Request<'_>) -> Resu
 /// Returns the invitations that the customer can accept or decline, sorted by their expiry. The
 /// invitation that expires next comes first. A customer has at most 100 of them.
 #[route(GET "/v1/customers/{id}/invitations", id = "listCustomerInvitations", who = owner,
-    task = "organizations", path(Customer), parameters(Limit, Cursor),
+    task = "organizations", path(id: CustomerId), parameters(Limit, Cursor),
     answers(200 = Page<InvitationView<'_>> "A page of invitations" [Link, LeftOut]))]
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
@@ -70,7 +70,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
 /// Removes the invitation. The invited customer may decline it. Admins and staff may withdraw it. If
 /// the invitation is missing, a request of an admin or of staff also succeeds.
 #[route(DELETE "/v1/organizations/{id}/invitations/{customer}", id = "deleteInvitation", who = editor,
-    task = "organizations", path(Organization, Member), answers(204 = () "Done"),
+    task = "organizations", path(id: OrganizationId, customer: CustomerId), answers(204 = () "Done"),
     refuses(
         forbidden = "the caller is a member but no admin",
         not_found = "there is no such organization, or the caller is no member and has no invitation",

@@ -24,7 +24,7 @@ use crate::view::{InvitationView, MemberChange, MemberView, MembershipView, OwnM
 ///
 /// Returns the members by customer id. Members and staff may call this.
 #[route(GET "/v1/organizations/{id}/members", id = "listMembers", who = reader, task = "organizations",
-    path(Organization), parameters(Limit, Cursor),
+    path(id: OrganizationId), parameters(Limit, Cursor),
     answers(200 = Page<MemberView<'_>> "A page of members" [Link, LeftOut]))]
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;
@@ -49,7 +49,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
 /// Returns the memberships, the oldest first. The list shows changes with a short delay. It has the
 /// organizations' ids but not their names.
 #[route(GET "/v1/customers/{id}/organizations", id = "listCustomerOrganizations", who = owner,
-    task = "organizations", path(Customer), parameters(Limit, Cursor),
+    task = "organizations", path(id: CustomerId), parameters(Limit, Cursor),
     answers(200 = Page<MembershipView<'_>> "A page of memberships" [Link, LeftOut]))]
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     // With names, each membership would need a copy of the name, and a new name would rewrite all
@@ -70,7 +70,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
 /// equal the role or team of the invitation. A repeated acceptance changes nothing. Without a role,
 /// an admin's request for their own membership keeps the role.
 #[route(PUT "/v1/organizations/{id}/members/{customer}", id = "putMember", who = editor, task = "organizations",
-    path(Organization, Member), body = MemberChange,
+    path(id: OrganizationId, customer: CustomerId), body = MemberChange,
     answers(
         200 = MemberView<'_> "The member",
         201 = MemberView<'_> "The new member, who has accepted the invitation" [Location],
@@ -210,7 +210,7 @@ fn explain(refusals: &Refusals<OrganizationAction>) -> Option<Problem> {
 /// missing, the request also succeeds. The last admin cannot be removed, unless that customer was
 /// erased.
 #[route(DELETE "/v1/organizations/{id}/members/{customer}", id = "deleteMember", who = editor,
-    task = "organizations", path(Organization, Member), answers(204 = () "Done"),
+    task = "organizations", path(id: OrganizationId, customer: CustomerId), answers(204 = () "Done"),
     refuses(
         forbidden = "the caller is a member but no admin",
         last_admin = "no other member is an admin",

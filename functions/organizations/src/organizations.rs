@@ -57,7 +57,7 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
 ///
 /// Returns the organization to members and staff. Other callers get 404.
 #[route(GET "/v1/organizations/{id}", id = "readOrganization", who = reader, task = "organizations",
-    path(Organization), answers(200 = OrganizationView<'_> "The organization" [ETag, LeftOut]))]
+    path(id: OrganizationId), answers(200 = OrganizationView<'_> "The organization" [ETag, LeftOut]))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     // One Query reads organization and teams. The caller's membership cannot be in the Query's
     // range, because the range would then contain all other members. So a second, concurrent
@@ -74,7 +74,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 /// Changes the name. Admins and staff may call this. Changes of a team do not change the
 /// organization's version, because a team has a separate version.
 #[route(PATCH "/v1/organizations/{id}", id = "renameOrganization", who = editor, task = "organizations",
-    path(Organization), parameters(IfMatch), body = OrganizationChange,
+    path(id: OrganizationId), parameters(IfMatch), body = OrganizationChange,
     answers(200 = OrganizationView<'_> "The organization" [ETag, LeftOut]),
     refuses(forbidden = "the caller is a member but no admin"))]
 pub async fn rename(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {

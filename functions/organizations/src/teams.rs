@@ -18,7 +18,7 @@ use crate::view::{OrganizationChange, TeamView};
 /// team's `version`. Admins and staff may call this. An organization can have at most 100 teams.
 /// Location is the organization.
 #[route(PUT "/v1/organizations/{id}/teams/{team}", id = "putTeam", who = editor, task = "organizations",
-    path(Organization, Team), parameters(IfMatchOrNone, IfNoneMatch), body = OrganizationChange,
+    path(id: OrganizationId, team: TeamId), parameters(IfMatchOrNone, IfNoneMatch), body = OrganizationChange,
     answers(200 = TeamView<'_> "The team" [ETag], 201 = TeamView<'_> "The new team" [Location, ETag]),
     refuses(
         forbidden = "the caller is a member but no admin",
@@ -58,7 +58,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
 ///
 /// Removes a team that has no members. Admins and staff may call this.
 #[route(DELETE "/v1/organizations/{id}/teams/{team}", id = "deleteTeam", who = editor, task = "organizations",
-    path(Organization, Team), parameters(IfMatch), answers(204 = () "Done"),
+    path(id: OrganizationId, team: TeamId), parameters(IfMatch), answers(204 = () "Done"),
     refuses(forbidden = "the caller is a member but no admin", team_in_use = "the team has members"))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let caller = request.signed_in()?;

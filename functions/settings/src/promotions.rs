@@ -90,7 +90,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
 
 /// Read a promotion with the number of its uses
 #[route(GET "/v1/promotions/{id}", id = "readPromotion", who = staff, task = "pricing",
-    path(PromotionId), answers(200 = PromotionView<'_> "The promotion" [ETag]), refuses(not_found))]
+    path(id: PromotionId), answers(200 = PromotionView<'_> "The promotion" [ETag]), refuses(not_found))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let (promotion, uses) = load(services, &request.path("id")?).await?;
@@ -102,7 +102,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 /// Changes the promotion with a JSON Merge Patch (RFC 7396). `kind` and `code` cannot be
 /// changed. Orders keep the discounts with which they were placed.
 #[route(PATCH "/v1/promotions/{id}", id = "changePromotion", who = staff, task = "pricing",
-    path(PromotionId), parameters(IfMatch), body = Patch,
+    path(id: PromotionId), parameters(IfMatch), body = Patch,
     answers(200 = PromotionView<'_> "The promotion" [ETag]))]
 pub async fn change(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
@@ -135,7 +135,7 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
 /// The code becomes free for another promotion. Orders keep the discounts with which they were
 /// placed.
 #[route(DELETE "/v1/promotions/{id}", id = "deletePromotion", who = staff, task = "pricing",
-    path(PromotionId), parameters(IfMatch), answers(204 = () "Deleted"))]
+    path(id: PromotionId), parameters(IfMatch), answers(204 = () "Deleted"))]
 pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: PromotionId = request.path("id")?;

@@ -28,7 +28,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
 
 /// Read a tax rule
 #[route(GET "/v1/tax/rules/{id}", id = "readTaxRule", who = staff, task = "pricing",
-    path(TaxRuleId), answers(200 = TaxRuleView<'_> "The tax rule" [ETag]), refuses(not_found))]
+    path(id: TaxRuleId), answers(200 = TaxRuleView<'_> "The tax rule" [ETag]), refuses(not_found))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     rules::read::<TaxRule>(services, request).await
 }
@@ -42,7 +42,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 /// Goods without a rule are not taxed. Shipping has the rule of the category `shipping`, or
 /// else of the category `standard`.
 #[route(PUT "/v1/tax/rules/{id}", id = "putTaxRule", who = staff, task = "pricing",
-    path(TaxRuleId), parameters(IfMatchOrNone, IfNoneMatch), body = NewTaxRule,
+    path(id: TaxRuleId), parameters(IfMatchOrNone, IfNoneMatch), body = NewTaxRule,
     answers(
         200 = TaxRuleView<'_> "The tax rule" [ETag],
         201 = TaxRuleView<'_> "The new tax rule" [Location, ETag],
@@ -56,7 +56,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
 ///
 /// Orders keep the price and the tax with which they were placed.
 #[route(DELETE "/v1/tax/rules/{id}", id = "deleteTaxRule", who = staff, task = "pricing",
-    path(TaxRuleId), parameters(IfMatch), answers(204 = () "Deleted"))]
+    path(id: TaxRuleId), parameters(IfMatch), answers(204 = () "Deleted"))]
 pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     rules::delete::<TaxRule>(services, request).await
 }

@@ -42,7 +42,7 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
 
 /// Read a shipping zone
 #[route(GET "/v1/shipping/zones/{id}", id = "readShippingZone", who = staff, task = "pricing",
-    path(ShippingZoneId), answers(200 = ZoneView<'_> "The shipping zone" [ETag]), refuses(not_found))]
+    path(id: ZoneId), answers(200 = ZoneView<'_> "The shipping zone" [ETag]), refuses(not_found))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     rules::read::<ShippingZone>(services, request).await
 }
@@ -54,7 +54,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 /// whole country can belong to only one zone, and so can a region. The comparison with the
 /// `region` of an address ignores letter case. Use the spelling that your checkout form offers.
 #[route(PUT "/v1/shipping/zones/{id}", id = "putShippingZone", who = staff, task = "pricing",
-    path(ShippingZoneId), parameters(IfMatchOrNone, IfNoneMatch), body = NewZone,
+    path(id: ZoneId), parameters(IfMatchOrNone, IfNoneMatch), body = NewZone,
     answers(
         200 = ZoneView<'_> "The shipping zone" [ETag],
         201 = ZoneView<'_> "The new shipping zone" [Location, ETag],
@@ -68,7 +68,7 @@ pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response,
 ///
 /// Orders keep the price and the tax with which they were placed.
 #[route(DELETE "/v1/shipping/zones/{id}", id = "deleteShippingZone", who = staff, task = "pricing",
-    path(ShippingZoneId), parameters(IfMatch), answers(204 = () "Deleted"))]
+    path(id: ZoneId), parameters(IfMatch), answers(204 = () "Deleted"))]
 pub async fn delete(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     rules::delete::<ShippingZone>(services, request).await
 }

@@ -20,7 +20,7 @@ use crate::{otherwise, settle};
 /// Ask a question
 ///
 /// Stores the question. With an Idempotency-Key, repeated requests store it only once.
-#[route(POST "/v1/customers/{id}/questions", id = "askQuestion", who = owner, task = "questions", path(Customer),
+#[route(POST "/v1/customers/{id}/questions", id = "askQuestion", who = owner, task = "questions", path(id: CustomerId),
     parameters(OptionalIdempotencyKey), body = NewQuestion,
     answers(201 = QuestionView<'_> "The question" [Location, ETag, IdempotencyReplayed]),
     refuses(quota_exceeded = "retry after the time in Retry-After"))]
@@ -52,7 +52,7 @@ fn refused(refusals: &Refusals<QuestionAction>, now: Instant) -> Problem {
 
 /// List a customer's questions, newest first
 #[route(GET "/v1/customers/{id}/questions", id = "listCustomerQuestions", who = owner, task = "questions",
-    path(Customer), parameters(Limit, Cursor),
+    path(id: CustomerId), parameters(Limit, Cursor),
     answers(200 = Page<QuestionView<'_>> "A page of questions, without their answers" [Link, LeftOut]))]
 pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
@@ -62,7 +62,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
 }
 
 /// Read a customer with the newest 10 questions
-#[route(GET "/v1/customers/{id}/support", id = "readSupport", who = owner, task = "questions", path(Customer),
+#[route(GET "/v1/customers/{id}/support", id = "readSupport", who = owner, task = "questions", path(id: CustomerId),
     answers(200 = SupportView<'_> "The customer and the newest questions, newest first" [LeftOut]))]
 pub async fn support(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
@@ -96,7 +96,7 @@ pub async fn open(services: &Services, request: &Request<'_>) -> Result<Response
 }
 
 /// Read a question with its answers, oldest first
-#[route(GET "/v1/questions/{id}", id = "readQuestion", who = owner, task = "questions", path(Question),
+#[route(GET "/v1/questions/{id}", id = "readQuestion", who = owner, task = "questions", path(id: QuestionId),
     answers(200 = QuestionWithAnswersView<'_> "The question and all its answers" [ETag, LeftOut]))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
@@ -130,7 +130,7 @@ fn no_customer() -> Problem {
 /// Adds the answer. The first answer removes the question from the list of open questions. A
 /// question has at most 100 answers. With an Idempotency-Key, repeated requests add the answer only
 /// once. Location is the question.
-#[route(POST "/v1/questions/{id}/answers", id = "answerQuestion", who = staff, task = "questions", path(Question),
+#[route(POST "/v1/questions/{id}/answers", id = "answerQuestion", who = staff, task = "questions", path(id: QuestionId),
     parameters(OptionalIdempotencyKey), body = NewAnswer,
     answers(201 = AnswerView<'_> "The answer" [Location, ETag, IdempotencyReplayed]),
     refuses(not_found, too_many_answers = "the question has 100 already"))]

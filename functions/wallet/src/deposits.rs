@@ -20,7 +20,7 @@ use crate::view::{DepositView, EntryView, NewDeposit, entries_of};
 /// Returns the movement, with the resulting balance in its currency. Location is the list of the
 /// wallet's movements.
 #[route(POST "/v1/customers/{id}/wallet/deposits", id = "depositIntoWallet", who = staff, task = "wallet",
-    path(Customer), parameters(IdempotencyKey), body = NewDeposit,
+    path(id: CustomerId), parameters(IdempotencyKey), body = NewDeposit,
     answers(201 = DepositView<'_> "The movement" [Location, ETag, IdempotencyReplayed]),
     refuses(
         account_not_found = "there is no such customer",

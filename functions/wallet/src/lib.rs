@@ -18,7 +18,7 @@ http_api::routes! { Services; read, entries, deposits::create, transfers::create
 /// Returns the wallet. It has a balance in each currency. `balance` is the balance in the shop's
 /// currency, US dollars. `balances` lists all balances above zero in the order of the currencies'
 /// codes. Before the first movement the wallet has version 0 and no ETag.
-#[route(GET "/v1/customers/{id}/wallet", id = "readWallet", who = owner, task = "wallet", path(Customer),
+#[route(GET "/v1/customers/{id}/wallet", id = "readWallet", who = owner, task = "wallet", path(id: CustomerId),
     answers(200 = WalletView<'_> "The wallet" [ETag]))]
 async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;
@@ -36,7 +36,7 @@ async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Pr
 /// Returns the movements, newest first. The sum of all movements in a currency is the balance in
 /// this currency.
 #[route(GET "/v1/customers/{id}/wallet/entries", id = "listWalletEntries", who = owner, task = "wallet",
-    path(Customer), parameters(Limit, Cursor),
+    path(id: CustomerId), parameters(Limit, Cursor),
     answers(200 = Page<EntryView<'_>> "A page of movements" [Link, LeftOut]))]
 async fn entries(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let customer: CustomerId = request.path("id")?;

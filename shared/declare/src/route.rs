@@ -12,7 +12,7 @@ struct Declaration {
     id: String,
     who: String,
     task: String,
-    path: Vec<String>,
+    path: Vec<TokenStream>,
     parameters: Vec<TokenStream>,
     body: Option<Type>,
     is_lines: bool,
@@ -73,7 +73,7 @@ pub fn expand(declaration: TokenStream, handler: TokenStream) -> Result<TokenStr
                     who: ::http_api::contract::Who::#who,
                     task: #task,
                     doc: #text,
-                    path: &[#(#path),*],
+                    path: ::std::vec![#(#path),*],
                     parameters: ::std::vec![#(#parameters),*],
                     body: #body,
                     is_lines: #is_lines,
@@ -102,8 +102,7 @@ fn read(input: ParseStream<'_>) -> Result<Declaration> {
             "path" => {
                 let names;
                 syn::parenthesized!(names in input);
-                let names = names.parse_terminated(Ident::parse_any, Token![,])?;
-                declaration.path = names.iter().map(Ident::to_string).collect();
+                declaration.path = names.parse_terminated(segment, Token![,])?.into_iter().collect();
             }
             "parameters" => {
                 let list;
@@ -125,6 +124,25 @@ fn read(input: ParseStream<'_>) -> Result<Declaration> {
         comma(input)?;
     }
     Ok(declaration)
+}
+
+/// Reads a parameter of the path: `name: Id`, `name: Id = "description"`, or the name of a parameter
+/// that several routes share.
+fn segment(input: ParseStream<'_>) -> Result<TokenStream> {
+    let name = input.call(Ident::parse_any)?.to_string();
+    if !input.peek(Token![:]) {
+        return Ok(quote!(::http_api::contract::Parameter::Shared(#name)));
+    }
+    input.parse::<Token![:]>()?;
+    let ty: Ident = input.parse()?;
+    let text = if input.peek(Token![=]) { value::<LitStr>(input)?.value() } else { String::new() };
+    let type_name = ty.to_string();
+    Ok(quote! {
+        ::http_api::contract::Parameter::Path {
+            name: #name, ty: #type_name, doc: #text,
+            schema: <#ty as ::http_api::contract::Schema>::schema,
+        }
+    })
 }
 
 /// Reads the name of a parameter that several routes share. A query parameter of this route is

@@ -5,49 +5,63 @@ pub use item_model::id::{
 };
 use item_model::ids;
 
-ids! { check_caller_id:
-    /// The id of a customer: the `sub` of the caller's token, or an id that staff gave.
-    CustomerId
+/// Declares ids, and the macro [`each_id`]. An id without an example is always generated.
+macro_rules! ids_of_bodies {
+    (($dollar:tt) $($rule:ident: { $($(#[$doc:meta])* $name:ident $(= $example:literal)?)* })*) => {
+        $(ids! { $rule: $($(#[$doc])* $name)* })*
+
+        /// Calls a macro with the path of each id that bodies contain, and with its example.
+        #[macro_export]
+        macro_rules! each_id {
+            ($dollar call:ident) => { $dollar call! { $($(($crate::id::$name $(= $example)?))*)* } };
+        }
+    };
 }
 
-ids! { check_id:
-    ProductId
-    /// The id of an order. It is always time-ordered, so that a range of ids is a range of
-    /// instants.
-    OrderId
-    /// The id of a shop ([`crate::region::StoreLocation`]).
-    StoreId
-    /// The id of a customer's session on one device.
-    SessionId
-    GuestCartId
-    /// The id of a line in an order's staff log.
-    LogId
-    /// The id of a movement of money: a wallet's entry, or a transfer with both its entries.
-    EntryId
-    /// The id of a payment for an order.
-    PaymentId
-    QuestionId
-    AnswerId
-    /// The name of a customer's address, such as "home".
-    AddressName
-    OrganizationId
-    TeamId
-    DocumentId
-    SectionName
-    MetricName
-    /// The id of a metric's point, given by the client or generated. A client that sends an id
-    /// again means the same point.
-    PointId
-    /// The name of a counter, such as `product:1082185`.
-    CounterName
-    /// The id of an upload, and of the picture or text made from it.
-    MediaId
-    ZoneId
-    MethodId
-    TaxRuleId
-    PromotionId
-    /// The name of a category of goods with a tax rate of its own, such as "reduced".
-    TaxCategory
+ids_of_bodies! { ($)
+    check_caller_id: {
+        /// The id of a customer: the `sub` of the caller's token, or an id that staff gave.
+        CustomerId = "ann"
+    }
+    check_id: {
+        ProductId = "819063"
+        /// The id of an order. It is always time-ordered, so that a range of ids is a range of
+        /// instants.
+        OrderId
+        /// The id of a shop ([`crate::region::StoreLocation`]).
+        StoreId = "ulm"
+        /// The id of a customer's session on one device.
+        SessionId
+        GuestCartId
+        /// The id of a line in an order's staff log.
+        LogId
+        /// The id of a movement of money: a wallet's entry, or a transfer with both its entries.
+        EntryId
+        /// The id of a payment for an order.
+        PaymentId
+        QuestionId
+        AnswerId
+        /// The name of a customer's address, such as "home".
+        AddressName = "home"
+        OrganizationId = "acme"
+        TeamId = "sales"
+        DocumentId = "handbook"
+        SectionName = "intro"
+        MetricName = "temperature"
+        /// The id of a metric's point, given by the client or generated. A client that sends an id
+        /// again means the same point.
+        PointId = "0190163d-8694-739b-aea5-966c26f8ad91"
+        /// The name of a counter, such as `product:1082185`.
+        CounterName = "product:819063"
+        /// The id of an upload, and of the picture or text made from it.
+        MediaId = "0190163d-8694-739b-aea5-966c26f8ad91"
+        ZoneId = "de"
+        MethodId = "standard"
+        TaxRuleId = "de"
+        PromotionId = "summer"
+        /// The name of a category of goods with a tax rate of its own, such as "reduced".
+        TaxCategory = "reduced"
+    }
 }
 
 ids! { check:

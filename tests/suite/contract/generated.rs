@@ -106,7 +106,7 @@ fn document(text: &str) -> String {
     let mut generated = BTreeMap::new();
     for operation in functions().iter().flat_map(|(_, operations)| operations) {
         let node = operation.describe(&mut schemas);
-        let known = generated.insert(operation.key, (operation.path_parameters(), node));
+        let known = generated.insert(operation.key, (operation.path_parameters(&mut schemas), node));
         assert!(known.is_none(), "{} is declared twice", operation.key);
     }
     let (schemas, responses) = schemas.into_parts();

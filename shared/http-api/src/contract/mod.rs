@@ -49,6 +49,10 @@
 //! checks several valid fields together, and `not_empty` refuses a body without any field. In this
 //! crate, `of = Type` implements the traits for a type of another crate with the same fields.
 //!
+//! `path(id: ProductId, picture: MediaId)` declares the ids of the path, in its order. A description
+//! follows from the names, or `= "…"` gives one. A name without a type is a parameter under
+//! `components` of `openapi.yaml`, which is written by hand.
+//!
 //! Deployed programs contain no part of the description, because only [`crate::routes!`]'s
 //! `operations` refers to it and the linker removes what nobody calls.
 

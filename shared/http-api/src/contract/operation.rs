@@ -20,11 +20,18 @@ pub enum Who {
     Staff,
 }
 
-/// A parameter in the query or in a header.
+/// A parameter in the path, in the query or in a header.
 #[derive(Debug, Clone, Copy)]
 pub enum Parameter {
     /// The name of a parameter in `components`.
     Shared(&'static str),
+    Path {
+        name: &'static str,
+        /// The name of the id's type. The description follows from it and `name` if `doc` is empty.
+        ty: &'static str,
+        doc: &'static str,
+        schema: fn(&mut Schemas) -> Node,
+    },
     Query {
         name: &'static str,
         doc: &'static str,
@@ -51,8 +58,7 @@ pub struct Operation {
     pub task: &'static str,
     /// The doc comment: the summary, then the description.
     pub doc: &'static str,
-    /// The names of the path's parameters in `components`.
-    pub path: &'static [&'static str],
+    pub path: Vec<Parameter>,
     pub parameters: Vec<Parameter>,
     pub body: Option<fn(&mut Schemas) -> Node>,
     /// Whether the body has one such document on each line. Each line is accepted or refused by itself.
@@ -146,8 +152,8 @@ impl Operation {
 
     /// Returns the parameters of the path, which all operations of the path share.
     #[must_use]
-    pub fn path_parameters(&self) -> Vec<Node> {
-        self.path.iter().map(|name| Node::reference("parameters", name)).collect()
+    pub fn path_parameters(&self, schemas: &mut Schemas) -> Vec<Node> {
+        self.path.iter().map(|parameter| parameter.describe(schemas)).collect()
     }
 
     /// Returns the operation as a node of the document, and adds its schemas.
@@ -257,6 +263,11 @@ impl Parameter {
     fn describe(&self, schemas: &mut Schemas) -> Node {
         match self {
             Self::Shared(name) => Node::reference("parameters", name),
+            Self::Path { name, ty, doc, schema } => {
+                let text = if doc.is_empty() { of_id(name, ty) } else { (*doc).to_owned() };
+                let node = Node::map([("name", (*name).into()), ("in", "path".into()), ("required", true.into())]);
+                node.about(&text).with("schema", schemas.of_request(*schema))
+            }
             Self::Query { name, doc, is_required, schema } => {
                 let schema = schemas.of_request(*schema);
                 let node = Node::map([("name", (*name).into()), ("in", "query".into())]);
@@ -265,6 +276,22 @@ impl Parameter {
             }
         }
     }
+}
+
+/// Returns the description of an id in a path: "The guest cart's id" for `id: GuestCartId`, and "The
+/// picture's id" for `picture: MediaId`.
+fn of_id(name: &str, ty: &str) -> String {
+    let owner = match name {
+        "id" | "name" => {
+            let owner = ty.trim_end_matches("Id").trim_end_matches("Name");
+            let word = |c: char| if c.is_uppercase() { format!(" {}", c.to_lowercase()) } else { c.to_string() };
+            owner.chars().map(word).collect::<String>()
+        }
+        owner => format!(" {owner}"),
+    };
+    let id = if name == "name" { name } else { "id" };
+    let or_caller = if ty == "CustomerId" { ", or `me` for the caller's own id" } else { "" };
+    format!("The{owner}'s {id}{or_caller}")
 }
 
 impl Answer {

@@ -6,11 +6,7 @@ use std::collections::BTreeMap;
 use key_schema::address::Country;
 use key_schema::customer::Tier;
 use key_schema::graph::EdgeKind;
-use key_schema::id::{
-    AddressName, AnswerId, CounterName, CustomerId, DocumentId, EntryId, GuestCartId, Id, LogId, MediaId, MethodId,
-    MetricName, OrderId, OrderReference, OrganizationId, PaymentId, PointId, ProductId, PromotionId, QuestionId,
-    SectionName, SessionId, StoreId, TaxCategory, TaxRuleId, TeamId, ZoneId,
-};
+use key_schema::id::{Id, OrderReference};
 use key_schema::instant::Instant;
 use key_schema::metric::{Decimal, DecimalError};
 use key_schema::money::{Currency, Money};
@@ -63,7 +59,7 @@ fn id(schemas: &mut Schemas) -> Node {
 
 /// Implements both traits for types that are read from a text by their own rule.
 macro_rules! texts {
-    ($($ty:ident, $example:expr, $schema:expr;)*) => {
+    ($($ty:ty, $example:expr, $schema:expr;)*) => {
         $(impl FromBody for $ty {
             fn read(value: Value<'_>, _: &Context<'_>) -> Result<Self, Invalid> {
                 fields::parsed(value)
@@ -106,32 +102,21 @@ macro_rules! names {
     };
 }
 
+macro_rules! ids {
+    ($(($ty:path $(= $example:literal)?))*) => {
+        $(ids! { $ty $(= $example)? })*
+    };
+    ($ty:path = $example:literal) => {
+        texts! { $ty, $example, id; }
+    };
+    ($ty:path) => {
+        texts! { $ty, GENERATED, generated; }
+    };
+}
+
+key_schema::each_id! { ids }
+
 texts! {
-    CustomerId, "ann", id;
-    ProductId, "819063", id;
-    OrderId, GENERATED, generated;
-    StoreId, "ulm", id;
-    SessionId, GENERATED, generated;
-    GuestCartId, GENERATED, generated;
-    LogId, GENERATED, generated;
-    EntryId, GENERATED, generated;
-    PaymentId, GENERATED, generated;
-    QuestionId, GENERATED, generated;
-    AnswerId, GENERATED, generated;
-    AddressName, "home", id;
-    OrganizationId, "acme", id;
-    TeamId, "sales", id;
-    DocumentId, "handbook", id;
-    SectionName, "intro", id;
-    MetricName, "temperature", id;
-    PointId, GENERATED, id;
-    CounterName, "product:819063", id;
-    MediaId, GENERATED, id;
-    ZoneId, "de", id;
-    MethodId, "standard", id;
-    TaxRuleId, "de", id;
-    PromotionId, "summer", id;
-    TaxCategory, "reduced", id;
     OrderReference, "web-4711", |schemas| schemas.named("Reference", |_| {
         string().with("minLength", 1.into()).with("maxLength", 128.into()).about(
             "The client's own number for the order, 1 to 128 bytes. If the customer places the order, it is unique \
