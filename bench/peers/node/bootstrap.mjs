@@ -75,7 +75,7 @@ async function listOrders(event) {
     ExclusiveStartKey: cursor && JSON.parse(Buffer.from(cursor, 'base64url').toString()),
   }));
   const items = page.Items.map(({ id, reference = null, customer_id, status, total, placed_at, line_count }) =>
-    ({ id, reference, customer_id, status, total, placed_at, line_count }));
+    ({ id, number: orderNumber(id), reference, customer_id, status, total, placed_at, line_count }));
   const end = page.LastEvaluatedKey;
   return json(200, { items, next_cursor: end ? Buffer.from(JSON.stringify(end)).toString('base64url') : null });
 }
@@ -172,7 +172,7 @@ function created({ id, customer_id, status, total, placed_at }, items, history, 
   const none = { ...total, amount: 0 };
   const lines = items.map(({ total, ...line }) => ({ ...line, thumbnail: null, discount: none, tax: none, total }));
   const totals = { items: total, discount: none, shipping: none, tax: none, total };
-  const order = { id, reference: null, customer_id, store_id: null, status, lines, total, totals, placed_at, history, payments: [], invoice_number: null, version: 1 };
+  const order = { id, number: orderNumber(id), reference: null, customer_id, store_id: null, status, lines, total, totals, placed_at, history, payments: [], invoice_number: null, version: 1 };
   return json(201, order, { location: `/v1/orders/${id}`, etag: '"1"', ...headers });
 }
 
@@ -196,11 +196,25 @@ function uuid7(at) {
 }
 
 // Returns the partition that lists the order under its status. Each status has four partitions. The
-// FNV-1a hash of the order's id selects one.
+// hash of the order's id selects one.
 function shard(id) {
+  return String(fnv1a(id) % 4n).padStart(20, '0');
+}
+
+// Returns seven digits of the hash of the order's id to the base 29, and a check character.
+function orderNumber(id) {
+  const digits = [];
+  for (let rest = fnv1a(id); digits.length < 7; rest /= 29n) digits.push(Number(rest % 29n));
+  const sum = digits.reduce((sum, digit, at) => sum + (8 - at) * digit, 0);
+  digits.push((29 - (sum % 29)) % 29);
+  const text = digits.map((digit) => '23456789ABCDEFGHJKMNPQRTVWXYZ'[digit]).join('');
+  return `${text.slice(0, 4)}-${text.slice(4)}`;
+}
+
+function fnv1a(text) {
   let hash = 0xcbf29ce484222325n;
-  for (const byte of Buffer.from(id)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
-  return String(hash % 4n).padStart(20, '0');
+  for (const byte of Buffer.from(text)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
+  return hash;
 }
 
 const [host, port] = process.env.AWS_LAMBDA_RUNTIME_API.split(':');

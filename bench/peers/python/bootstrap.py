@@ -77,8 +77,11 @@ def list_orders(event):
     if "cursor" in parameters:
         query["ExclusiveStartKey"] = json.loads(base64.urlsafe_b64decode(parameters["cursor"]))
     page = table.query(**query)
-    fields = ("id", "reference", "customer_id", "status", "total", "placed_at", "line_count")
-    items = [{field: item.get(field) for field in fields} for item in page["Items"]]
+    fields = ("reference", "customer_id", "status", "total", "placed_at", "line_count")
+    items = [
+        {"id": item["id"], "number": order_number(item["id"]), **{field: item.get(field) for field in fields}}
+        for item in page["Items"]
+    ]
     end = page.get("LastEvaluatedKey")
     return answer(200, {"items": items, "next_cursor": base64.urlsafe_b64encode(json.dumps(end).encode()).decode() if end else None})
 
@@ -189,6 +192,7 @@ def created(order, lines, history, headers=None):
     none = {**total, "amount": 0}
     body = {
         "id": order["id"],
+        "number": order_number(order["id"]),
         "reference": None,
         "customer_id": order["customer_id"],
         "store_id": None,
@@ -237,12 +241,27 @@ def uuid7(at):
 def shard(order_id):
     """Returns the order's partition of the list of a status.
 
-    The list has four partitions, and the FNV-1a hash of the order's id selects one.
+    The list has four partitions, and the hash of the order's id selects one.
     """
+    return f"{fnv1a(order_id) % 4:020}"
+
+
+def order_number(order_id):
+    """Returns seven digits of the hash of the order's id to the base 29, and a check character."""
+    alphabet, rest, digits = "23456789ABCDEFGHJKMNPQRTVWXYZ", fnv1a(order_id), []
+    for _ in range(7):
+        rest, digit = divmod(rest, 29)
+        digits.append(digit)
+    digits.append(-sum((8 - at) * digit for at, digit in enumerate(digits)) % 29)
+    text = "".join(alphabet[digit] for digit in digits)
+    return f"{text[:4]}-{text[4:]}"
+
+
+def fnv1a(text):
     value = 0xCBF29CE484222325
-    for byte in order_id.encode():
+    for byte in text.encode():
         value = (value ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
-    return f"{value % 4:020}"
+    return value
 
 
 ROUTES = {

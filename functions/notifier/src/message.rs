@@ -3,7 +3,7 @@
 //! The messages are plain text, so no text becomes markup. All line breaks are from this module.
 //!
 //! A customer can enter another person's address. So a message holds no text that customers choose,
-//! except their name without links ([`mailed_name`]). It names the order by its id, not by the
+//! except their name without links ([`mailed_name`]). It names the order by its number, not by the
 //! client's reference. Products' names, carrier, tracking number and the message about
 //! a change are from staff. Subjects are
 //! constant.
@@ -15,6 +15,7 @@ use key_schema::customer::Customer;
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::money::Money;
+use key_schema::order::OrderNumber;
 use key_schema::recipient::RecipientHash;
 use key_schema::text::{Email, mailed_name};
 use key_schema::verification::CODE_SECONDS;
@@ -76,7 +77,7 @@ impl Message {
             Some(name) => format!("Dear {name},\n\n"),
             None => "Dear customer,\n\n".to_owned(),
         };
-        let _ = writeln!(text, "{}", sentence.replace("{number}", order.id.as_str()));
+        let _ = writeln!(text, "{}", sentence.replace("{number}", &OrderNumber::of(order.id).to_string()));
         if occasion == Occasion::Shipped {
             for (label, value) in [("Carrier", order.carrier), ("Tracking number", order.tracking)] {
                 if let Some(value) = value {

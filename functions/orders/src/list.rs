@@ -9,7 +9,7 @@ use key_schema::instant::Instant;
 use key_schema::item::Entity as _;
 use key_schema::key::KeyError;
 use key_schema::order::addresses::Destination;
-use key_schema::order::{self, ListedOrder, MAX_LINES, OrderStatus, OrderSummary, Shipment};
+use key_schema::order::{self, ListedOrder, MAX_LINES, OrderNumber, OrderStatus, OrderSummary, Shipment};
 use key_schema::order::{OrderItem, PlacedOrder};
 use key_schema::request::Query;
 use serde::Serialize;
@@ -143,7 +143,7 @@ pub async fn of_customer(services: &Services, request: &Request<'_>) -> Result<R
 struct ListedOrderView<'a> {
     #[serde(flatten)]
     head: OrderHead<'a>,
-    /// Only in searches, and only if the order has an address.
+    /// Only in searches and with `number`, and only if the order has an address.
     #[serde(skip_serializing_if = "Option::is_none")]
     destination: Option<&'a Destination>,
     #[field(rule = VERSION)]
@@ -165,17 +165,24 @@ impl<'a> From<&'a ListedOrder> for ListedOrderView<'a> {
     }
 }
 
-/// List the orders in a status
+/// List the orders in a status, or find an order by its number
 ///
-/// Returns the orders, newest first. Each order has what the next change of its status needs.
+/// Returns the orders, newest first. Each order has what the next change of its status needs. With
+/// `number` the list has this order, or none.
 #[route(GET "/v1/orders", id = "listOrders", who = staff, task = "fulfilment",
-    parameters(required status: OrderStatus = "The status of the orders.", From, To, Limit, Cursor),
+    parameters(
+        status: OrderStatus = "The status of the orders. Send either `status` or `number`.",
+        number: OrderNumber = "The number of an order, in any case, with or without the hyphen.",
+        From, To, Limit, Cursor,
+    ),
     answers(200 = Page<ListedOrderView<'_>> "A page of orders" [Link, LeftOut]))]
 pub async fn by_status(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
-    let status: OrderStatus = request
-        .query_as("status")?
-        .ok_or_else(|| Problem::new(Code::InvalidParameter, "The query parameter `status` is missing."))?;
+    let status: OrderStatus = match (request.query_as("status")?, request.query_as::<OrderNumber>("number")?) {
+        (Some(status), None) => status,
+        (None, Some(number)) => return with_number(services, request, number).await,
+        _ => return Err(Problem::new(Code::InvalidParameter, "Send either `status` or `number`.")),
+    };
     let (from, to) = request.query_range()?;
     let parameters = [("status", status.as_str()), ("from", text(request, "from")?), ("to", text(request, "to")?)];
     let layout = services.layout(&order::BY_STATUS).await?;
@@ -184,6 +191,21 @@ pub async fn by_status(services: &Services, request: &Request<'_>) -> Result<Res
         .await?
         .answer(ListedOrderView::from)
         .await
+}
+
+async fn with_number(services: &Services, request: &Request<'_>, number: OrderNumber) -> Result<Response, Problem> {
+    let parameters = [("number", text(request, "number")?)];
+    let page = request.page(&services.cursors, order::NUMBER.id, &parameters).await?;
+    let claim = services.table.get(&order::numbered(number)?).await?;
+    let head = match claim {
+        Some(claim) => services.table.get(&order::head(&claim.order_id)?).await?,
+        None => None,
+    };
+    let now = Instant::now();
+    let head = head.filter(|head| head.status != OrderStatus::Placing && !head.is_expired(now));
+    let found: Vec<ListedOrder> = head.iter().map(ListedOrder::from).collect();
+    let found: Vec<ListedOrderView<'_>> = found.iter().map(ListedOrderView::from).collect();
+    page.answer(&found, |_| None).await
 }
 
 #[derive(Serialize, Schema)]

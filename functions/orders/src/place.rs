@@ -129,6 +129,25 @@ pub async fn place(
     lookup: Option<&Scope>,
     cart: Option<Guarded>,
 ) -> Result<Response, Problem> {
+    let mut backoff = Backoff::new();
+    loop {
+        if let Some(response) = attempt(app, caller, &wanted, once, lookup, cart.as_ref()).await? {
+            return Ok(response);
+        }
+        backoff.after_conflict().await?;
+    }
+}
+
+/// Returns `None` if another order has the number that follows from the new order's id. The next
+/// attempt has another id.
+async fn attempt(
+    app: &App,
+    caller: &SignedIn,
+    wanted: &Wanted,
+    once: Option<&Once>,
+    lookup: Option<&Scope>,
+    cart: Option<&Guarded>,
+) -> Result<Option<Response>, Problem> {
     let (services, now) = (&app.services, Instant::now());
     if wanted.lines.len() > MAX_LINES {
         return Err(Problem::new(Code::TooManyLines, format!("An order can have at most {MAX_LINES} lines.")));
@@ -138,41 +157,41 @@ pub async fn place(
     let known = order::prepare(&wanted.customer_id, bounded, lookup, products)?;
     let mut known = match lines::read_products(services, &known, &wanted.lines, 1).await {
         Ok(known) => known,
-        Err(problem) => return first_response_or(services, once, now, problem).await,
+        Err(problem) => return first_response_or(services, once, now, problem).await.map(Some),
     };
     let mut open = take::<OpenOrders, _>(&mut known);
     let has_rules = take::<Pricing, _>(&mut known).is_some_and(|pricing| pricing.rules > 0);
     if let (Some(once), Some(record)) = (once, take::<IdempotencyRecord, _>(&mut known))
         && let Some(first) = replay(services, once, Some(&record), now).await?
     {
-        return Ok(first);
+        return Ok(Some(first));
     }
     let Some(customer) = take::<Customer, _>(&mut known) else {
-        return first_response_or(services, once, now, Problem::not_found("customer")).await;
+        return first_response_or(services, once, now, Problem::not_found("customer")).await.map(Some);
     };
     let products = known.split_off(known.len().saturating_sub(wanted.lines.len()));
     let limits = if bounded || wanted.details.lapses { Some(app.limits().await?) } else { None };
     if has_rules && wanted.quote.is_none() && limits.is_some_and(|limits| !limits.quote_optional) {
-        return first_response_or(services, once, now, quote_required()).await;
+        return first_response_or(services, once, now, quote_required()).await.map(Some);
     }
     let lapses_at = limits.map(|limits| limits.lapse_of(now));
     let order_id = OrderId::generate(wanted.placed_at.unwrap_or(now), services.random()?);
-    let (mut order, mut with) = match assemble(services, &wanted, order_id, lapses_at, products, caller, now) {
+    let (mut order, mut with) = match assemble(services, wanted, order_id, lapses_at, products, caller, now) {
         Ok(assembled) => assembled,
         // The first attempt may have completed during these reads, and data may have changed since.
-        Err(problem) => return first_response_or(services, once, now, problem).await,
+        Err(problem) => return first_response_or(services, once, now, problem).await.map(Some),
     };
     let required = limits.is_some_and(|limits| bounded && limits.shipping_address_required);
     order.addresses = match wanted.addresses.resolve(&mut order.head, &customer, required, now) {
         Ok(addresses) => addresses,
-        Err(problem) => return first_response_or(services, once, now, problem).await,
+        Err(problem) => return first_response_or(services, once, now, problem).await.map(Some),
     };
     order.head.data.list_shards = services.layout(&order::BY_STATUS).await?.write;
     if let Some(once) = once {
         let answer = StoredResponse::Order(order.head.id.clone());
         with.push((OrderAction::Idempotency, once.claim(answer, order.head.meta.born.clone(), now)?));
     }
-    with.extend(cart.map(|cart| (OrderAction::Cart, cart)));
+    with.extend(cart.map(|cart| (OrderAction::Cart, cart.clone())));
     let limits = limits.filter(|_| bounded);
     let mut backoff = Backoff::new();
     let refusals = loop {
@@ -180,7 +199,7 @@ pub async fn place(
             let (applied, open) = (order.head.promotions(), open.as_deref());
             let checked = promotions::check_first(services, &wanted.customer_id, quoted, applied, open).await;
             if let Err(problem) = checked {
-                return first_response_or(services, once, now, problem).await;
+                return first_response_or(services, once, now, problem).await.map(Some);
             }
         }
         let entry = match limits {
@@ -189,14 +208,16 @@ pub async fn place(
                 Ok(entry) => entry.map(|entry| open::enter(&order.head, entry, open.as_ref())).transpose()?.map(Some),
                 Err(problem) => {
                     let problem = reference_taken(services, &order.head, now).await?.unwrap_or(problem);
-                    return first_response_or(services, once, now, problem).await;
+                    return first_response_or(services, once, now, problem).await.map(Some);
                 }
             },
         };
         if let Some(entry) = entry {
             with.retain(|(action, _)| *action != OrderAction::Open);
             with.extend(entry.map(|entry| (OrderAction::Open, entry)));
-            let Err(refusals) = send(services, &order, &with, once, now).await? else { return Ok(created(&order)) };
+            let Err(refusals) = send(services, &order, &with, once, now).await? else {
+                return Ok(Some(created(&order)));
+            };
             if !refusals.only(OrderAction::Open) {
                 break refusals;
             }
@@ -207,9 +228,12 @@ pub async fn place(
         backoff.after_conflict().await?;
         open = services.table.get(&open::get(&wanted.customer_id)?).await?;
     };
+    if refusals.only(OrderAction::Number) {
+        return Ok(None);
+    }
     match refused(services, caller, once, &wanted.lines, order.head.promotions(), &refusals, now).await {
-        Err(problem) => first_response_or(services, once, now, problem).await,
-        answer => answer,
+        Err(problem) => first_response_or(services, once, now, problem).await.map(Some),
+        answer => answer.map(Some),
     }
 }
 

@@ -9,7 +9,7 @@ use key_schema::instant::Instant;
 use key_schema::money::Money;
 use key_schema::order::OrderItem;
 use key_schema::order::addresses::{self, Destination, OrderAddresses};
-use key_schema::order::{MAX_LINES, Order, OrderStatus, OrderStatusEvent, PlacedOrder, TaxRounding};
+use key_schema::order::{MAX_LINES, Order, OrderNumber, OrderStatus, OrderStatusEvent, PlacedOrder, TaxRounding};
 use key_schema::payment::{Payment, PaymentMethod};
 use serde::Serialize;
 
@@ -55,6 +55,7 @@ pub fn no_such_order() -> Problem {
 #[derive(Debug, Serialize, Schema)]
 pub struct OrderView<'a> {
     id: &'a OrderId,
+    number: OrderNumber,
     reference: Option<&'a OrderReference>,
     customer_id: &'a CustomerId,
     /// The store where the order was placed, if any.
@@ -147,6 +148,7 @@ impl<'a> OrderView<'a> {
         } = &head.data;
         Self {
             id,
+            number: OrderNumber::of(id),
             reference: reference.as_ref(),
             customer_id,
             store_id: store_id.as_ref(),

@@ -6,7 +6,7 @@ use http_api::{Problem, Request, Response};
 use key_schema::id::{CustomerId, OrderId, OrderReference};
 use key_schema::instant::Instant;
 use key_schema::money::Money;
-use key_schema::order::OrderStatus;
+use key_schema::order::{OrderNumber, OrderStatus};
 use search_index::{OrderDocument, OrderQuery};
 use serde::Serialize;
 
@@ -17,9 +17,9 @@ use crate::products::Price;
 
 /// Search orders
 ///
-/// Returns the orders, newest first. An order matches if its id, reference, customer or status
-/// begins with `q`, or if these four fields together contain all words of `q`. Case and accents
-/// are ignored.
+/// Returns the orders, newest first. An order matches if its id, number, reference, customer or
+/// status begins with `q`, or if these five fields together contain all words of `q`. Case and
+/// accents are ignored.
 #[route(GET "/v1/search/orders", id = "searchOrders", who = staff, task = "search",
     parameters(SearchText, Limit, Cursor),
     answers(200 = PageWith<OrderSummary<'_>, Found> "A page of orders" [Link, LeftOut]))]
@@ -48,6 +48,8 @@ struct Found {
 struct OrderSummary<'a> {
     #[field(rule = any::<OrderId>())]
     id: &'a str,
+    #[field(rule = any::<OrderNumber>())]
+    number: &'a str,
     #[field(rule = any::<OrderReference>())]
     reference: Option<&'a str>,
     #[field(rule = any::<CustomerId>())]
@@ -60,7 +62,7 @@ struct OrderSummary<'a> {
     placed_at: &'a str,
     #[field(rule = integer(1..=u64::MAX), example = 1)]
     line_count: u64,
-    /// Only in searches, and only if the order has an address.
+    /// Only in searches and with `number`, and only if the order has an address.
     #[field(rule = component("Destination", r#"{"country": "DE", "city": "Ulm"}"#))]
     #[serde(skip_serializing_if = "Option::is_none")]
     destination: Option<Destination<'a>>,
@@ -83,6 +85,7 @@ impl<'a> From<&'a OrderDocument> for OrderSummary<'a> {
         let status = order.status.parse::<OrderStatus>();
         Self {
             id: &order.id,
+            number: &order.number,
             reference: order.reference.as_deref(),
             customer_id: &order.customer_id,
             status: &order.status,

@@ -4,7 +4,7 @@ use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::key::Key;
-use key_schema::order::{Order, OrderStatus};
+use key_schema::order::{Order, OrderNumber, OrderStatus};
 use key_schema::product::Product;
 use key_schema::variant::Options;
 use search_index::{BulkOperation, Collection, OrderDocument, ProductDocument, SearchError, document_id};
@@ -100,6 +100,7 @@ fn product(product: &Stored<Product>) -> ProductDocument {
 fn order(order: &Stored<Order>) -> OrderDocument {
     OrderDocument {
         id: order.id.to_string(),
+        number: OrderNumber::of(&order.id).to_string(),
         reference: order.reference.as_ref().map(ToString::to_string),
         customer_id: order.customer_id.to_string(),
         store_id: order.store_id.as_ref().map(ToString::to_string),

@@ -12,7 +12,9 @@ use key_schema::instant::Instant;
 use key_schema::invoice;
 use key_schema::item::{Entity as _, FromItem as _, Item, Stored, key_of};
 use key_schema::order::staged::{self, Unfinished, Work};
-use key_schema::order::{self, CustomerOrder, Order, OrderLine, OrderStatus, OrderStatusEvent, ReferenceClaim, open};
+use key_schema::order::{
+    self, CustomerOrder, Order, OrderLine, OrderNumber, OrderStatus, OrderStatusEvent, ReferenceClaim, open,
+};
 use key_schema::payment::Payment;
 use serde::Serialize;
 
@@ -124,7 +126,8 @@ impl ShownOrder {
         match head {
             Some(head) => writeln!(
                 f,
-                "{id}  {}  customer {}, placed at {}, total {} {} in minor units, {} of {} lines",
+                "{id}  {}  {}  customer {}, placed at {}, total {} {} in minor units, {} of {} lines",
+                OrderNumber::of(id),
                 head.status.as_str(),
                 head.customer_id,
                 head.placed_at,
@@ -160,11 +163,14 @@ impl ShownOrder {
     }
 }
 
-/// Finds the orders that `text` names: by the order's id, its invoice's number, its reference, or
-/// its customer's id. A reference that a customer gave needs the customer.
+/// Finds the orders that `text` names: by the order's id, its number, its invoice's number, its
+/// reference, or its customer's id. A reference that a customer gave needs the customer.
 pub async fn show(items: &Items, text: &str, customer: Option<&CustomerId>) -> Result<ShownOrders, OpsError> {
     let mut ids = BTreeSet::new();
     ids.extend(text.parse::<OrderId>().ok());
+    if let Ok(number) = text.parse::<OrderNumber>() {
+        ids.extend(items.table().get(&order::numbered(number)?).await?.map(|claim| claim.order_id.clone()));
+    }
     if let Ok(number) = text.parse::<u64>() {
         ids.extend(items.table().get(&invoice::get(number)?).await?.map(|invoice| invoice.order_id.clone()));
     }

@@ -4,7 +4,7 @@ use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::item::Entity as _;
 use key_schema::order::staged::{Unfinished, Work};
-use key_schema::order::{CustomerOrder, Order, OrderStatus, ReferenceClaim};
+use key_schema::order::{CustomerOrder, NumberClaim, Order, OrderNumber, OrderStatus, ReferenceClaim};
 use ops::orders::show::{JanitorStep, ShownOrders, show};
 
 use crate::shop::Shop;
@@ -20,7 +20,7 @@ fn at(text: &str) -> Instant {
 }
 
 #[tokio::test]
-async fn an_order_that_is_being_placed_is_found_by_its_id_its_reference_and_its_customer() {
+async fn an_order_that_is_being_placed_is_found_by_its_id_its_number_its_reference_and_its_customer() {
     let shop = Shop::open().await;
     let since = at("2026-11-20T12:00:00.000Z");
     let mut placing = order("o1", OrderStatus::Placing, 2);
@@ -38,12 +38,15 @@ async fn an_order_that_is_being_placed_is_found_by_its_id_its_reference_and_its_
     (other.data.id, other.data.customer_id) = ("o2".parse().unwrap(), "c2".parse().unwrap());
     shop.put(&other).await;
 
-    let ways = [("o1", None), ("A-17", Some("c1")), ("c1", None)];
+    shop.put(&with_meta(NumberClaim::of(&placing.id), 1)).await;
+    let number = OrderNumber::of(&placing.id).to_string();
+
+    let ways = [("o1", None), ("A-17", Some("c1")), ("c1", None), (&number, None)];
     for (text, customer) in ways {
         let shown = shown(&shop, text, customer).await;
         let [order] = &shown.orders[..] else { panic!("{text}: {shown}") };
         assert_eq!(order.janitor, JanitorStep::Undo { since, reserved_lines: 49 });
-        assert!(shown.to_string().contains("o1  placing  customer c1"), "{shown}");
+        assert!(shown.to_string().contains(&format!("o1  {number}  placing  customer c1")), "{shown}");
         assert!(shown.to_string().contains("returns the stock of 49 lines"), "{shown}");
     }
     assert!(shown(&shop, "A-17", None).await.orders.is_empty(), "the reference belongs to the customer");

@@ -5,7 +5,7 @@ use key_schema::customer::Tier;
 use key_schema::id::{CustomerId, MethodId, OrderId, OrderReference, ProductId, PromotionId, StoreId};
 use key_schema::instant::Instant;
 use key_schema::money::{Currency, Money};
-use key_schema::order::{Order, OrderLine, OrderStatus};
+use key_schema::order::{Order, OrderLine, OrderNumber, OrderStatus};
 use key_schema::promotion::AppliedPromotion;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -102,6 +102,8 @@ pub const MAX_LINES_BYTES: usize = 250 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderPlaced {
     pub order_id: OrderId,
+    /// The short number that people read out.
+    pub number: OrderNumber,
     /// The client's own number for the order.
     pub reference: Option<OrderReference>,
     pub customer_id: CustomerId,
@@ -161,6 +163,7 @@ impl From<&Order> for OrderPlaced {
         };
         Self {
             order_id: order.id.clone(),
+            number: OrderNumber::of(&order.id),
             reference: order.reference.clone(),
             customer_id: order.customer_id.clone(),
             by_customer: order.by_customer,

@@ -13,7 +13,7 @@ use key_schema::customer::Tier;
 use key_schema::id::{Born, MAX_ID_BYTES};
 use key_schema::key::{Key, PartitionKey, SortKey};
 use key_schema::money::{Currency, Money};
-use key_schema::order::{MAX_LINES, MAX_QUANTITY, MAX_TOTAL, OrderLine, OrderStatus};
+use key_schema::order::{MAX_LINES, MAX_QUANTITY, MAX_TOTAL, OrderLine, OrderNumber, OrderStatus};
 use serde_json::{Value, json};
 
 /// The field of the envelope that may be missing.
@@ -63,6 +63,7 @@ fn examples(kind: Kind) -> Vec<Event> {
             };
             let online = OrderPlaced {
                 order_id: "o1".parse().unwrap(),
+                number: OrderNumber::of(&"o1".parse().unwrap()),
                 reference: None,
                 customer_id,
                 by_customer: true,

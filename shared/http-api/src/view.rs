@@ -9,7 +9,7 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::Money;
 use key_schema::order::addresses::Destination;
-use key_schema::order::{OrderStatus, OrderSummary};
+use key_schema::order::{OrderNumber, OrderStatus, OrderSummary};
 use key_schema::question::{CustomerQuestion, MAX_ANSWERS, Question, QuestionStatus, QuestionSummary};
 use key_schema::text::{Email, Username};
 use serde::Serialize;
@@ -75,6 +75,7 @@ impl<'a> From<&'a Stored<Customer>> for CustomerView<'a> {
 #[derive(Debug, Serialize, Schema)]
 pub struct OrderHead<'a> {
     id: &'a OrderId,
+    number: OrderNumber,
     reference: Option<&'a OrderReference>,
     customer_id: &'a CustomerId,
     status: OrderStatus,
@@ -90,6 +91,7 @@ impl<'a> From<&'a OrderSummary> for OrderHead<'a> {
         let OrderSummary { id, reference, customer_id, status, total, placed_at, line_count, destination: _ } = order;
         Self {
             id,
+            number: OrderNumber::of(id),
             reference: reference.as_ref(),
             customer_id,
             status: *status,

@@ -106,6 +106,7 @@ impl Layout {
 
 /// Computes FNV-1a with 64 bits. The hash selects the partitions of stored items, so it must never
 /// change. A hasher of a library might change.
-fn fnv1a(bytes: &[u8]) -> u64 {
+#[must_use]
+pub fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }

@@ -23,7 +23,7 @@ use crate::membership::{Membership, ProductCategories};
 use crate::metric::MetricPoint;
 use crate::order::addresses::OrderAddresses;
 use crate::order::open::OpenOrders;
-use crate::order::{CustomerOrder, Order, OrderLine, OrderLog, OrderStatusEvent, ReferenceClaim};
+use crate::order::{CustomerOrder, NumberClaim, Order, OrderLine, OrderLog, OrderStatusEvent, ReferenceClaim};
 use crate::organization::invitation::{Invitation, Invitations};
 use crate::organization::{Member, Organization, Team};
 use crate::payment::Payment;
@@ -89,7 +89,7 @@ entities! {
     Answer Cart CategoryAbout CategoryMove CategoryNode Counter CounterShard Customer CustomerDocument CustomerOrder
     CustomerQuestion CustomerUses Document DocumentSection DocumentVersion EmailClaim EmailVerification Erasure
     Expiration Follow GuestCart Heartbeat IdempotencyRecord Invitation Invitations Invoice InvoiceCounter Like
-    LikeCount Mail MailDay MailStop Mark Member Membership MetricPoint OpenOrders Order OrderAddresses OrderLine
+    LikeCount Mail MailDay MailStop Mark Member Membership MetricPoint NumberClaim OpenOrders Order OrderAddresses OrderLine
     OrderLog OrderStatusEvent Organization Payment PickingStations RegionSales Pricing Product ProductCategories
     ProductContent ProductPictures ProductSales Promotion PromotionCode PromotionUses Question QuotaDay Rank
     RecentReview ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SaleRegion Session Settings

@@ -61,6 +61,8 @@ pub struct ProductDocument {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderDocument {
     pub id: String,
+    /// The short number that people read out.
+    pub number: String,
     /// The client's number for the order.
     pub reference: Option<String>,
     pub customer_id: String,

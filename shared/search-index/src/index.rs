@@ -144,6 +144,7 @@ mod tests {
         };
         let order = OrderDocument {
             id: String::new(),
+            number: String::new(),
             reference: None,
             customer_id: String::new(),
             store_id: None,

@@ -134,7 +134,7 @@ impl OrderQuery {
 }
 
 fn order_text(text: &SearchText) -> Value {
-    const FIELDS: [&str; 4] = ["id", "reference", "customer_id", "status"];
+    const FIELDS: [&str; 5] = ["id", "number", "reference", "customer_id", "status"];
     if text.0.is_empty() {
         return match_all_if_empty(Vec::new());
     }

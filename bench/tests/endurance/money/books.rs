@@ -7,7 +7,7 @@ use key_schema::entity::AnyEntity;
 use key_schema::idempotency::IdempotencyRecord;
 use key_schema::invoice::Invoice;
 use key_schema::item::{Entity as _, Stored};
-use key_schema::order::{CustomerOrder, Order, OrderLine, OrderStatusEvent, ReferenceClaim};
+use key_schema::order::{CustomerOrder, NumberClaim, Order, OrderLine, OrderStatusEvent, ReferenceClaim};
 use key_schema::payment::Payment;
 use key_schema::product::Stock;
 use key_schema::promotion::{CustomerUses, PromotionUses};
@@ -25,6 +25,7 @@ pub struct Books {
     pub history: BTreeMap<String, Vec<OrderStatusEvent>>,
     pub copies: BTreeMap<String, CustomerOrder>,
     pub references: Vec<ReferenceClaim>,
+    pub numbers: Vec<NumberClaim>,
     pub records: Vec<IdempotencyRecord>,
     pub carts: BTreeMap<String, Cart>,
     pub stocks: BTreeMap<String, u64>,
@@ -85,10 +86,11 @@ impl std::fmt::Display for Report {
 impl Books {
     pub async fn of(shop: &Shop) -> Self {
         let mut books = Self::default();
-        let orders = [Order::NAME, OrderLine::NAME, OrderStatusEvent::NAME, CustomerOrder::NAME, ReferenceClaim::NAME];
+        let orders = [Order::NAME, OrderLine::NAME, OrderStatusEvent::NAME, CustomerOrder::NAME];
+        let claims = [ReferenceClaim::NAME, NumberClaim::NAME];
         let money = [Wallet::NAME, WalletEntry::NAME, Payment::NAME, Invoice::NAME];
         let rest = [Stock::NAME, Cart::NAME, IdempotencyRecord::NAME, PromotionUses::NAME, CustomerUses::NAME];
-        shop.read(&[&orders[..], &money, &rest].concat(), |entity| books.enter(entity)).await.unwrap();
+        shop.read(&[&orders[..], &claims, &money, &rest].concat(), |entity| books.enter(entity)).await.unwrap();
         books.lines.values_mut().for_each(|lines| lines.sort_by_key(|line| line.line));
         books.history.values_mut().for_each(|steps| steps.sort_by_key(|step| step.at));
         books
@@ -105,6 +107,7 @@ impl Books {
             }
             AnyEntity::CustomerOrder(copy) => drop(self.copies.insert(copy.id.to_string(), copy.data)),
             AnyEntity::ReferenceClaim(claim) => self.references.push(claim.data),
+            AnyEntity::NumberClaim(claim) => self.numbers.push(claim.data),
             AnyEntity::IdempotencyRecord(record) => self.records.push(record.data),
             AnyEntity::Cart(cart) => drop(self.carts.insert(cart.customer_id.to_string(), cart.data)),
             AnyEntity::Stock(stock) => drop(self.stocks.insert(stock.product_id.to_string(), stock.available)),

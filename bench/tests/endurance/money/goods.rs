@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use key_schema::idempotency;
-use key_schema::order::{OrderLine, OrderStatus, OrderStatusEvent};
+use key_schema::order::{OrderLine, OrderNumber, OrderStatus, OrderStatusEvent};
 use serde_json::Value;
 
 use super::books::{Books, Report};
@@ -170,7 +170,7 @@ impl Books {
         }
     }
 
-    /// Checks that the reference claims match the orders, and that the stored idempotency keys are
+    /// Checks that the claims of references and numbers match the orders, and that the stored idempotency keys are
     /// exactly the keys of the completed requests.
     pub fn claims(&self, done: &[(&Request, &Answer)], report: &mut Report) {
         let claimed: BTreeSet<(&str, &str)> =
@@ -178,6 +178,10 @@ impl Books {
         let named = self.orders.iter();
         let named = named.filter_map(|(id, order)| Some((order.reference.as_ref()?.as_str(), id.as_str()))).collect();
         report.same(|| "references".to_owned(), claimed, named);
+        let claimed: BTreeSet<(String, &str)> =
+            self.numbers.iter().map(|claim| (claim.order_number.to_string(), claim.order_id.as_str())).collect();
+        let numbered = self.orders.values().map(|order| (OrderNumber::of(&order.id).to_string(), order.id.as_str()));
+        report.same(|| "numbers".to_owned(), claimed, numbered.collect());
         let mut answers: BTreeMap<(&str, &str), &Answer> =
             done.iter().map(|(request, answer)| ((request.caller(), request.key.as_str()), *answer)).collect();
         for record in &self.records {

@@ -99,6 +99,12 @@ const TAMPERINGS: &[(&str, Tampering)] = &[
         books.references.push(leaked);
         Some(())
     }),
+    ("a number belongs to no order", |books, _| {
+        let mut leaked = books.numbers.first()?.clone();
+        leaked.order_id = "leaked".parse().unwrap();
+        books.numbers.push(leaked);
+        Some(())
+    }),
     ("an idempotency key belongs to no request", |books, _| {
         let mut leaked = books.records.first()?.clone();
         leaked.scope.key.push('x');

@@ -6,6 +6,7 @@ use http_api::sample::{Answered, Call};
 use key_schema::id::QuestionId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
+use key_schema::order::OrderNumber;
 use key_schema::question::{self, Question, QuestionStatus};
 use serde_json::{Value, json};
 
@@ -61,7 +62,8 @@ async fn an_order_shows_its_summary() {
     shop.product("p0").await;
     let id = shop.order("ann", "p0", 0).await;
     let expected = json!([{
-        "id": id, "reference": null, "customer_id": "ann", "status": "pending",
+        "id": id, "number": OrderNumber::of(&id.parse().unwrap()), "reference": null, "customer_id": "ann",
+        "status": "pending",
         "total": { "amount": 100, "currency": "USD" },
         "placed_at": "2023-11-14T22:13:20.000Z", "line_count": 1,
     }]);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use fulfilment::message::{Batch, Step};
-use key_schema::order::OrderStatus;
+use key_schema::order::{OrderNumber, OrderStatus};
 use serde_json::json;
 use tokio::time;
 
@@ -52,7 +52,8 @@ async fn an_order_that_was_placed_with_status_paid_waits_for_a_station() {
     let placed = json!({
         "id": format!("{:032x}", 1), "type": "OrderPlaced", "version": 1, "occurred_at": "2026-11-20T12:00:00.000Z",
         "data": {
-            "order_id": order(1), "reference": null, "customer_id": "c1", "by_customer": false, "store_id": null,
+            "order_id": order(1), "number": OrderNumber::of(&order(1)), "reference": null, "customer_id": "c1",
+            "by_customer": false, "store_id": null,
             "status": "paid", "totals": {"items": total, "discount": total, "shipping": total, "tax": total, "total": total},
             "shipping_method": null, "country": null, "promotions": [], "line_count": 1, "lines": [],
             "lines_left_out": 1, "placed_at": "2026-11-20T12:00:00.000Z",

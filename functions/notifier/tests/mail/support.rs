@@ -15,7 +15,7 @@ use key_schema::customer::Customer;
 use key_schema::id::{Born, CustomerId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
-use key_schema::order::{CustomerOrder, Order, OrderLine};
+use key_schema::order::{CustomerOrder, Order, OrderLine, OrderNumber};
 use key_schema::verification::EmailVerification;
 use notifier::event::Delivery;
 use notifier::mailer::{MailError, Mailer};
@@ -183,7 +183,8 @@ impl Shop {
     /// Returns the order's event `OrderPlaced`. The number becomes the event's id.
     pub fn placed(&self, number: u32) -> Delivery {
         let data = json!({
-            "order_id": self.order, "reference": null, "customer_id": self.customer, "store_id": null,
+            "order_id": self.order, "number": OrderNumber::of(&self.order), "reference": null,
+            "customer_id": self.customer, "store_id": null,
             "by_customer": true, "status": "pending",
             "totals": {
                 "items": usd(357), "discount": usd(0), "shipping": usd(0), "tax": usd(0), "total": usd(357),

@@ -9,6 +9,7 @@ mod checkout;
 mod examples;
 mod growing;
 mod log;
+mod numbers;
 mod payment;
 mod place;
 mod promotion_uses;

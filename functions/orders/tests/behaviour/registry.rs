@@ -164,6 +164,7 @@ async fn read(recorder: &mut Recorder<'_, Shop>, order: &Value) {
         on("GET /v1/orders/{id}/history", order).customer("ann"),
         Call::new("GET /v1/log").query("day", &Instant::now().day()).staff("sam"),
         Call::new("GET /v1/orders").query("status", "paid").staff("sam"),
+        Call::new("GET /v1/orders").query("number", order["number"].as_str().unwrap()).staff("sam"),
         Call::new("GET /v1/picking").staff("sam"),
         of("GET /v1/customers/{id}/orders", "ann"),
         of("GET /v1/customers/{id}/shipments", "ann"),

@@ -8,6 +8,7 @@ use fixture::CURSOR_KEYS;
 use http_api::sample::{Answered, Call};
 use http_api::{Keys, Services};
 use key_schema::cursor::Cursors;
+use key_schema::order::OrderNumber;
 use key_schema::product::CategoryPath;
 use search::{App, routes};
 use search_index::{
@@ -151,6 +152,7 @@ pub fn product(id: &str, name: &str, brand: &str, path: &[&str], price: i64) -> 
 pub fn order(id: &str, customer: &str, status: &str, second: u32) -> OrderDocument {
     OrderDocument {
         id: id.into(),
+        number: OrderNumber::of(&id.parse().unwrap()).to_string(),
         reference: Some(format!("R-{id}")),
         customer_id: customer.into(),
         store_id: None,

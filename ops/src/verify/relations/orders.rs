@@ -1,5 +1,5 @@
-//! Orders and the items that belong to them: the customer's copy, the claim of the reference, the
-//! invoice and the list of open orders. The sales that the stream's consumer derives belong to
+//! Orders and the items that belong to them: the customer's copy, the claims of number and
+//! reference, the invoice and the list of open orders. The sales that the stream's consumer derives belong to
 //! them, too.
 
 use key_schema::customer::{self, Customer};
@@ -9,7 +9,7 @@ use key_schema::item::{Entity as _, Stored};
 use key_schema::key::{Key, KeyError};
 use key_schema::order::addresses::Destination;
 use key_schema::order::open::{self, OpenOrders};
-use key_schema::order::{self, CustomerOrder, Order, OrderLine, OrderStatus, ReferenceClaim};
+use key_schema::order::{self, CustomerOrder, NumberClaim, Order, OrderLine, OrderStatus, ReferenceClaim};
 use key_schema::region::{SaleRegion, store_of};
 use key_schema::sales::{self, Sale};
 
@@ -28,6 +28,7 @@ pub(super) fn needs(entity: &AnyEntity, keys: &mut Vec<Key>) -> Result<(), OpsEr
         AnyEntity::Order(item) => {
             keys.extend([CustomerOrder::of(item).key()?, customer::get(&item.customer_id)?.key().clone()]);
             keys.extend([region_of(item).key()?, open::get(&item.customer_id)?.key().clone()]);
+            keys.push(NumberClaim::of(&item.id).key()?);
             keys.extend(ReferenceClaim::of(item).map(|claim| claim.key()).transpose()?);
             keys.extend(item.invoice_number.map(invoice_key).transpose()?);
         }
@@ -152,9 +153,21 @@ fn copy(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     Ok(vec![problem.repaired_by(seen.correct(&right, COPIED, true)?)])
 }
 
-/// Checks that the order has the claim of its reference, and its invoice.
+/// Checks that the order has the claims of its number and its reference, and its invoice.
 fn claim(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     let mut problems = Vec::new();
+    let claim = NumberClaim::of(&item.id);
+    match seen.find::<NumberClaim>(&claim.key()?)? {
+        None => {
+            let claim = Stored { meta: item.meta.clone(), data: claim };
+            let problem = Problem::new(Kind::Claim, "the claim of the number is missing");
+            problems.push(problem.repaired_by(seen.put(&claim)?));
+        }
+        Some(held) if held.order_id != item.id => {
+            problems.push(Problem::new(Kind::Claim, "another order has the claim of the number"));
+        }
+        Some(_) => {}
+    }
     if let Some(claim) = ReferenceClaim::of(item) {
         match seen.find::<ReferenceClaim>(&claim.key()?)? {
             None => {

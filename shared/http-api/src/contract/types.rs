@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use key_schema::address::Country;
 use key_schema::customer::Tier;
 use key_schema::graph::EdgeKind;
-use key_schema::id::{Id, OrderReference};
+use key_schema::id::{Id, OrderId, OrderReference};
 use key_schema::instant::Instant;
 use key_schema::metric::{Decimal, DecimalError};
 use key_schema::money::{Currency, Money};
-use key_schema::order::OrderStatus;
+use key_schema::order::{OrderNumber, OrderStatus};
 use key_schema::product::{CategoryPath, MAX_CATEGORY_BYTES, MAX_CATEGORY_DEPTH};
 use key_schema::question::QuestionStatus;
 use key_schema::text::{Email, Username};
@@ -173,6 +173,22 @@ shown! {
     EdgeKind, "EdgeKind";
     QuestionStatus, "QuestionStatus";
     EntryKind, "EntryKind";
+}
+
+impl Schema for OrderNumber {
+    fn schema(schemas: &mut Schemas) -> Node {
+        schemas.named("OrderNumber", |_| {
+            string()
+                .with("pattern", "^[2-9A-HJKMNPQRTV-Z]{4}-[2-9A-HJKMNPQRTV-Z]{4}$".into())
+                .about("The short number of an order, which people read out. The last character is a check character.")
+                .with("examples", Node::List(Self::example().into_iter().collect()))
+        })
+    }
+
+    fn example() -> Option<Node> {
+        let id = OrderId::new(GENERATED).ok()?;
+        Some(Self::of(&id).to_string().into())
+    }
 }
 
 impl FromBody for bool {

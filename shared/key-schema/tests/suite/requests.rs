@@ -185,7 +185,7 @@ fn no_request_names_an_item_twice() {
 }
 
 #[test]
-fn an_order_of_48_lines_fits_one_transaction_and_one_of_45_lines_with_everything_that_it_may_have() {
+fn an_order_of_47_lines_fits_one_transaction_and_one_of_45_lines_with_everything_that_it_may_have() {
     let (world, now) = (World::plain(), at("2017-02-05T12:00:00.000Z"));
     let mut order = world.order(OrderStatus::Pending);
     let record = world.idempotency_record(StoredResponse::Order(world.order.clone()));
@@ -198,14 +198,14 @@ fn an_order_of_48_lines_fits_one_transaction_and_one_of_45_lines_with_everything
         let lines = vec![world.order_line(); lines];
         PlacedOrder { addresses, ..PlacedOrder::new(order.clone(), lines, "c1") }
     };
-    // Head, copy, history and customer are 4 actions, and each line takes 2.
+    // Head, number, copy, history and customer are 5 actions, and each line takes 2.
     let whole = |lines| order::place(&placed(&order, lines, Some(world.order_addresses())), &all).unwrap();
-    assert_eq!((whole(47).actions().len(), whole(47).check_size()), (4 + 5 + 94, Err(TooManyActions(103))));
-    assert_eq!((whole(45).actions().len(), whole(45).check_size()), (99, Ok(())));
+    assert_eq!((whole(47).actions().len(), whole(47).check_size()), (5 + 5 + 94, Err(TooManyActions(104))));
+    assert_eq!((whole(45).actions().len(), whole(45).check_size()), (100, Ok(())));
     order.data.reference = None;
     let bare = |lines| order::place(&placed(&order, lines, None), &[]).unwrap();
-    assert_eq!((bare(48).actions().len(), bare(48).check_size()), (100, Ok(())));
-    assert_eq!(bare(49).check_size(), Err(TooManyActions(102)));
+    assert_eq!((bare(47).actions().len(), bare(47).check_size()), (99, Ok(())));
+    assert_eq!(bare(48).check_size(), Err(TooManyActions(101)));
 }
 
 #[test]

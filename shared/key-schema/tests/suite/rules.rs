@@ -16,7 +16,7 @@ use key_schema::membership::{self, Membership};
 use key_schema::metric::{self, Untimely};
 use key_schema::money::saturating;
 use key_schema::order::staged::{GIVEN_BACK_AT_ONCE, RESERVED_AT_ONCE, UNDONE_AT_ONCE};
-use key_schema::order::{MAX_QUANTITY, OrderLine, OrderStatus, PlacedOrder};
+use key_schema::order::{MAX_QUANTITY, OrderLine, OrderNumber, OrderNumberError, OrderStatus, PlacedOrder};
 use key_schema::organization::Role;
 use key_schema::organization::invitation::{MAX_OF_CUSTOMER, MAX_OF_INVITER, OpenInvitation};
 use key_schema::payment::PaymentMethod;
@@ -401,5 +401,41 @@ fn the_instants_of_an_orders_steps_increase_also_if_a_clock_is_behind() {
     let last = world.status_event().at;
     for (now, next) in [(-1, 1), (0, 1), (1, 1), (2, 2)] {
         assert_eq!(order.next_step_at(last.plus_millis(now)), last.plus_millis(next), "{now}");
+    }
+}
+
+/// The same numbers come from an independent computation: seven digits of FNV-1a to the base 29, and
+/// the check character.
+#[test]
+fn the_number_of_an_order_follows_from_its_id() {
+    for (id, number) in [
+        ("0190163d-8694-739b-aea5-966c26f8ad91", "QX5D-8XTB"),
+        ("019aa136-7c00-7aaa-8bbb-000000000201", "7NEW-6RWP"),
+        ("o1", "3FA2-M8E2"),
+    ] {
+        assert_eq!(OrderNumber::of(&id.parse().unwrap()).to_string(), number);
+        assert_eq!(number.to_lowercase().replace('-', " ").parse(), Ok(OrderNumber::of(&id.parse().unwrap())));
+    }
+}
+
+#[test]
+fn a_wrong_character_or_an_exchange_of_two_is_never_the_number_of_another_order() {
+    let number: Vec<char> = "QX5D8XTB".chars().collect();
+    let read = |number: &[char]| number.iter().collect::<String>().parse::<OrderNumber>();
+    assert!(read(&number).is_ok());
+    for at in 0..number.len() {
+        for character in "23456789ABCDEFGHJKMNPQRTVWXYZ".chars().filter(|character| *character != number[at]) {
+            let mut wrong = number.clone();
+            wrong[at] = character;
+            assert_eq!(read(&wrong), Err(OrderNumberError::Check), "{wrong:?}");
+        }
+        for other in at + 1..number.len() {
+            let mut wrong = number.clone();
+            wrong.swap(at, other);
+            assert_eq!(read(&wrong).is_ok(), number[at] == number[other], "{wrong:?}");
+        }
+    }
+    for text in ["", "QX5D-8XT", "QX5D-8XTBB", "QX5D-8XT0", "QX5D-8XTÄ", "QX5D_8XTB"] {
+        assert_eq!(text.parse::<OrderNumber>(), Err(OrderNumberError::Form), "{text}");
     }
 }

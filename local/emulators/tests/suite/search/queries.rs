@@ -251,26 +251,28 @@ async fn live_documents_are_listed_page_by_page_with_version_and_rev() {
 }
 
 #[tokio::test]
-async fn orders_are_found_by_id_by_reference_by_customer_and_by_status_newest_first() {
-    let order = |id: &str, reference: Option<&str>, customer: &str, status: &str, day: u32| OrderDocument {
-        id: id.to_owned(),
-        reference: reference.map(str::to_owned),
-        customer_id: customer.to_owned(),
-        store_id: None,
-        destination_country: None,
-        destination_city: None,
-        status: status.to_owned(),
-        total_amount: 1_299,
-        total_currency: "USD".to_owned(),
-        placed_at: format!("2017-01-{day:02}T11:53:26.000Z"),
-        line_count: 3,
-        version: 1,
-        deleted: false,
-    };
+async fn orders_are_found_by_id_number_reference_customer_and_status_newest_first() {
+    let order =
+        |id: &str, number: &str, reference: Option<&str>, customer: &str, status: &str, day: u32| OrderDocument {
+            id: id.to_owned(),
+            number: number.to_owned(),
+            reference: reference.map(str::to_owned),
+            customer_id: customer.to_owned(),
+            store_id: None,
+            destination_country: None,
+            destination_city: None,
+            status: status.to_owned(),
+            total_amount: 1_299,
+            total_currency: "USD".to_owned(),
+            placed_at: format!("2017-01-{day:02}T11:53:26.000Z"),
+            line_count: 3,
+            version: 1,
+            deleted: false,
+        };
     let orders = [
-        order("01AB-first", Some("31198570044"), "1337", "paid", 1),
-        order("01AC-second", Some("PO 2017/Smith"), "household-1337", "shipped", 2),
-        order("01AD-third", None, "né # 7", "paid", 3),
+        order("01AB-first", "B7K3-9QXD", Some("31198570044"), "1337", "paid", 1),
+        order("01AC-second", "B7K4-2MNP", Some("PO 2017/Smith"), "household-1337", "shipped", 2),
+        order("01AD-third", "XY22-3456", None, "né # 7", "paid", 3),
     ];
     let engine = Engine::start().await;
     let writes = orders.iter().map(|order| BulkOperation::index(document_id(&order.id, "ORDER"), 1, order).unwrap());
@@ -287,6 +289,8 @@ async fn orders_are_found_by_id_by_reference_by_customer_and_by_status_newest_fi
         ("1337", &["01AC-second", "01AB-first"]),
         ("01ab-first", &["01AB-first"]),
         ("01a", &["01AD-third", "01AC-second", "01AB-first"]),
+        ("b7k3-9qxd", &["01AB-first"]),
+        ("B7K", &["01AC-second", "01AB-first"]),
         ("3119857", &["01AB-first"]),
         ("po 2017/sm", &["01AC-second"]),
         ("smith shipped", &["01AC-second"]),

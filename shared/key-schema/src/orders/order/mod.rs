@@ -11,6 +11,7 @@ mod charges;
 pub mod daily_log;
 mod index_keys;
 mod log;
+mod number;
 pub mod open;
 pub mod parts;
 mod patterns;
@@ -40,6 +41,7 @@ use staged::{Unfinished, UnfinishedIndexKey};
 pub use charges::{Charges, ChosenMethod, LineDiscount, ShippingTax, TaxLine, TaxRate, TaxRounding};
 pub use index_keys::{ShipmentIndexKey, StatusIndexKey};
 pub use log::{OrderLog, OrderLogChanges, add_log, log};
+pub use number::{NumberClaim, OrderNumber, OrderNumberError};
 pub use patterns::*;
 pub use placed::{PlacedOrder, history, place};
 pub use reference::ReferenceClaim;
@@ -62,7 +64,8 @@ entity! {
     /// The head of an order: its main item, without the lines and the history.
     Order = "Order" {
         fixed {
-            /// The id of the order. The id contains the time of `placed_at`.
+            /// The id of the order. The id contains the time of `placed_at`, and the order's number
+            /// follows from it ([`OrderNumber`]).
             id: OrderId,
             customer_id: CustomerId,
             /// The status. It is part of the order's key in the list by status.

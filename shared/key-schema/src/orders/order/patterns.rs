@@ -22,12 +22,12 @@ patterns! {
         purpose: "Place an order: head, lines, history, copy, stock, all or nothing",
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = \
-            ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = REFERENCE#…; PK = \
-            IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check), SHIPTO#<id> and, for a customer's \
+            ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = NUMBER#<number>; \
+            PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check), SHIPTO#<id> and, for a customer's \
             order, OPEN; PK = CART#<id>; PK = PROMOTION#<id>, SK = USES and USE#<customer hash>, for each \
             promotion with a limit",
         requires: "every stock has enough pieces, is for sale and belongs to the product that was \
-            read; reference and idempotency key are free; the customer exists and no erasure has \
+            read; number, reference and idempotency key are free; the customer exists and no erasure has \
             begun; open orders and cart are unchanged; the uses of each promotion are below their \
             limits",
         callers: "owner",
@@ -140,6 +140,15 @@ patterns! {
         consistency: Consistency::Strong("a repeated request must find the order of the first \
             request"),
         callers: "owner",
+    }
+    NUMBER {
+        id: "orders.number",
+        purpose: "Find the order with a given number",
+        request: GetItem,
+        key: "PK = NUMBER#<number>, SK = NUMBER",
+        returns: "the claim on the number",
+        consistency: Consistency::Strong("staff may ask for the number of an order that was just placed"),
+        callers: "staff",
     }
     REFUND {
         id: "orders.refund",

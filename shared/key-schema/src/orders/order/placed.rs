@@ -2,7 +2,7 @@ use item_model::prelude::*;
 
 use super::addresses::{self, OrderAddresses};
 use super::staged::{self, Unfinished, Work};
-use super::{CustomerOrder, Order, OrderAction, OrderItem, OrderLine, OrderStatus, OrderStatusEvent, PLACE};
+use super::{CustomerOrder, Order, OrderAction, OrderItem, OrderLine, OrderStatus, OrderStatusEvent, PLACE, number};
 use crate::customer;
 use crate::expression::Condition;
 use crate::idempotency::Scope;
@@ -125,6 +125,7 @@ pub fn place(order: &PlacedOrder, with: &[(OrderAction, Guarded)]) -> Result<Tra
         .action(OrderAction::Order, Guarded::put(head, Condition::NotExists)?)
         .action(OrderAction::Copy, Guarded::put(&stored(head, CustomerOrder::of(head)), Condition::NotExists)?)
         .action(OrderAction::Customer, customer::check(&head.customer_id)?)
+        .action(OrderAction::Number, number::claim(head)?)
         .optional(OrderAction::Reference, staged::claim_of_reference(head)?)
         .optional(OrderAction::Addresses, addresses.as_ref().map(addresses::add).transpose()?);
     for step in history {

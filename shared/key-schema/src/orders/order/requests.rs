@@ -4,8 +4,9 @@ use item_model::prelude::*;
 
 use super::index_keys::{shipments_partition, status_partition};
 use super::{
-    BY_STATUS, CustomerOrder, EARLIER, EDIT, GET, HEAD, LINES, ListedOrder, OF_CUSTOMER, Order, OrderLine, OrderStatus,
-    OrderStatusEvent, PREPARE, REFERENCE, ReferenceClaim, SHIPMENTS, Shipment, key,
+    BY_STATUS, CustomerOrder, EARLIER, EDIT, GET, HEAD, LINES, ListedOrder, NUMBER, NumberClaim, OF_CUSTOMER, Order,
+    OrderLine, OrderNumber, OrderStatus, OrderStatusEvent, PREPARE, REFERENCE, ReferenceClaim, SHIPMENTS, Shipment,
+    key, number,
     open::{self, OpenOrders},
     partition,
 };
@@ -54,6 +55,8 @@ pub enum OrderAction {
     Copy,
     /// The history event, or the line of the log.
     History,
+    /// Another order has the number.
+    Number,
     /// Another order has the reference.
     Reference,
     /// The idempotency key is in use.
@@ -113,6 +116,10 @@ pub fn head(id: &OrderId) -> Result<Get<Stored<Order>>, KeyError> {
 
 pub fn reference(claim: &ReferenceClaim) -> Result<Get<Stored<ReferenceClaim>>, KeyError> {
     Ok(Get::new(&REFERENCE, claim.key()?))
+}
+
+pub fn numbered(number: OrderNumber) -> Result<Get<Stored<NumberClaim>>, KeyError> {
+    Ok(Get::new(&NUMBER, number::claim_key(number)?))
 }
 
 /// Lists a customer's orders placed between two instants, both included, newest first.

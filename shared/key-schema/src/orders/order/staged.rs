@@ -35,7 +35,8 @@ use super::addresses;
 use super::open::{self, LapseIndexKey};
 use super::placed::stored;
 use super::{
-    CustomerOrder, Order, OrderAction, OrderLine, OrderStatus, PlacedOrder, ReferenceClaim, StatusIndexKey, key,
+    CustomerOrder, Order, OrderAction, OrderLine, OrderNumber, OrderStatus, PlacedOrder, ReferenceClaim,
+    StatusIndexKey, key, number,
 };
 use crate::change::{Change, IndexEntry};
 use crate::customer;
@@ -148,6 +149,7 @@ pub fn begin(order: &Stored<Order>, with: &[(OrderAction, Guarded)]) -> Result<T
     let begun = Transaction::new(&BEGIN)
         .action(OrderAction::Order, Guarded::put(order, Condition::NotExists)?)
         .action(OrderAction::Customer, customer::check(&order.customer_id)?)
+        .action(OrderAction::Number, number::claim(order)?)
         .optional(OrderAction::Reference, claim_of_reference(order)?);
     let with = with.iter().filter(|(action, _)| *action != OrderAction::Cart);
     Ok(with.fold(begun, |begun, (action, guarded)| begun.action(*action, guarded.clone())))
@@ -246,9 +248,11 @@ pub fn undo_last(
     at: Instant,
 ) -> Result<Transaction<OrderAction>, EncodeError> {
     let head = Guarded::delete(key(&order.id)?, untouched(order)?);
-    let mut transaction = undone(Transaction::new(&UNDO).action(OrderAction::Order, head), lines, at)?;
+    let own = Condition::NotExists.or(Condition::Is("order_id", value(&order.id)?));
+    let number = Guarded::delete(number::claim_key(OrderNumber::of(&order.id))?, own.clone());
+    let transaction = undone(Transaction::new(&UNDO).action(OrderAction::Order, head), lines, at)?;
+    let mut transaction = transaction.action(OrderAction::Number, number);
     if let Some(claim) = ReferenceClaim::of(order).filter(|_| claims.reference) {
-        let own = Condition::NotExists.or(Condition::Is("order_id", value(&order.id)?));
         transaction = transaction.action(OrderAction::Reference, Guarded::delete(claim.key()?, own));
     }
     if let Some(Unfinished { work: Work::Placing { key: Some(scope), .. }, .. }) = &order.unfinished

@@ -5,6 +5,7 @@ use super::addresses::Destination;
 use super::{CustomerOrder, Order, OrderLog, OrderStatus};
 use crate::id::{CustomerId, LogId, OrderId, OrderReference};
 use crate::instant::Instant;
+use crate::item::Stored;
 use crate::money::Money;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +44,12 @@ pub struct ListedOrder {
 }
 
 view!(ListedOrder of Order);
+
+impl From<&Stored<Order>> for ListedOrder {
+    fn from(head: &Stored<Order>) -> Self {
+        Self { order: CustomerOrder::of(head).into(), version: head.meta.version }
+    }
+}
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shipment {

@@ -14,8 +14,8 @@ use key_schema::order::addresses::{Destination, OrderAddresses};
 use key_schema::order::open::{OpenOrder, OpenOrders};
 use key_schema::order::staged::{Claims, Unfinished, Work};
 use key_schema::order::{
-    self, CustomerOrder, Movement, Order, OrderAction, OrderLine, OrderLog, OrderStatus, OrderStatusEvent, PlacedOrder,
-    ReferenceClaim, Step,
+    self, CustomerOrder, Movement, NumberClaim, Order, OrderAction, OrderLine, OrderLog, OrderStatus, OrderStatusEvent,
+    PlacedOrder, ReferenceClaim, Step,
 };
 use key_schema::payment::{Payment, PaymentMethod};
 use key_schema::pricing::{self, Rules};
@@ -147,6 +147,10 @@ impl World {
             day: "2017-01-01".into(),
             placed: 1,
         })
+    }
+
+    pub fn number_claim(&self) -> Stored<NumberClaim> {
+        self.stored(NumberClaim::of(&self.order))
     }
 
     /// Makes the claim on a reference that a customer gave.
@@ -347,6 +351,7 @@ pub fn orders_goldens(world: &World) -> Vec<Golden> {
         Golden::of("OrderStatusEvent", world.status_event(), Any::OrderStatusEvent),
         Golden::of("OrderLog", world.order_log(), Any::OrderLog),
         Golden::of("OrderLog-of-8-shards", world.log_of_eight_shards(), Any::OrderLog),
+        Golden::of("NumberClaim", world.number_claim(), Any::NumberClaim),
         Golden::of("ReferenceClaim", world.reference_claim(), Any::ReferenceClaim),
         Golden::of("ReferenceClaim-own", world.own_reference_claim(), Any::ReferenceClaim),
         Golden::of("Sale", world.sale(false), Any::Sale),
@@ -427,6 +432,7 @@ pub fn orders(world: &World) -> Vec<Shown> {
         order::place(&own_order, &open(None)).unwrap().show("order::place"),
         order::place(&own_order, &open(Some(&known))).unwrap().show("order::place"),
         order::reference(&world.own_reference_claim()).unwrap().show("order::reference"),
+        order::numbered(world.number_claim().order_number).unwrap().show("order::numbered"),
         order::open::get(customer).unwrap().show("order::get"),
         order::open::lapsing(now).unwrap().show("order::lapsing"),
         order::transition(own_paid).unwrap().show("order::transition"),

@@ -7,7 +7,7 @@ use key_schema::item::Stored;
 use key_schema::order::open::{self, OpenOrder};
 use key_schema::order::staged::{self, Claims, Unfinished, Work};
 use key_schema::order::{
-    self, Movement, Order, OrderAction, OrderLine, OrderStatus, PlacedOrder, ReferenceClaim, Step,
+    self, Movement, Order, OrderAction, OrderLine, OrderNumber, OrderStatus, PlacedOrder, ReferenceClaim, Step,
 };
 use key_schema::payment::{Payment, PaymentMethod};
 
@@ -70,6 +70,7 @@ async fn own_order(bench: &mut Bench) {
     let place = order::place(&PlacedOrder::new(own.clone(), lines.clone(), &by), &[open]).unwrap();
     bench.transact("5 lines of a customer, with reference", place).await;
     bench.get("one order", open::get(&own.customer_id).unwrap()).await;
+    bench.get("one claim", order::numbered(OrderNumber::of(&own.id)).unwrap()).await;
     bench.get("one claim", order::reference(&ReferenceClaim::of(&own).unwrap()).unwrap()).await;
     bench.query("one order", 1, open::lapsing(at(600)).unwrap().limit(20)).await;
     bench.transact("5 stocks return", order::lapse(&own, &lines, at(500)).unwrap()).await;

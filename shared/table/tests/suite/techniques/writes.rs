@@ -31,14 +31,14 @@ pub(super) const TECHNIQUES: &[Technique] = &[
         patterns: &["orders.begin", "orders.reserve", "orders.commit"],
         tests: &[
             "a_transaction_over_the_limit_is_refused_before_it_is_sent",
-            "an_order_of_48_lines_fits_one_transaction_and_one_of_45_lines_with_everything_that_it_may_have",
+            "an_order_of_47_lines_fits_one_transaction_and_one_of_45_lines_with_everything_that_it_may_have",
             "an_order_of_500_lines_that_is_sent_twice_is_placed_once_and_can_be_cancelled",
         ],
     },
     Technique {
         id: "W4",
         what: "Unique values through claim items",
-        entities: &["EmailClaim", "UsernameClaim", "ReferenceClaim"],
+        entities: &["EmailClaim", "UsernameClaim", "ReferenceClaim", "NumberClaim"],
         patterns: &["customers.create", "customers.rename", "customers.delete"],
         tests: &["one_of_two_concurrent_claims_of_a_name_wins", "a_new_name_is_claimed_and_the_old_name_is_free"],
     },

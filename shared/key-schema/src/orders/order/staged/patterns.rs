@@ -18,10 +18,10 @@ patterns! {
         id: "orders.begin",
         purpose: "Begin a large order: an invisible head, and its claims",
         request: TransactWriteItems,
-        key: "PK = ORDER#<id>, SK = ORDER; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = \
+        key: "PK = ORDER#<id>, SK = ORDER; PK = NUMBER#<number>; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = \
             CUSTOMER#<id>, SK = PROFILE (check) and, for a customer's order, OPEN; PK = \
             PROMOTION#<id>, SK = USES and USE#<customer hash>, for each promotion with a limit",
-        requires: "reference and idempotency key are free; the customer exists; the open orders \
+        requires: "number, reference and idempotency key are free; the customer exists; the open orders \
             are unchanged; the uses of each promotion are below their limits",
         callers: "owner",
     }
@@ -49,7 +49,7 @@ patterns! {
         purpose: "Undo a large order that could not be placed",
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; at \
-            last PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = OPEN; PK = \
+            last PK = NUMBER#<number>; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = OPEN; PK = \
             PROMOTION#<id>, SK = USES and USE#<customer hash>",
         requires: "the head is placing, at the rev that was read; the claims are this order's; \
             stock returns only to the product that was ordered (same born)",
