@@ -158,6 +158,8 @@ pub async fn what_no_sample_does(system: &System) {
         "/v1/organizations/grants/members?cursor=x",
         "/v1/search/products?q=tea&cursor=x",
         "/v1/promotions?cursor=x",
+        "/v1/questions?status=open&cursor=x",
+        "/v1/orders?status=paid&cursor=x",
     ] {
         let refused = Call::new("GET", list).staff().send(system).await.expect(400);
         assert_eq!(refused.body["code"], "cursor_invalid", "{list}");
