@@ -26,7 +26,7 @@ use crate::faults::{FaultKind, Faults};
 const MAX_BODY: usize = 64 << 20;
 const SLOW: Duration = Duration::from_millis(300);
 /// Time after which the `timeout` fault closes a connection without a response.
-const SILENCE: Duration = Duration::from_secs(10);
+pub(crate) const SILENCE: Duration = Duration::from_secs(10);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 pub(crate) type Answer = Response<Full<Bytes>>;
@@ -134,11 +134,12 @@ async fn answer<S: Service>(
     if let Err(denied) = guard.check(service.caller(&request).as_deref(), |access| service.needs(&request, access)) {
         return whole(service.forbidden(&denied));
     }
-    // The service itself handles partial failures, because they concern entries of a request.
+    // The service itself handles partial failures, because they concern entries of a request. It
+    // also handles the kinds of payments.
     let possible = |kind| match kind {
         FaultKind::Reset | FaultKind::Timeout | FaultKind::Slow | FaultKind::Truncate => true,
         FaultKind::Throttle | FaultKind::Error | FaultKind::Conflict => service.refusal(kind, &request).is_some(),
-        FaultKind::Partial => false,
+        FaultKind::Partial | FaultKind::TimeoutBefore | FaultKind::ErrorAfter | FaultKind::WrongSignature => false,
     };
     let strike = faults.draw(possible).map(|strike| strike.kind);
     if strike == Some(FaultKind::Reset) {

@@ -23,6 +23,13 @@ pub enum FaultKind {
     Partial,
     /// The service rejects the request because of a concurrent write. Nothing is done.
     Conflict,
+    /// The request gets no response, and nothing is done. The connection closes after ten seconds.
+    /// Only payments support this kind and the following kinds.
+    TimeoutBefore,
+    /// The request is processed, but the service answers that it failed.
+    ErrorAfter,
+    /// A webhook is delivered with a signature that no secret of its endpoint made.
+    WrongSignature,
 }
 
 /// The rate of a fault is not between 0 and 1.

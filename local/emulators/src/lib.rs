@@ -1,5 +1,6 @@
-//! Emulates AWS services on one machine: the table, the search engine, the event bus, the object
-//! store, mail, secrets, and CloudWatch's report of throttled keys.
+//! Emulates services on one machine. AWS's services are the table, the search engine, the event
+//! bus, the object store, mail, secrets, and CloudWatch's report of throttled keys. Stripe's
+//! service is payments.
 
 pub mod access;
 pub mod contributors;
@@ -7,6 +8,7 @@ pub mod events;
 pub mod faults;
 pub mod mail;
 pub mod objects;
+pub mod payments;
 pub mod search;
 pub mod secrets;
 pub mod table;

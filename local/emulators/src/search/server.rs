@@ -97,7 +97,10 @@ async fn serve(listener: TcpListener, router: Router, faults: Faults) {
 
 /// Responds to one request, unless a fault prevents it. An error closes the connection.
 async fn answer(request: Request<Incoming>, router: Router, faults: Faults) -> io::Result<Response> {
-    let possible = |kind| !matches!(kind, FaultKind::Partial | FaultKind::Conflict);
+    let possible = |kind| {
+        use FaultKind::{Error, Reset, Slow, Throttle, Timeout, Truncate};
+        matches!(kind, Throttle | Error | Timeout | Slow | Reset | Truncate)
+    };
     let strike = faults.draw(possible).map(|strike| strike.kind);
     match strike {
         Some(FaultKind::Throttle) => return Ok(Problem::throttled().into_response()),

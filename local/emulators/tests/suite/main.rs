@@ -3,4 +3,5 @@
 mod events;
 mod mail;
 mod objects;
+mod payments;
 mod search;

@@ -53,6 +53,7 @@ impl Operation {
             | FaultKind::Slow
             | FaultKind::Reset
             | FaultKind::Truncate => !matches!(self, Self::GetRecords | Self::DescribeInsights | Self::Other),
+            FaultKind::TimeoutBefore | FaultKind::ErrorAfter | FaultKind::WrongSignature => false,
         }
     }
 
