@@ -1,0 +1,171 @@
+//! The provider of card payments: the port [`Provider`], its implementation with the HTTP API of
+//! Stripe, and the signatures of webhooks.
+//!
+//! No data of a card reaches Bodega. The customer's browser gives it to the provider, with the
+//! secret of the payment ([`Intent::client_secret`]).
+//!
+//! # Why each call has a key
+//!
+//! A response may be lost after its effect. So each call that changes something has the id of the
+//! operation as its key, the same in every attempt. The provider answers a repetition with its first
+//! response, for 24 hours. After that the effect is found by the key, which is also in the metadata
+//! of what the call created ([`Provider::find`], [`Provider::refunds`]).
+//!
+//! An error says what is certain. [`PaymentError::Refused`] and [`PaymentError::NotSent`] changed
+//! nothing. After [`PaymentError::Unknown`] nobody knows, and the caller repeats the call with the
+//! same key, or reads the payment.
+
+pub mod amount;
+mod stripe;
+pub mod webhook;
+
+use std::fmt;
+use std::future::Future;
+
+use key_schema::id::OrderId;
+use key_schema::instant::Instant;
+use key_schema::money::Money;
+
+pub use amount::AmountError;
+pub use stripe::{API_VERSION, Stripe};
+
+/// When the money of an authorised payment is captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capture {
+    AtOnce,
+    /// By [`Provider::capture`].
+    Later,
+}
+
+/// A payment at the provider.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Intent {
+    pub id: String,
+    pub status: IntentStatus,
+    /// The amount that the payment is for.
+    pub amount: Money,
+    /// The authorised amount that can still be captured.
+    pub capturable: Money,
+    pub captured: Money,
+    /// The instant after which the authorisation expires, of an authorised and uncaptured payment.
+    pub capture_before: Option<Instant>,
+    /// The code of the last refusal by the card's issuer, such as `insufficient_funds`.
+    pub declined: Option<String>,
+    /// The secret with which the customer's browser confirms this payment, and no other.
+    pub client_secret: Option<String>,
+    /// The key of the call that created the payment.
+    pub key: Option<String>,
+}
+
+impl fmt::Debug for Intent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, status, amount, capturable, captured, .. } = self;
+        write!(f, "Intent({id}, {status:?}, {amount:?}, capturable {capturable:?}, captured {captured:?})")
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IntentStatus {
+    /// The customer has not given a card yet, or the issuer declined it. The customer may try again.
+    Open,
+    /// The customer has to do something, such as 3-D Secure.
+    ActionRequired,
+    /// The provider is waiting for the result.
+    Processing,
+    Authorised,
+    Captured,
+    Cancelled,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refund {
+    pub id: String,
+    pub status: RefundStatus,
+    pub amount: Money,
+    /// The key of the call that created the refund.
+    pub key: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RefundStatus {
+    Pending,
+    Done,
+    /// The money stays at the shop.
+    Failed,
+}
+
+/// Some payments in the sequence of their creation, the newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IntentPage {
+    pub items: Vec<Intent>,
+    /// The id after which the next page begins, if there is one.
+    pub next: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PaymentError {
+    /// The provider refuses the call for good, and nothing changed. The text is the provider's code,
+    /// or the issuer's if the card was declined.
+    #[error("the payment provider refuses: {0}")]
+    Refused(String),
+    /// The provider takes no calls now, or none of this deployment. Nothing changed.
+    #[error("the payment provider took no call: {0}")]
+    NotSent(String),
+    /// There was no usable response. The call may have had its effect.
+    #[error("the outcome at the payment provider is unknown: {0}")]
+    Unknown(String),
+    /// The provider cannot express the amount, so nothing was sent.
+    #[error(transparent)]
+    Amount(#[from] AmountError),
+}
+
+/// Calls of a provider. `key` is the generated id of the caller's operation.
+pub trait Provider: Send + Sync {
+    /// Creates a payment for an order. The customer's browser confirms it.
+    fn create(
+        &self,
+        order: &OrderId,
+        amount: Money,
+        capture: Capture,
+        key: &str,
+    ) -> impl Future<Output = Result<Intent, PaymentError>> + Send;
+
+    fn read(&self, intent: &str) -> impl Future<Output = Result<Intent, PaymentError>> + Send;
+
+    /// Captures a part of the authorised amount, or all of it. The rest is released.
+    fn capture(
+        &self,
+        intent: &str,
+        amount: Money,
+        key: &str,
+    ) -> impl Future<Output = Result<Intent, PaymentError>> + Send;
+
+    /// Cancels a payment that is not captured, and releases its amount.
+    fn cancel(&self, intent: &str, key: &str) -> impl Future<Output = Result<Intent, PaymentError>> + Send;
+
+    fn refund(
+        &self,
+        intent: &str,
+        amount: Money,
+        key: &str,
+    ) -> impl Future<Output = Result<Refund, PaymentError>> + Send;
+
+    /// Returns the refunds of a payment, at most [`MAX_REFUNDS`].
+    fn refunds(&self, intent: &str) -> impl Future<Output = Result<Vec<Refund>, PaymentError>> + Send;
+
+    /// Finds the payment that the call with this key created. A payment of the last minutes may not
+    /// be found yet.
+    fn find(&self, key: &str) -> impl Future<Output = Result<Option<Intent>, PaymentError>> + Send;
+
+    /// Lists the payments that were created from one instant until another, both in whole seconds.
+    /// `after` is the `next` of the previous page.
+    fn created(
+        &self,
+        from: Instant,
+        until: Instant,
+        after: Option<&str>,
+    ) -> impl Future<Output = Result<IntentPage, PaymentError>> + Send;
+}
+
+/// The maximum number of refunds of a payment that one call reads.
+pub const MAX_REFUNDS: usize = 100;
