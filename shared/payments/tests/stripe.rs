@@ -27,7 +27,7 @@ fn order() -> OrderId {
 }
 
 fn client(server: &PaymentServer, key: &str) -> Stripe {
-    Stripe::new(aws::Service::new(aws::connector().unwrap(), &server.url(), None), key.to_owned())
+    Stripe::new(aws::Service::new(aws::connector().unwrap(), server.url(), None), key.to_owned())
 }
 
 impl Account {

@@ -95,7 +95,8 @@ impl Intercept for TakesNumber {
         for put in claim.filter(|_| self.1.fetch_add(1, Ordering::Relaxed) == 0) {
             let mut taken = put.item().clone();
             taken.insert("order_id".to_owned(), AttributeValue::S("other".to_owned()));
-            let send = self.0.put_item().table_name(put.table_name()).set_item(Some(taken)).send();
+            let put = self.0.put_item().table_name(put.table_name()).set_item(Some(taken));
+            let send = async { put.send().await.map(drop).map_err(Box::new) };
             tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(send))?;
         }
         Ok(())

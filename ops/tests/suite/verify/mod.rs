@@ -105,7 +105,7 @@ impl Intercept for ChangesTotal {
         let update = client.update_item().table_name(table).update_expression("SET rating_sum = :sum");
         let update = update.key("PK", Sdk::S("PRODUCT#tea".to_owned())).key("SK", Sdk::S("PRODUCT#STATS".to_owned()));
         let sum = Sdk::N(sum.fetch_add(1, Ordering::Relaxed).to_string());
-        let change = update.expression_attribute_values(":sum", sum).send();
+        let change = async { update.expression_attribute_values(":sum", sum).send().await.map(drop).map_err(Box::new) };
         tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(change))?;
         Ok(())
     }
