@@ -12,6 +12,7 @@ use emulators::contributors::InsightServer;
 use emulators::events::{EventBusServer, Published};
 use emulators::mail::MailServer;
 use emulators::objects::{CorsRule, ObjectServer};
+use emulators::payments::{self, PaymentServer};
 use emulators::search::SearchServer;
 use emulators::secrets::SecretServer;
 use emulators::table::{EmbeddedTable, FaultProxy, TransactionTime};
@@ -49,6 +50,7 @@ pub(crate) struct Backends {
     pub(crate) journal: Option<Arc<Journal>>,
     pub(crate) objects: ObjectServer,
     pub(crate) mail: MailServer,
+    pub(crate) payments: PaymentServer,
     pub(crate) insights: InsightServer,
     pub(crate) secrets: SecretServer,
     /// Names of the buses, buckets and queues by logical id.
@@ -120,6 +122,7 @@ impl Backends {
             }
         };
         mail.report_to(events.service_events());
+        let payments = PaymentServer::start(payments::Settings::default()).await.map_err(StartError::Endpoint)?;
         let secret =
             |(name, purpose)| (secret_arn(name), format!("local:{}", STANDARD.encode(signing_key.derive(purpose))));
         let secrets = SecretServer::start(SECRETS.into_iter().map(secret).collect());
@@ -139,6 +142,7 @@ impl Backends {
             journal,
             objects,
             mail,
+            payments,
             insights,
             secrets,
             names,

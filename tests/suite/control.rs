@@ -40,7 +40,7 @@ pub async fn all(system: &System, path: &str) -> Vec<Json> {
 #[test]
 fn every_list_has_pages_and_refuses_an_invalid_cursor() {
     with_system(async |system| {
-        for path in ["events", "mail", "failures", "archive", "quarantine"] {
+        for path in ["events", "mail", "payments", "failures", "archive", "quarantine"] {
             let page = get(system, &format!("/_local/{path}")).await;
             assert!(page["items"].is_array() && page.get("next_cursor").is_some(), "{path}: {page}");
             Call::new("GET", &format!("/_local/{path}?cursor=!")).send(system).await.expect(400);
@@ -113,6 +113,34 @@ fn the_environment_says_how_another_program_reaches_the_system() {
         for name in ["AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "BUS_NAME", "ARCHIVE_BUCKET"] {
             assert!(environment[name].is_string(), "{name}");
         }
+    });
+}
+
+#[test]
+fn a_payment_at_the_local_provider_is_steered_and_shown() {
+    with_own_system(async |system| {
+        let provider = get(system, "/_local/environment").await["PAYMENT_PROVIDER_URL"].as_str().unwrap().to_owned();
+        let create = http().post(format!("{provider}/v1/payment_intents")).bearer_auth("sk_test_1");
+        let create = create.header("content-type", "application/x-www-form-urlencoded");
+        let created = create.body("amount=1000&currency=eur&capture_method=manual").send().await.unwrap();
+        let id = created.json::<Json>().await.unwrap()["id"].as_str().unwrap().to_owned();
+        let steer = |action: &str| Call::new("POST", &format!("/_local/payments/{id}/{action}"));
+        let declined = json!({"payment_method": "pm_card_visa_chargeDeclined"});
+        let answer = steer("confirm").json(&declined).send(system).await.expect(200);
+        assert_eq!(answer.body["status"], "requires_payment_method");
+        steer("confirm").json(&json!({"card": "4242"})).send(system).await.expect(400);
+        let paid =
+            steer("confirm").json(&json!({"payment_method": "pm_card_visa"})).send(system).await.expect(200).body;
+        let expected = json!({
+            "id": id, "status": "requires_capture", "currency": "eur", "amount": 1000, "capturable": 1000, "captured": 0,
+            "refunded": 0, "metadata": {},
+        });
+        assert_eq!((&paid, &get(system, "/_local/payments").await["items"]), (&expected, &json!([expected])));
+        steer("webhook").send(system).await.expect(409);
+        assert_eq!(steer("expire").send(system).await.expect(200).body["status"], "canceled");
+        steer("decline").send(system).await.expect(409);
+        steer("pay").send(system).await.expect(404);
+        Call::new("POST", "/_local/payments/pi_none/confirm").send(system).await.expect(404);
     });
 }
 
@@ -215,11 +243,11 @@ fn injected_faults_make_a_function_fail_exactly_as_often_as_configured() {
 #[test]
 fn every_backend_can_be_made_to_fail_and_the_number_of_its_faults_is_shown() {
     with_own_system(async |system| {
-        for target in ["table", "bus", "store", "mail"] {
+        for target in ["table", "bus", "store", "mail", "payments"] {
             fault(system, json!({"target": target, "kind": "error", "rate": 0, "seed": 7})).await.expect(204);
         }
         let faults = get(system, "/_local/faults").await;
-        for target in ["table", "bus", "store", "mail"] {
+        for target in ["table", "bus", "store", "mail", "payments"] {
             assert_eq!(faults[target][0]["fault"]["kind"], "error", "{faults}");
             assert_eq!(faults[target][0]["fired"], 0);
         }
@@ -238,7 +266,7 @@ fn an_unknown_fault_is_refused_with_a_list_of_the_known_faults() {
         let cases = [
             (
                 json!({"target": "moon", "kind": "error"}),
-                "table, search, bus, store, mail, cloudwatch, secrets and function:<name>",
+                "table, search, bus, store, mail, payments, cloudwatch, secrets and function:<name>",
             ),
             (json!({"target": "function:Nobody", "kind": "error"}), "Catalog"),
             (json!({"target": "function:Catalog", "kind": "partial"}), "throttle"),
@@ -252,6 +280,7 @@ fn an_unknown_fault_is_refused_with_a_list_of_the_known_faults() {
             (json!({"target": "function:Catalog", "kind": "error", "seconds": 1}), "only valid with the kind clock"),
             (json!({"target": "bus", "kind": "error", "seconds": 1}), "only valid with a function as target"),
             (json!({"target": "bus", "kind": "crash"}), "kind"),
+            (json!({"target": "bus", "kind": "error_after"}), "only valid with the target payments"),
             (
                 json!({"target": "bus", "kind": "error", "point": "orders.placed"}),
                 "only valid with a function as target",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use axum::extract::rejection::JsonRejection;
-use emulators::faults::{Fault, Faults};
+use emulators::faults::{Fault, FaultKind, Faults};
 use http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -101,7 +101,7 @@ pub(super) async fn clear(State(control): State<Arc<Control>>) -> Result<StatusC
 }
 
 /// An external search engine has no fault rules.
-fn backends(control: &Control) -> [(&'static str, Option<&Faults>); 7] {
+fn backends(control: &Control) -> [(&'static str, Option<&Faults>); 8] {
     let backends = &control.backends;
     [
         ("table", Some(backends.proxy.faults())),
@@ -109,6 +109,7 @@ fn backends(control: &Control) -> [(&'static str, Option<&Faults>); 7] {
         ("bus", Some(backends.events.faults())),
         ("store", Some(backends.objects.faults())),
         ("mail", Some(backends.mail.faults())),
+        ("payments", Some(backends.payments.faults())),
         ("cloudwatch", Some(backends.insights.faults())),
         ("secrets", Some(backends.secrets.faults())),
     ]
@@ -133,6 +134,11 @@ fn add_to_backend(control: &Control, request: &Request) -> Result<(), Problem> {
     }
     let kind = serde_json::from_value(request.kind.as_str().into())
         .map_err(|error| Problem::bad_request(format!("kind: {error}")))?;
+    if matches!(kind, FaultKind::TimeoutBefore | FaultKind::ErrorAfter | FaultKind::WrongSignature)
+        && request.target != "payments"
+    {
+        return Err(Problem::bad_request(format!("kind {} is only valid with the target payments", request.kind)));
+    }
     let Some(faults) = faults else {
         return Err(Problem::not_here("this system has an external search engine, which supports no faults"));
     };

@@ -9,6 +9,7 @@ mod functions;
 mod host;
 mod index;
 mod objects;
+mod payments;
 mod tokens;
 
 use std::collections::BTreeMap;
@@ -57,6 +58,8 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>(control: Arc<Control>) ->
         .route("/_local/index/{collection}", get(index::list))
         .route("/_local/events", get(events::events))
         .route("/_local/mail", get(events::mail))
+        .route("/_local/payments", get(payments::list))
+        .route("/_local/payments/{id}/{action}", post(payments::steer))
         .route("/_local/archive", get(objects::archive))
         .route("/_local/quarantine", get(objects::quarantine))
         .route("/_local/failures", get(events::failures))

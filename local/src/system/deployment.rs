@@ -79,6 +79,7 @@ pub(super) fn environment(template: &Template, backends: &Backends, url: &str) -
     ];
     let mut environment = backends.sdk_variables();
     environment.insert("JWT_ISSUER_ENDPOINT".to_owned(), issuer_endpoint(url));
+    environment.insert("PAYMENT_PROVIDER_URL".to_owned(), backends.payments.url().to_owned());
     for authorizer in &template.authorizers {
         environment.insert("JWT_ISSUER".to_owned(), authorizer.issuer.clone());
         environment.insert("JWT_AUDIENCE".to_owned(), authorizer.audience.join(","));

@@ -13,6 +13,9 @@ pub enum AmountError {
     Unsupported(Currency),
     #[error("the amount is too large for the payment provider")]
     TooLarge,
+    /// The payment has another currency, in which the provider would count the number.
+    #[error("the payment is in {payment}, and not in {amount}")]
+    OtherCurrency { payment: Currency, amount: Currency },
 }
 
 /// The relation of Stripe's unit to the minor unit.

@@ -8,12 +8,14 @@
 //!
 //! A response may be lost after its effect. So each call that changes something has the id of the
 //! operation as its key, the same in every attempt. The provider answers a repetition with its first
-//! response, for 24 hours. After that the effect is found by the key, which is also in the metadata
-//! of what the call created ([`Provider::find`], [`Provider::refunds`]).
+//! response, for 24 hours. After that the metadata of a payment and of a refund tell the key of the
+//! call that created it ([`Provider::find`], [`Provider::refunds`]), and the state of the payment
+//! tells whether it was captured or cancelled ([`Provider::read`]).
 //!
-//! An error says what is certain. [`PaymentError::Refused`] and [`PaymentError::NotSent`] changed
-//! nothing. After [`PaymentError::Unknown`] nobody knows, and the caller repeats the call with the
-//! same key, or reads the payment.
+//! An error says what is certain about this call. [`PaymentError::Refused`] and
+//! [`PaymentError::NotSent`] changed nothing. After [`PaymentError::Unknown`] nobody knows, and the
+//! caller repeats the call with the same key, or reads the payment. What was unknown about an earlier
+//! call with the key stays unknown, whatever error a later call gets.
 
 pub mod amount;
 mod stripe;
@@ -111,6 +113,10 @@ pub enum PaymentError {
     /// The provider takes no calls now, or none of this deployment. Nothing changed.
     #[error("the payment provider took no call: {0}")]
     NotSent(String),
+    /// An earlier call had the same key and other parameters. That call may have had its effect, and
+    /// a repetition gets this error again.
+    #[error("the key was used for another call")]
+    KeyReused,
     /// There was no usable response. The call may have had its effect.
     #[error("the outcome at the payment provider is unknown: {0}")]
     Unknown(String),
@@ -132,10 +138,11 @@ pub trait Provider: Send + Sync {
 
     fn read(&self, intent: &str) -> impl Future<Output = Result<Intent, PaymentError>> + Send;
 
-    /// Captures a part of the authorised amount, or all of it. The rest is released.
+    /// Captures a part of the authorised amount, or all of it. The rest is released. The provider
+    /// counts in the currency of the payment, so an amount in another currency is not sent.
     fn capture(
         &self,
-        intent: &str,
+        intent: &Intent,
         amount: Money,
         key: &str,
     ) -> impl Future<Output = Result<Intent, PaymentError>> + Send;
@@ -145,16 +152,17 @@ pub trait Provider: Send + Sync {
 
     fn refund(
         &self,
-        intent: &str,
+        intent: &Intent,
         amount: Money,
         key: &str,
     ) -> impl Future<Output = Result<Refund, PaymentError>> + Send;
 
-    /// Returns the refunds of a payment, at most [`MAX_REFUNDS`].
+    /// Returns the refunds of a payment, at most [`MAX_REFUNDS`]. The provider also lists amounts
+    /// that were authorised and released. These have no key.
     fn refunds(&self, intent: &str) -> impl Future<Output = Result<Vec<Refund>, PaymentError>> + Send;
 
     /// Finds the payment that the call with this key created. A payment of the last minutes may not
-    /// be found yet.
+    /// be found yet. If a key was used again after its 24 hours, the newest payment is found.
     fn find(&self, key: &str) -> impl Future<Output = Result<Option<Intent>, PaymentError>> + Send;
 
     /// Lists the payments that were created from one instant until another, both in whole seconds.

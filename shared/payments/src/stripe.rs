@@ -10,7 +10,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
 use crate::amount::{from_stripe, to_stripe};
-use crate::{Capture, Intent, IntentPage, IntentStatus, MAX_REFUNDS, PaymentError, Provider, Refund, RefundStatus};
+use crate::{
+    AmountError, Capture, Intent, IntentPage, IntentStatus, MAX_REFUNDS, PaymentError, Provider, Refund, RefundStatus,
+};
 
 /// The version of the API that each call names, so that an account's own version does not matter.
 pub const API_VERSION: &str = "2026-06-24.dahlia";
@@ -107,10 +109,10 @@ impl Provider for Stripe {
         self.get::<StripeIntent>(&path("payment_intents", intent, ""), query).await?.read()
     }
 
-    async fn capture(&self, intent: &str, amount: Money, key: &str) -> Result<Intent, PaymentError> {
-        let form = Form::default().with("amount_to_capture", &to_stripe(amount)?.to_string());
+    async fn capture(&self, intent: &Intent, amount: Money, key: &str) -> Result<Intent, PaymentError> {
+        let form = Form::default().with("amount_to_capture", &part_of(intent, amount)?);
         let form = form.with("expand[]", "latest_charge");
-        self.post::<StripeIntent>(&path("payment_intents", intent, "/capture"), form, key).await?.read()
+        self.post::<StripeIntent>(&path("payment_intents", &intent.id, "/capture"), form, key).await?.read()
     }
 
     async fn cancel(&self, intent: &str, key: &str) -> Result<Intent, PaymentError> {
@@ -118,10 +120,10 @@ impl Provider for Stripe {
         self.post::<StripeIntent>(&path("payment_intents", intent, "/cancel"), form, key).await?.read()
     }
 
-    async fn refund(&self, intent: &str, amount: Money, key: &str) -> Result<Refund, PaymentError> {
+    async fn refund(&self, intent: &Intent, amount: Money, key: &str) -> Result<Refund, PaymentError> {
         let form = Form::default()
-            .with("payment_intent", intent)
-            .with("amount", &to_stripe(amount)?.to_string())
+            .with("payment_intent", &intent.id)
+            .with("amount", &part_of(intent, amount)?)
             .with("metadata[operation]", key);
         self.post::<StripeRefund>("/v1/refunds", form, key).await?.read()
     }
@@ -137,8 +139,11 @@ impl Provider for Stripe {
 
     async fn find(&self, key: &str) -> Result<Option<Intent>, PaymentError> {
         let query = Form::default().with("query", &format!("metadata['operation']:'{key}'"));
+        let query = query.with("expand[]", "data.latest_charge");
         let list: List<StripeIntent> = self.get("/v1/payment_intents/search", query).await?;
-        list.data.into_iter().next().map(StripeIntent::read).transpose()
+        // The search ignores the case of letters.
+        let mut found = list.data.into_iter().filter(|intent| intent.metadata.operation.as_deref() == Some(key));
+        found.next().map(StripeIntent::read).transpose()
     }
 
     async fn created(&self, from: Instant, until: Instant, after: Option<&str>) -> Result<IntentPage, PaymentError> {
@@ -190,17 +195,26 @@ fn refused(response: &Response) -> PaymentError {
         decline_code: Option<String>,
     }
     let Body { error: Error { kind, code, decline_code } } = serde_json::from_slice(&response.body).unwrap_or_default();
-    // The same key with another request is a fault of the caller, and the first request may have had
-    // its effect.
-    let is_other_request = kind.as_deref() == Some("idempotency_error");
+    if kind.as_deref() == Some("idempotency_error") && response.status == 400 {
+        return PaymentError::KeyReused;
+    }
     let text = decline_code.or(code).or(kind).unwrap_or_else(|| format!("status {}", response.status));
     match response.status {
         // An earlier attempt may have had its effect.
         401 | 403 | 429 if response.attempts == 1 => PaymentError::NotSent(text),
         401 | 403 | 429 => PaymentError::Unknown(text),
-        400..=408 | 410..=499 if !is_other_request => PaymentError::Refused(text),
+        400 | 402 | 404 => PaymentError::Refused(text),
         _ => PaymentError::Unknown(text),
     }
+}
+
+/// Returns an amount of the payment in Stripe's unit.
+fn part_of(intent: &Intent, amount: Money) -> Result<String, AmountError> {
+    let payment = intent.amount.currency;
+    if payment != amount.currency {
+        return Err(AmountError::OtherCurrency { payment, amount: amount.currency });
+    }
+    Ok(to_stripe(amount)?.to_string())
 }
 
 fn path(kind: &str, id: &str, action: &str) -> String {
@@ -290,6 +304,12 @@ fn currency(text: &str) -> Result<Currency, PaymentError> {
     text.to_ascii_uppercase().parse().map_err(|_| malformed("currency"))
 }
 
+/// Reads an amount of a response. The call had its effect, so an amount that cannot be read is no
+/// [`AmountError`].
+fn money(amount: i64, currency: Currency) -> Result<Money, PaymentError> {
+    from_stripe(amount, currency).map_err(|_| malformed("amount"))
+}
+
 impl StripeIntent {
     fn read(self) -> Result<Intent, PaymentError> {
         let currency = currency(&self.currency)?;
@@ -310,9 +330,9 @@ impl StripeIntent {
         Ok(Intent {
             id: self.id,
             status,
-            amount: from_stripe(self.amount, currency)?,
-            capturable: from_stripe(self.amount_capturable, currency)?,
-            captured: from_stripe(self.amount_received, currency)?,
+            amount: money(self.amount, currency)?,
+            capturable: money(self.amount_capturable, currency)?,
+            captured: money(self.amount_received, currency)?,
             capture_before: before
                 .map(|seconds| {
                     seconds.checked_mul(1000).and_then(Instant::from_millis).ok_or_else(|| malformed("instant"))
@@ -343,7 +363,7 @@ impl StripeRefund {
             Some("failed" | "canceled") => RefundStatus::Failed,
             Some(_) => return Err(malformed("status")),
         };
-        let amount = from_stripe(self.amount, currency(&self.currency)?)?;
+        let amount = money(self.amount, currency(&self.currency)?)?;
         Ok(Refund { id: self.id, status, amount, key: self.metadata.operation })
     }
 }
