@@ -27,7 +27,7 @@ use crate::report::Differences;
 
 const STOCK: u64 = 1_000_000_000;
 /// An order with at least this many lines needs more than one transaction.
-const LARGE: usize = 48;
+const LARGE: usize = 47;
 /// The janitor's interval. [`GRACE_SECONDS`] is the minimum age of the orders that it undoes or
 /// finishes. Placing an order takes much less time.
 const JANITOR: Duration = Duration::from_secs(2);
@@ -46,7 +46,7 @@ pub struct ImportBenchArgs {
     /// Baskets: newline-delimited JSON, plain or gzip.
     #[arg(long, value_name = "FILE")]
     baskets: PathBuf,
-    /// Only the first N baskets, and all with more than 47 lines.
+    /// Only the first N baskets, and all with more than 46 lines.
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
     /// At each crash point, crash the orders function N times out of a thousand.

@@ -26,14 +26,15 @@ const NAMES: &str = "\
     _score aggs and bool brand brand.words cardinality category category_path collapse created_at \
     customer_id.folded customer_id.words deleted encoder field fields filter from fuzziness gte groups \
     has_variants highlight id id.folded id.words in_stock lte match_all max_expansions \
-    minimum_should_match multi_match must must_not name name.folded number_of_fragments operator parent \
-    placed_at precision_threshold prefix price_amount query range reference.folded reference.words \
+    minimum_should_match multi_match must must_not name name.folded number.folded number.words \
+    number_of_fragments operator parent placed_at precision_threshold prefix price_amount query range \
+    reference.folded reference.words \
     search_after should size sort status.folded status.words summary term terms track_total_hits value \
     zero_terms_query";
 /// The texts that a query can have outside of the caller's values.
 const WORDS: &str = "\
     AUTO all and asc brand brand.words^2 category category_path customer_id.words desc group html \
-    id.words name^3 none options parent reference.words status.words summary";
+    id.words name^3 none number.words options parent reference.words status.words summary";
 
 const SORTS: [ProductSort; 5] = [
     ProductSort::Relevance,

@@ -122,7 +122,7 @@ fn a_squatter_of_an_address_neither_blocks_its_owner_nor_causes_mail_to_the_owne
         let order = order("notified-vera", "www.evil.example").await;
         drain(system).await;
         let [mail] = mails(system, address).await.try_into().unwrap();
-        assert!(mail["text"].as_str().unwrap().contains(order["id"].as_str().unwrap()));
+        assert!(mail["text"].as_str().unwrap().contains(order["number"].as_str().unwrap()));
         assert!(!mail.to_string().contains("evil"), "{mail}");
     });
 }

@@ -1,6 +1,6 @@
 //! Reads a single order. Lists orders by customer and by status, and lists a customer's shipments.
 
-use http_api::contract::rules::{Described, VERSION, any, described, list, list_of};
+use http_api::contract::rules::{Described, VERSION, any, described, list, list_of, text as line};
 use http_api::contract::{Page, Schema, route};
 use http_api::view::{OrderHead, OrderSummaryView};
 use http_api::{Code, List, Problem, Request, Response, Services};
@@ -172,7 +172,7 @@ impl<'a> From<&'a ListedOrder> for ListedOrderView<'a> {
 #[route(GET "/v1/orders", id = "listOrders", who = staff, task = "fulfilment",
     parameters(
         status: OrderStatus = "The status of the orders. Send either `status` or `number`.",
-        number: OrderNumber = "The number of an order, in any case, with or without the hyphen.",
+        number = line(1..=20) "The number of an order, in any case, with or without the hyphen.",
         From, To, Limit, Cursor,
     ),
     answers(200 = Page<ListedOrderView<'_>> "A page of orders" [Link, LeftOut]))]

@@ -228,7 +228,7 @@ async fn attempt(
         backoff.after_conflict().await?;
         open = services.table.get(&open::get(&wanted.customer_id)?).await?;
     };
-    if refusals.only(OrderAction::Number) {
+    if refusals.iter().all(|refusal| matches!(refusal.action, OrderAction::Number | OrderAction::Open)) {
         return Ok(None);
     }
     match refused(services, caller, once, &wanted.lines, order.head.promotions(), &refusals, now).await {

@@ -69,7 +69,7 @@ async fn the_order_shows_what_the_janitor_will_do_in_each_state() {
         shop.put(&head).await;
         let shown = shown(&shop, "o1", None).await;
         assert_eq!(shown.orders[0].janitor, step, "{status:?}");
-        assert!(shown.to_string().starts_with(&format!("o1  {}", status.as_str())), "{shown}");
+        assert!(shown.to_string().starts_with(&format!("o1  3FA2-M8E2  {}", status.as_str())), "{shown}");
     }
 }
 

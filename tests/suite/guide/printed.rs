@@ -15,7 +15,9 @@ use serde_json::Value as Json;
 static VOLATILE: LazyLock<Regex> = LazyLock::new(|| {
     let id = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}";
     let instant = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z";
-    Regex::new(&format!(r"(?<id>{id})|(?<instant>{instant})|(?<host>http://127\.0\.0\.1:\d+)")).unwrap()
+    let number = "[2-9A-HJKMNPQRTV-Z]{4}-[2-9A-HJKMNPQRTV-Z]{4}";
+    let host = r"http://127\.0\.0\.1:\d+";
+    Regex::new(&format!(r"(?<id>{id})|(?<instant>{instant})|(?<host>{host})|\b(?<number>{number})\b")).unwrap()
 });
 
 #[derive(Debug, Default)]
@@ -96,7 +98,7 @@ fn compare(printed: &Json, received: &Json, place: &str, found: &mut Vec<String>
 fn fits(printed: &str, received: &str) -> bool {
     let masked = |text: &str| {
         let kind = |found: &regex::Captures<'_>| {
-            ["id", "instant", "host"].into_iter().find(|kind| found.name(kind).is_some()).unwrap_or_default()
+            ["id", "instant", "host", "number"].into_iter().find(|kind| found.name(kind).is_some()).unwrap_or_default()
         };
         VOLATILE.replace_all(text, |found: &regex::Captures<'_>| format!("<{}>", kind(found))).into_owned()
     };

@@ -21,7 +21,9 @@ use key_schema::item::{Entity, Stored};
 use key_schema::order::OrderItem;
 use key_schema::order::open::{self, OpenOrder};
 use key_schema::order::staged::{self, RESERVED_AT_ONCE, UNDONE_AT_ONCE, Unfinished, Work};
-use key_schema::order::{self, Order, OrderAction, OrderLine, OrderStatus, OrderStatusEvent, PlacedOrder, Step};
+use key_schema::order::{
+    self, Order, OrderAction, OrderLine, OrderNumber, OrderStatus, OrderStatusEvent, PlacedOrder, Step,
+};
 use key_schema::product;
 use key_schema::request::Guarded;
 use storage::media::Media;
@@ -209,6 +211,8 @@ impl Shop {
         for plan in plans {
             assert_eq!(self.items(&plan.order.id).await, 0);
             assert_eq!(self.record(&plan.scope).await, None);
+            let number = order::numbered(OrderNumber::of(&plan.order.id)).unwrap();
+            assert!(self.own().get(&number).await.unwrap().is_none());
         }
         self.assert_full().await;
     }

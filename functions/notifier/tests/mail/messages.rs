@@ -20,7 +20,7 @@ async fn a_placed_order_is_confirmed_with_its_lines() {
         "Dear Zoë,\n\nthank you for your order {}. This is what we have noted:\n\n2 x ICE - CRUSHED/CUBED: 2.58 USD\n\
          1 x Milk: 0.99 USD\n\
          Total: 3.57 USD\nOrdered on: 2026-11-20\n",
-        shop.order
+        OrderNumber::of(&shop.order)
     );
     assert_eq!(sent.text, text);
 }

@@ -8,7 +8,9 @@ use key_schema::expression::{Condition, Placeholders, Step, number, render_updat
 use key_schema::idempotency::{self, StoredResponse};
 use key_schema::index::INDEXES;
 use key_schema::item::Stored;
+use key_schema::order::staged::{Claims, UNDONE_AT_ONCE};
 use key_schema::order::{self, Order, OrderAction, OrderStatus, PlacedOrder};
+use key_schema::promotion::MAX_APPLIED;
 use key_schema::registry;
 use key_schema::request::{Guarded, TooManyActions, Write};
 use serde_dynamo::AttributeValue;
@@ -206,6 +208,23 @@ fn an_order_of_47_lines_fits_one_transaction_and_one_of_45_lines_with_everything
     let bare = |lines| order::place(&placed(&order, lines, None), &[]).unwrap();
     assert_eq!((bare(47).actions().len(), bare(47).check_size()), (99, Ok(())));
     assert_eq!(bare(48).check_size(), Err(TooManyActions(101)));
+}
+
+#[test]
+fn the_last_step_of_an_undo_fits_one_transaction_with_everything_that_an_order_may_hold() {
+    let world = World::plain();
+    let mut order = world.order_with_promotions();
+    order.data.status = OrderStatus::Placing;
+    order.data.unfinished = world.order(OrderStatus::Placing).data.unfinished;
+    let promotions = &mut order.data.charges.as_mut().unwrap().promotions;
+    promotions.resize(MAX_APPLIED, promotions[0].clone());
+    for promotion in promotions {
+        (promotion.counted, promotion.counted_per_customer) = (true, true);
+    }
+    let claims = Claims { number: true, reference: true, idempotency: true, open: true };
+    let lines = vec![world.order_line(); UNDONE_AT_ONCE];
+    let undo = order::staged::undo_last(&order, &lines, claims, at("2017-02-05T12:00:00.000Z")).unwrap();
+    assert_eq!((undo.actions().len(), undo.check_size()), (99, Ok(())));
 }
 
 #[test]

@@ -89,12 +89,13 @@ impl Undoer<'_> {
 
     pub(super) async fn remove(&mut self) -> Result<(), Stop> {
         let (head, lines) = self.next()?;
-        let mut claims = Claims { reference: true, idempotency: true, open: true };
+        let mut claims = Claims { number: true, reference: true, idempotency: true, open: true };
         // Each iteration leaves out at least one refused claim, or ends the loop.
         loop {
             let done = self.send(staged::undo_last(head, lines, claims, Instant::now())?).await?;
             let Err(refusals) = done else { return Ok(()) };
             let kept = Claims {
+                number: claims.number && !refusals.names(OrderAction::Number),
                 reference: claims.reference && !refusals.names(OrderAction::Reference),
                 idempotency: claims.idempotency && !refusals.names(OrderAction::Idempotency),
                 open: claims.open && !refusals.names(OrderAction::Open),

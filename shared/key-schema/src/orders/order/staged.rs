@@ -4,7 +4,8 @@
 //! stock. A larger order is *staged* over several transactions:
 //!
 //! 1. [`begin`] writes the order's main item, the head, in status `placing`, which no list shows.
-//!    It also claims the reference and the idempotency key, and counts the uses of promotions.
+//!    It also claims the number, the reference and the idempotency key, and counts the uses of
+//!    promotions.
 //! 2. [`reserve`], several times, writes lines and takes their stock.
 //! 3. [`commit`] makes the order visible.
 //!
@@ -59,9 +60,9 @@ pub const UNFINISHED_SHARDS: Shards = Shards(4);
 /// The maximum number of lines reserved in one transaction: two actions each, plus the head.
 pub const RESERVED_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 1) / 2;
 /// The maximum number of lines undone in one transaction. Each line takes two actions, and each
-/// promotion has two counts. The other actions are the head, its two claims, and the customer's
+/// promotion has two counts. The other actions are the head, its three claims, and the customer's
 /// open orders.
-pub const UNDONE_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 4 - 2 * MAX_APPLIED) / 2;
+pub const UNDONE_AT_ONCE: usize = (MAX_TRANSACTION_ACTIONS - 5 - 2 * MAX_APPLIED) / 2;
 /// The maximum number of lines whose stock returns in one transaction of [`give_back`]. The
 /// transaction also writes the head.
 pub const GIVEN_BACK_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 1;
@@ -249,9 +250,11 @@ pub fn undo_last(
 ) -> Result<Transaction<OrderAction>, EncodeError> {
     let head = Guarded::delete(key(&order.id)?, untouched(order)?);
     let own = Condition::NotExists.or(Condition::Is("order_id", value(&order.id)?));
-    let number = Guarded::delete(number::claim_key(OrderNumber::of(&order.id))?, own.clone());
-    let transaction = undone(Transaction::new(&UNDO).action(OrderAction::Order, head), lines, at)?;
-    let mut transaction = transaction.action(OrderAction::Number, number);
+    let mut transaction = undone(Transaction::new(&UNDO).action(OrderAction::Order, head), lines, at)?;
+    if claims.number {
+        let claim = number::claim_key(OrderNumber::of(&order.id))?;
+        transaction = transaction.action(OrderAction::Number, Guarded::delete(claim, own.clone()));
+    }
     if let Some(claim) = ReferenceClaim::of(order).filter(|_| claims.reference) {
         transaction = transaction.action(OrderAction::Reference, Guarded::delete(claim.key()?, own));
     }
@@ -274,6 +277,8 @@ pub fn undo_last(
 /// have claimed it. Then the undone order no longer holds that claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Claims {
+    /// Whether the order may hold the claim on its number.
+    pub number: bool,
     /// Whether the order may hold the claim on its reference.
     pub reference: bool,
     /// Whether the order may hold the claim on its idempotency key.

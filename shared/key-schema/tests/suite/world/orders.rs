@@ -533,7 +533,7 @@ pub fn staged(world: &World) -> Vec<Shown> {
     order.addresses = Some(world.order_addresses());
     let own_order = PlacedOrder::new(own.clone(), Vec::new(), "c1");
     let lines = std::slice::from_ref(&line);
-    let claims = Claims { reference: true, idempotency: true, open: true };
+    let claims = Claims { number: true, reference: true, idempotency: true, open: true };
     let given_back = order::staged::give_back(&world.returning_order(), lines, now).unwrap().unwrap();
     vec![
         order::staged::available([&world.product]).unwrap().show("order::available"),

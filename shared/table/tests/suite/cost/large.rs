@@ -90,7 +90,7 @@ pub async fn measure(bench: &mut Bench) {
     let (first, rest) = lines.split_at(2);
     bench.transact("2 lines", staged::undo(&head, first, at(501)).unwrap()).await;
     head = staged::counted(&head, first.len(), false);
-    let claims = Claims { reference: true, idempotency: true, open: false };
+    let claims = Claims { number: true, reference: true, idempotency: true, open: false };
     bench.transact("3 lines and the head", staged::undo_last(&head, rest, claims, at(501)).unwrap()).await;
 
     let (mut head, lines) = data::order(4, 5);
