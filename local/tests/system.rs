@@ -244,7 +244,9 @@ async fn faults_are_added_counted_and_cleared() {
     let cleared = call(&system, Method::DELETE, "/_local/faults").await;
     assert_eq!(cleared.status(), StatusCode::NO_CONTENT);
     let listed = json_of(call(&system, Method::GET, "/_local/faults").await).await;
-    let none = json!({"table": [], "search": [], "bus": [], "store": [], "mail": [], "cloudwatch": [], "secrets": []});
+    let none = json!({
+        "table": [], "search": [], "bus": [], "store": [], "mail": [], "payments": [], "cloudwatch": [], "secrets": [],
+    });
     assert_eq!(listed, (StatusCode::OK, none));
     system.shutdown().await;
 }
