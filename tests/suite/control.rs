@@ -132,8 +132,8 @@ fn a_payment_at_the_local_provider_is_steered_and_shown() {
         let paid =
             steer("confirm").json(&json!({"payment_method": "pm_card_visa"})).send(system).await.expect(200).body;
         let expected = json!({
-            "id": id, "status": "requires_capture", "currency": "eur", "amount": 1000, "capturable": 1000, "captured": 0,
-            "refunded": 0, "metadata": {},
+            "id": id, "status": "requires_capture", "currency": "eur", "metadata": {},
+            "amount": 1000, "capturable": 1000, "captured": 0, "refunded": 0,
         });
         assert_eq!((&paid, &get(system, "/_local/payments").await["items"]), (&expected, &json!([expected])));
         steer("webhook").send(system).await.expect(409);

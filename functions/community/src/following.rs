@@ -54,7 +54,8 @@ fn already(refusals: &Refusals<FollowAction>) -> Result<Stored<Follow>, Problem>
 ///
 /// Returns the follow, or 404 if there is none.
 #[route(GET "/v1/customers/{id}/following/{other}", id = "readFollow", who = signed_in, task = "community",
-    path(id: CustomerId, other: CustomerId = "The followed customer's id, or `me` for the caller's own id"), answers(200 = FollowView<'_> "The follow"), refuses(not_found))]
+    path(id: CustomerId, other: CustomerId = "The followed customer's id, or `me` for the caller's own id"),
+    answers(200 = FollowView<'_> "The follow"), refuses(not_found))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.signed_in()?;
     let (customer, other) = edge(request)?;
@@ -66,7 +67,8 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 ///
 /// Removes the follow. If the follow is missing, the request also succeeds.
 #[route(DELETE "/v1/customers/{id}/following/{other}", id = "unfollowCustomer", who = owner, task = "community",
-    path(id: CustomerId, other: CustomerId = "The followed customer's id, or `me` for the caller's own id"), answers(204 = () "Done"))]
+    path(id: CustomerId, other: CustomerId = "The followed customer's id, or `me` for the caller's own id"),
+    answers(204 = () "Done"))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (customer, other) = own_edge(request)?;
     let refused = |_| Problem::internal("an unconditional write was refused");

@@ -201,9 +201,9 @@ async fn with_number(services: &Services, request: &Request<'_>, number: OrderNu
         Some(claim) => services.table.get(&order::head(&claim.order_id)?).await?,
         None => None,
     };
-    let now = Instant::now();
-    let head = head.filter(|head| head.status != OrderStatus::Placing && !head.is_expired(now));
-    let found: Vec<ListedOrder> = head.iter().map(ListedOrder::from).collect();
+    let order = head.and_then(|head| PlacedOrder::of([OrderItem::Order(head)]));
+    let order = order.filter(|order| order.is_visible(Instant::now()));
+    let found: Vec<ListedOrder> = order.iter().map(|order| ListedOrder::from(&order.head)).collect();
     let found: Vec<ListedOrderView<'_>> = found.iter().map(ListedOrderView::from).collect();
     page.answer(&found, |_| None).await
 }

@@ -76,8 +76,8 @@ async fn write(shop: &Shop, stop: &AtomicBool) -> BTreeMap<String, u64> {
     revs.into_iter().filter(|(_, (_, live))| *live).map(|(id, (rev, _))| (id, rev)).collect()
 }
 
-/// Searches until `stop` is set, and more than three times. Each search must find all products in `whole`. Returns the number
-/// of searches.
+/// Searches until `stop` is set, and more than three times. Each search must find all products in
+/// `whole`. Returns the number of searches.
 async fn read(shop: &Shop, whole: &BTreeSet<String>, stop: &AtomicBool) -> usize {
     let mut looks = 0;
     while !stop.load(Ordering::Relaxed) || looks <= 3 {

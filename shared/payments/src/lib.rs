@@ -100,6 +100,8 @@ pub enum RefundStatus {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IntentPage {
     pub items: Vec<Intent>,
+    /// The ids of payments with amounts that Bodega cannot express, which others have created.
+    pub unreadable: Vec<String>,
     /// The id after which the next page begins, if there is one.
     pub next: Option<String>,
 }

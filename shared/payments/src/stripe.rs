@@ -155,8 +155,7 @@ impl Provider for Stripe {
             .with("expand[]", "data.latest_charge");
         let query = after.into_iter().fold(query, |query, after| query.with("starting_after", after));
         let list: List<StripeIntent> = self.get("/v1/payment_intents", query).await?;
-        let next = list.data.last().filter(|_| list.has_more).map(|last| last.id.clone());
-        Ok(IntentPage { items: list.data.into_iter().map(StripeIntent::read).collect::<Result<_, _>>()?, next })
+        Ok(list.page())
     }
 }
 
@@ -200,9 +199,8 @@ fn refused(response: &Response) -> PaymentError {
     }
     let text = decline_code.or(code).or(kind).unwrap_or_else(|| format!("status {}", response.status));
     match response.status {
-        // An earlier attempt may have had its effect.
+        // After several attempts, an earlier one may have had its effect.
         401 | 403 | 429 if response.attempts == 1 => PaymentError::NotSent(text),
-        401 | 403 | 429 => PaymentError::Unknown(text),
         400 | 402 | 404 => PaymentError::Refused(text),
         _ => PaymentError::Unknown(text),
     }
@@ -245,6 +243,21 @@ struct List<T> {
     data: Vec<T>,
     #[serde(default)]
     has_more: bool,
+}
+
+impl List<StripeIntent> {
+    fn page(self) -> IntentPage {
+        let next = self.data.last().filter(|_| self.has_more).map(|last| last.id.clone());
+        let mut page = IntentPage { items: Vec::new(), unreadable: Vec::new(), next };
+        for intent in self.data {
+            let id = intent.id.clone();
+            match intent.read() {
+                Ok(intent) => page.items.push(intent),
+                Err(_) => page.unreadable.push(id),
+            }
+        }
+        page
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -365,5 +378,53 @@ impl StripeRefund {
         };
         let amount = money(self.amount, currency(&self.currency)?)?;
         Ok(Refund { id: self.id, status, amount, key: self.metadata.operation })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_response_that_does_not_say_that_nothing_changed_leaves_the_outcome_unknown() {
+        let error = |status, attempts, body: &'static str| {
+            refused(&Response { status, attempts, body: body.into(), ..Response::default() })
+        };
+        let declined = r#"{"error":{"type":"card_error","code":"card_declined","decline_code":"lost_card"}}"#;
+        let reused = r#"{"error":{"type":"idempotency_error"}}"#;
+        let text = |text: &str| text.to_owned();
+        for (found, expected) in [
+            (error(402, 3, declined), PaymentError::Refused(text("lost_card"))),
+            (error(404, 1, "{}"), PaymentError::Refused(text("status 404"))),
+            (error(400, 1, reused), PaymentError::KeyReused),
+            (error(401, 1, ""), PaymentError::NotSent(text("status 401"))),
+            (error(429, 1, ""), PaymentError::NotSent(text("status 429"))),
+            (error(429, 2, ""), PaymentError::Unknown(text("status 429"))),
+            (error(408, 1, ""), PaymentError::Unknown(text("status 408"))),
+            (error(409, 1, ""), PaymentError::Unknown(text("status 409"))),
+            (error(424, 1, ""), PaymentError::Unknown(text("status 424"))),
+            (error(500, 1, ""), PaymentError::Unknown(text("status 500"))),
+        ] {
+            assert_eq!(found, expected);
+        }
+    }
+
+    /// The call that gets such a payment had its effect, so the error must not say that nothing was
+    /// sent.
+    #[test]
+    fn a_payment_with_an_amount_that_bodega_lacks_is_set_aside() {
+        let list = r#"{"has_more":true,"data":[
+            {"id":"pi_1","status":"succeeded","amount":550,"currency":"isk"},
+            {"id":"pi_2","status":"succeeded","amount":500,"currency":"isk"}]}"#;
+        let read = || serde_json::from_str::<List<StripeIntent>>(list).unwrap();
+        let first = read().data.into_iter().next().unwrap().read();
+        assert!(matches!(first, Err(PaymentError::Unknown(_))), "{first:?}");
+        let page = read().page();
+        assert_eq!(
+            (page.items.len(), page.unreadable, page.next),
+            (1, vec!["pi_1".to_owned()], Some("pi_2".to_owned()))
+        );
     }
 }

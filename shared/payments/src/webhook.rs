@@ -105,7 +105,8 @@ mod tests {
 
     use super::*;
 
-    const BODY: &str = r#"{"id":"evt_1","type":"charge.refunded","data":{"object":{"object":"charge","id":"ch_1","payment_intent":"pi_1"}}}"#;
+    const BODY: &str = r#"{"id":"evt_1","type":"charge.refunded",
+        "data":{"object":{"object":"charge","id":"ch_1","payment_intent":"pi_1"}}}"#;
     const SECRET: &str = "whsec_test";
 
     fn at(seconds: i64) -> Instant {

@@ -1,14 +1,13 @@
 //! Tests of the short numbers of orders, which people read out.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::interceptors::BeforeSerializationInterceptorContextRef;
-use aws_sdk_dynamodb::config::{ConfigBag, Intercept};
-use aws_sdk_dynamodb::error::BoxError;
+use aws_sdk_dynamodb::config::interceptors::BeforeSerializationInterceptorContextRef as Context;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsInput;
-use aws_sdk_dynamodb::types::AttributeValue;
-use fixture::Harness;
+use aws_sdk_dynamodb::types::AttributeValue::{self, S as Text};
+use aws_sdk_dynamodb::types::Put;
+use fixture::{Harness, TestTable, with_writer};
 use http_api::Services;
 use http_api::sample::{Answered, Call};
 use key_schema::order::{self, OrderNumber};
@@ -17,6 +16,8 @@ use serde_json::{Value, json};
 use table::Table;
 
 use crate::shop::{Shop, moved, order, staff_order};
+
+type Item = HashMap<String, AttributeValue>;
 
 fn numbered(number: &str) -> Call {
     Call::new("GET /v1/orders").query("number", number).staff("sam")
@@ -74,41 +75,29 @@ async fn a_number_with_a_wrong_character_is_refused_and_so_is_a_list_of_a_number
     }
 }
 
-/// Gives the number of the first new order to another order, just before the new order is written.
-#[derive(Debug)]
-struct TakesNumber(Client, AtomicUsize);
-
-impl Intercept for TakesNumber {
-    fn name(&self) -> &'static str {
-        "TakesNumber"
-    }
-
-    fn read_before_execution(
-        &self,
-        context: &BeforeSerializationInterceptorContextRef<'_>,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let Some(input) = context.input().downcast_ref::<TransactWriteItemsInput>() else { return Ok(()) };
-        let puts = input.transact_items().iter().filter_map(|action| action.put());
-        let claim = puts
-            .filter(|put| matches!(put.item().get("entity"), Some(AttributeValue::S(name)) if name == "NumberClaim"));
-        for put in claim.filter(|_| self.1.fetch_add(1, Ordering::Relaxed) == 0) {
-            let mut taken = put.item().clone();
-            taken.insert("order_id".to_owned(), AttributeValue::S("other".to_owned()));
-            let put = self.0.put_item().table_name(put.table_name()).set_item(Some(taken));
-            let send = async { put.send().await.map(drop).map_err(Box::new) };
-            tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(send))?;
-        }
-        Ok(())
-    }
-}
-
+/// Just before the first new order is written, another order gets its number.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_whose_number_is_taken_gets_another_id_and_number() {
-    let app = |test: &fixture::TestTable| {
-        let takes = TakesNumber(test.client(), AtomicUsize::new(0));
-        let client = Client::from_conf(test.client().config().to_builder().interceptor(takes).build());
-        App::new(Services { table: Table::new(client, test.name().to_owned()), ..test.services() })
+    let app = |test: &TestTable| {
+        let (client, table, taken) = (test.client(), test.name().to_owned(), AtomicBool::new(false));
+        let claim = move |context: &Context<'_>| {
+            let actions = context.input().downcast_ref::<TransactWriteItemsInput>()?.transact_items();
+            let named = |item: &&Item| matches!(item.get("entity"), Some(Text(name)) if name == "NumberClaim");
+            let mut claim = actions.iter().filter_map(|action| action.put()).map(Put::item).find(named)?.clone();
+            claim.insert("order_id".to_owned(), Text("other".to_owned()));
+            (!taken.swap(true, Ordering::Relaxed)).then_some(claim)
+        };
+        let name = table.clone();
+        let rival = with_writer(&test.client(), move |context| {
+            let put = client.put_item().table_name(&name);
+            let claim = claim(context);
+            async move {
+                if claim.is_some() {
+                    put.set_item(claim).send().await.unwrap();
+                }
+            }
+        });
+        App::new(Services { table: Table::new(rival, table), ..test.services() })
     };
     let shop = Harness::start(orders::routes(), app).await;
     shop.sign_up("ann").await;

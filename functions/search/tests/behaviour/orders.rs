@@ -31,7 +31,8 @@ async fn staff_finds_orders_newest_first() {
         answer.body,
         json!({
             "items": [{
-                "id": "o2", "number": OrderNumber::of(&"o2".parse().unwrap()), "reference": "R-o2", "customer_id": "c2", "status": "paid",
+                "id": "o2", "number": OrderNumber::of(&"o2".parse().unwrap()), "reference": "R-o2",
+                "customer_id": "c2", "status": "paid",
                 "total": {"amount": 2580, "currency": "USD"}, "placed_at": "2017-01-01T00:00:02.000Z", "line_count": 2,
                 "version": 1, "next_statuses": ["picking", "cancelled"],
             }],

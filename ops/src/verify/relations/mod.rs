@@ -17,13 +17,14 @@ use std::collections::HashMap;
 
 use key_schema::entity::AnyEntity;
 use key_schema::instant::Instant;
-use key_schema::item::{Entity, FromItem as _, Item, Stored};
+use key_schema::item::{Entity, FromItem as _, Item, Meta, Stored};
 use key_schema::key::Key;
 use key_schema::request::MAX_TRANSACTION_ACTIONS;
 
 use super::{Problem, Skip};
 use crate::error::OpsError;
 use crate::items::{Check, Repair, RepairWrite, sets};
+use crate::verify::report::Kind;
 
 #[derive(Debug)]
 pub(super) struct Seen<'a> {
@@ -43,6 +44,26 @@ impl Seen<'_> {
     /// unchanged.
     fn put<T: Entity>(&self, item: &Stored<T>) -> Result<Repair, Skip> {
         Ok(Repair { checks: vec![self.unchanged()], change: RepairWrite::Put(item.to_item().map_err(|_| Skip)?) })
+    }
+
+    /// Checks that `self.item` has this claim. `meta` is that of the item, `owner` names its kind, and
+    /// `what` the claimed value. The repair writes a missing claim.
+    fn claimed<T: Entity + PartialEq>(
+        &self,
+        meta: &Meta,
+        claim: T,
+        owner: &str,
+        what: &str,
+    ) -> Result<Option<Problem>, Skip> {
+        let problem = |text: String| Some(Problem::new(Kind::Claim, text));
+        match self.find::<T>(&claim.key()?)? {
+            None => {
+                let repair = self.put(&Stored { meta: meta.clone(), data: claim })?;
+                Ok(problem(format!("the claim of the {what} is missing")).map(|problem| problem.repaired_by(repair)))
+            }
+            Some(held) if held.data != claim => Ok(problem(format!("another {owner} has the claim of the {what}"))),
+            Some(_) => Ok(None),
+        }
     }
 
     /// Returns the repair that sets these attributes of another item to their values in `right`, on

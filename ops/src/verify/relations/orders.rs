@@ -156,30 +156,9 @@ fn copy(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
 /// Checks that the order has the claims of its number and its reference, and its invoice.
 fn claim(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     let mut problems = Vec::new();
-    let claim = NumberClaim::of(&item.id);
-    match seen.find::<NumberClaim>(&claim.key()?)? {
-        None => {
-            let claim = Stored { meta: item.meta.clone(), data: claim };
-            let problem = Problem::new(Kind::Claim, "the claim of the number is missing");
-            problems.push(problem.repaired_by(seen.put(&claim)?));
-        }
-        Some(held) if held.order_id != item.id => {
-            problems.push(Problem::new(Kind::Claim, "another order has the claim of the number"));
-        }
-        Some(_) => {}
-    }
+    problems.extend(seen.claimed(&item.meta, NumberClaim::of(&item.id), "order", "number")?);
     if let Some(claim) = ReferenceClaim::of(item) {
-        match seen.find::<ReferenceClaim>(&claim.key()?)? {
-            None => {
-                let claim = Stored { meta: item.meta.clone(), data: claim };
-                let problem = Problem::new(Kind::Claim, "the claim of the reference is missing");
-                problems.push(problem.repaired_by(seen.put(&claim)?));
-            }
-            Some(held) if held.order_id != item.id => {
-                problems.push(Problem::new(Kind::Claim, "another order has the claim of the reference"));
-            }
-            Some(_) => {}
-        }
+        problems.extend(seen.claimed(&item.meta, claim, "order", "reference")?);
     }
     if let Some(number) = item.invoice_number
         && seen.find::<Invoice>(&invoice_key(number)?)?.is_none_or(|invoice| invoice.order_id != item.id)

@@ -87,32 +87,10 @@ fn username_of(customer: &Customer) -> UsernameClaim {
 /// Checks that a profile has the claims of its email address and its user name.
 fn claims(item: &Stored<Customer>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
     let mut problems = Vec::new();
-    let stored = |claim| Stored { meta: item.meta.clone(), data: claim };
     if item.email_verified {
-        let claim = email_of(item);
-        match seen.find::<EmailClaim>(&claim.key()?)? {
-            None => {
-                let problem = Problem::new(Kind::Claim, "the claim of the email address is missing");
-                problems.push(problem.repaired_by(seen.put(&stored(claim))?));
-            }
-            Some(claim) if claim.customer_id != item.id => {
-                problems.push(Problem::new(Kind::Claim, "another customer has the claim of the email address"));
-            }
-            Some(_) => {}
-        }
+        problems.extend(seen.claimed(&item.meta, email_of(item), "customer", "email address")?);
     }
-    let claim = username_of(item);
-    match seen.find::<UsernameClaim>(&claim.key()?)? {
-        None => {
-            let stored = Stored { meta: item.meta.clone(), data: claim };
-            let problem = Problem::new(Kind::Claim, "the claim of the user name is missing");
-            problems.push(problem.repaired_by(seen.put(&stored)?));
-        }
-        Some(claim) if claim.customer_id != item.id => {
-            problems.push(Problem::new(Kind::Claim, "another customer has the claim of the user name"));
-        }
-        Some(_) => {}
-    }
+    problems.extend(seen.claimed(&item.meta, username_of(item), "customer", "user name")?);
     Ok(problems)
 }
 

@@ -254,6 +254,12 @@ async fn a_claim_without_owner_and_an_owner_without_claim_are_repaired() {
         ("EMAIL#bob@example.com", Delete, &[(Claim, "CUSTOMER#bob PROFILE")] as &[_], true),
         ("USERNAME#bob", Delete, &[(Claim, "CUSTOMER#bob PROFILE")], true),
         ("NUMBER#A88T-MRHC", Delete, &[(Claim, "ORDER#0159f8e6-ea80-7111-9111-000000000001")], true),
+        (
+            "NUMBER#A88T-MRHC",
+            Set("order_id", text("other")),
+            &[(Claim, "ORDER#0159f8e6-ea80-7111-9111-000000000001")],
+            false,
+        ),
         ("REFERENCE#basket-1#ann", Delete, &[(Claim, "ORDER#0159f8e6-ea80-7111-9111-000000000001")], true),
         // The owner has no claim, and the claim names another customer.
         (

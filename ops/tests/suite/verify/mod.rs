@@ -11,12 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
-use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
-use aws_sdk_dynamodb::error::BoxError;
-use aws_sdk_dynamodb::types::AttributeValue as Sdk;
-use fixture::{TestTable, seed};
+use aws_sdk_dynamodb::types::AttributeValue;
+use fixture::{TestTable, seed, with_writer};
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::{customer, like, product};
@@ -74,7 +70,7 @@ async fn totals_are_checked_in_parts_if_there_are_many() {
     let few = VerifyOptions { max_totals: 4, ..options(false) };
     let verified = run(&table, &few).await;
     assert!(verified.is_clean(), "{verified}");
-    let wrong = aws_sdk_dynamodb::types::AttributeValue::N("99".to_owned());
+    let wrong = AttributeValue::N("99".to_owned());
     let counts = table.keys("PRODUCT#ice").await.into_iter().filter(|(_, sk)| sk.starts_with("LIKES#"));
     let counts: Vec<_> = counts.collect();
     assert_eq!(counts.len(), 8);
@@ -86,38 +82,17 @@ async fn totals_are_checked_in_parts_if_there_are_many() {
     assert!(fixed.is_clean() && fixed.found[&Kind::Total].repaired == 8, "{fixed}");
 }
 
-/// Changes a total before each request, so that no two reads agree on a difference.
-#[derive(Debug)]
-struct ChangesTotal(Client, String, AtomicU64);
-
-impl Intercept for ChangesTotal {
-    fn name(&self) -> &'static str {
-        "ChangesTotal"
-    }
-
-    fn read_before_transmit(
-        &self,
-        _: &BeforeTransmitInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let ChangesTotal(client, table, sum) = self;
-        let update = client.update_item().table_name(table).update_expression("SET rating_sum = :sum");
-        let update = update.key("PK", Sdk::S("PRODUCT#tea".to_owned())).key("SK", Sdk::S("PRODUCT#STATS".to_owned()));
-        let sum = Sdk::N(sum.fetch_add(1, Ordering::Relaxed).to_string());
-        let change = async { update.expression_attribute_values(":sum", sum).send().await.map(drop).map_err(Box::new) };
-        tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(change))?;
-        Ok(())
-    }
-}
-
+/// The total changes before each request, so no two reads agree on a difference.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_total_that_keeps_changing_is_not_checked_and_the_command_says_so() {
-    let table = TestTable::create().await;
+    let table = Arc::new(TestTable::create().await);
     world::fill(&table).await;
-    let changes = ChangesTotal(table.client(), table.name().to_owned(), AtomicU64::new(1_000));
-    let config = table.client().config().to_builder().interceptor(changes).build();
-    let changing = Items::new(Client::from_conf(config), table.name().to_owned());
+    let (written, sum) = (Arc::clone(&table), AtomicU64::new(1_000));
+    let changing = with_writer(&table.client(), move |_| {
+        let (table, sum) = (Arc::clone(&written), sum.fetch_add(1, Ordering::Relaxed).to_string());
+        async move { table.set("PRODUCT#tea", "PRODUCT#STATS", "rating_sum", AttributeValue::N(sum)).await }
+    });
+    let changing = Items::new(changing, table.name().to_owned());
     let verified = verify(&changing, &options(false)).await.unwrap();
     assert!(verified.unsettled == 1 && !verified.is_clean(), "{verified}");
     assert!(verified.to_string().contains("1 totals kept changing and were NOT CHECKED"), "{verified}");
@@ -143,7 +118,7 @@ async fn a_summary_shows_the_first_findings_and_counts_all() {
 async fn only_the_given_entities_are_checked() {
     let table = TestTable::create().await;
     world::fill(&table).await;
-    let number = |number: &str| aws_sdk_dynamodb::types::AttributeValue::N(number.to_owned());
+    let number = |number: &str| AttributeValue::N(number.to_owned());
     table.set("PRODUCT#tea", "PRODUCT#STOCK", "available", number("2000000000000")).await;
     let only = |entity: &str| VerifyOptions { entities: vec![entity.to_owned()], ..options(false) };
     assert!(run(&table, &only("Order")).await.is_clean());
