@@ -2,10 +2,11 @@
 //! command.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use fixture::{TestTable, crash_after, records};
+use fixture::{TestTable, crash_after, records, with_writer};
 use futures::future::join_all;
 use http_api::SettingsCache;
 use key_schema::id::OrderId;
@@ -13,6 +14,7 @@ use key_schema::instant::Instant;
 use key_schema::lists;
 use key_schema::order::{OrderStatus, Step as Advance};
 use key_schema::shard::{Layout, Shards};
+use ops::Items;
 use ops::shards::{ShardsOptions, change};
 
 use super::{assert_clean, items, layout, order, paid, partitions, run, to};
@@ -134,54 +136,60 @@ async fn a_change_by_a_function_that_read_the_order_before_it_moved_is_found_by_
     let read = order::head(&"o3".parse().unwrap()).unwrap();
     let before = table.get(&read).await.unwrap().unwrap();
     test.put(&records::at_rev(order::CustomerOrder::of(&before), 1)).await;
-    let options = ShardsOptions { wait: Duration::from_millis(500), ..to(&order::BY_STATUS, 16) };
-    let growth = items(&test);
-    let growth = change(&growth, &options);
-    let late = async {
-        while table.get(&read).await.unwrap().unwrap().list_shards == lists::FIRST {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+    let (late_table, is_late) = (test.table(), Arc::new(AtomicBool::new(false)));
+    let late = Arc::clone(&is_late);
+    let client = with_writer(&test.client(), move |_| {
+        let (table, late, before) = (late_table.clone(), Arc::clone(&late), before.clone());
+        async move {
+            let read = order::head(&before.id).unwrap();
+            let has_moved = table.get(&read).await.unwrap().unwrap().list_shards != lists::FIRST;
+            if has_moved && !late.swap(true, Ordering::Relaxed) {
+                let step = Advance::new(&before, &[], OrderStatus::Shipped, Instant::now(), "sam");
+                table.transact(&order::transition(step).unwrap()).await.unwrap().unwrap();
+                let changed = table.get(&read).await.unwrap().unwrap();
+                assert_eq!((changed.status, changed.list_shards), (OrderStatus::Shipped, lists::FIRST));
+            }
         }
-        let step = Advance::new(&before, &[], OrderStatus::Shipped, Instant::now(), "sam");
-        table.transact(&order::transition(step).unwrap()).await.unwrap().unwrap();
-        let changed = table.get(&read).await.unwrap().unwrap();
-        assert_eq!((changed.status, changed.list_shards), (OrderStatus::Shipped, lists::FIRST));
-        assert_clean(&test).await;
-    };
-    let (changed, ()) = tokio::join!(growth, late);
-    let changed = changed.unwrap();
+    });
+    let command = Items::new(client, test.name().to_owned());
+    let changed = change(&command, &to(&order::BY_STATUS, 16)).await.unwrap();
+    assert!(is_late.load(Ordering::Relaxed));
     assert!(changed.is_complete() && changed.moved == 21, "{changed}");
     assert_eq!(table.get(&read).await.unwrap().unwrap().list_shards, Shards(16));
     assert_clean(&test).await;
 }
 
-/// A run is paused in one of its waits, or in the middle of its writes. Meanwhile other runs end
-/// its change and the next one. The paused run then moves no item, and changes no layout.
+/// A run is paused before each of its requests in turn. Meanwhile other runs end its change and the
+/// next one. The paused run then moves no item, and changes no layout.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_was_paused_during_a_later_change_does_not_undo_it() {
-    for (wait, max_write_units) in [(Duration::from_secs(1), None), (Duration::ZERO, Some(30))] {
-        let test = TestTable::create().await;
-        for number in 0..80 {
+    for pause in 0.. {
+        let test = Arc::new(TestTable::create().await);
+        for number in 0..6 {
             test.put(&order(number, lists::FIRST)).await;
         }
-        let mut options = ShardsOptions { wait, ..to(&order::BY_STATUS, 8) };
-        options.scan.max_write_units = max_write_units;
-        let paused = items(&test);
-        let paused = change(&paused, &options);
-        let later = async {
-            let is_begun = async || layout(test.own(), &order::BY_STATUS).await.write == Shards(8);
-            while !is_begun().await {
-                tokio::time::sleep(Duration::from_millis(5)).await;
+        let (others, requests) = (Arc::clone(&test), Arc::new(AtomicU32::new(0)));
+        let counted = Arc::clone(&requests);
+        let client = with_writer(&test.client(), move |_| {
+            let (test, requests) = (Arc::clone(&others), Arc::clone(&counted));
+            async move {
+                let is_begun = layout(test.own(), &order::BY_STATUS).await.write != lists::FIRST;
+                if is_begun && requests.fetch_add(1, Ordering::Relaxed) == pause {
+                    for number in [8, 16] {
+                        assert!(run(&test, &order::BY_STATUS, number).await.is_complete());
+                    }
+                }
             }
-            tokio::time::sleep(Duration::from_millis(300)).await;
-            for number in [8, 16] {
-                assert!(run(&test, &order::BY_STATUS, number).await.is_complete());
-            }
-        };
-        let (paused, ()) = tokio::join!(paused, later);
+        });
+        let paused = change(&Items::new(client, test.name().to_owned()), &to(&order::BY_STATUS, 8)).await;
+        if requests.load(Ordering::Relaxed) <= pause {
+            assert!(paused.unwrap().is_complete() && pause > 10, "{pause}");
+            break;
+        }
         let reason = paused.unwrap_err().to_string();
-        assert!(reason.contains("to 16 shards"), "{reason}");
+        assert!(reason.contains("to 16 shards"), "{pause}: {reason}");
         assert_eq!(layout(test.own(), &order::BY_STATUS).await, Layout::stable(Shards(16)));
-        for number in 0..80 {
+        for number in 0..6 {
             let head = order::head(&format!("o{number}").parse().unwrap()).unwrap();
             assert_eq!(test.own().get(&head).await.unwrap().unwrap().list_shards, Shards(16));
         }
