@@ -2,6 +2,7 @@
 //! the mail service and the secrets. Also starts an emulated CloudWatch that reports throttled keys.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use emulators::contributors::InsightServer;
 use emulators::events::{EventBusServer, Published};
 use emulators::mail::MailServer;
 use emulators::objects::{CorsRule, ObjectServer};
-use emulators::payments::{self, PaymentServer};
+use emulators::payments::{self, PaymentServer, Webhook};
 use emulators::search::SearchServer;
 use emulators::secrets::SecretServer;
 use emulators::table::{EmbeddedTable, FaultProxy, TransactionTime};
@@ -32,6 +33,9 @@ const ACCESS_KEY: &str = "local";
 const MAIL_FROM: &str = "shop@example.com";
 /// The secrets, each with the purpose for which its key is derived.
 const SECRETS: [(&str, &str); 2] = [("CursorKeys", "page cursors"), ("EmailCodeKeys", "email codes")];
+
+/// The secret with which the local payment provider signs its webhooks.
+const WEBHOOK_SECRET: &str = "whsec_local";
 
 pub(crate) struct Backends {
     pub(crate) embedded: Option<Arc<EmbeddedTable>>,
@@ -125,7 +129,13 @@ impl Backends {
         let payments = PaymentServer::start(payments::Settings::default()).await.map_err(StartError::Endpoint)?;
         let secret =
             |(name, purpose)| (secret_arn(name), format!("local:{}", STANDARD.encode(signing_key.derive(purpose))));
-        let secrets = SecretServer::start(SECRETS.into_iter().map(secret).collect());
+        let payment_keys = serde_json::json!({
+            "api_key": "sk_test_local",
+            "webhook_secrets": [WEBHOOK_SECRET],
+        });
+        let mut texts: Vec<_> = SECRETS.into_iter().map(secret).collect();
+        texts.push((secret_arn("PaymentKeys"), payment_keys.to_string()));
+        let secrets = SecretServer::start(texts.into_iter().collect());
         let secrets = secrets.await.map_err(StartError::Endpoint)?;
         Ok(Self {
             embedded,
@@ -162,6 +172,8 @@ impl Backends {
             .parameter("SearchIndexPrefix", self.index_prefix())
             .parameter("CursorKeysSecret", secret_arn("CursorKeys"))
             .parameter("EmailCodeKeysSecret", secret_arn("EmailCodeKeys"))
+            .parameter("PaymentKeysSecret", secret_arn("PaymentKeys"))
+            .parameter("PaymentProviderUrl", self.payments.url())
             .parameter("JwtIssuer", ISSUER)
             .parameter("JwtAudience", AUDIENCE)
             .parameter("MailFrom", MAIL_FROM)
@@ -188,6 +200,14 @@ impl Backends {
         };
         let of_bucket = |bucket: &template::Bucket| (bucket.name.clone(), bucket.cors.iter().map(rule).collect());
         self.objects.set_cors_rules(template.buckets.iter().map(of_bucket).collect());
+    }
+
+    /// Lets the payment provider send its webhooks to this system.
+    pub(crate) fn send_webhooks(&self, url: &str) -> Result<(), StartError> {
+        let webhook = Webhook::at(&format!("{url}/v1/webhooks/stripe"), vec![WEBHOOK_SECRET.to_owned()]);
+        let webhook = webhook.map_err(|error| StartError::Endpoint(io::Error::other(error)))?;
+        self.payments.set_webhook(Some(webhook));
+        Ok(())
     }
 
     pub(crate) fn enforce(&self, access: &Arc<Access>) {

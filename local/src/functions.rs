@@ -17,6 +17,7 @@ pub async fn run(logical_id: &str) -> Result<(), FunctionExit> {
         "Search" => search::run().await,
         "Notifier" => notifier::run().await,
         "Fulfilment" => fulfilment::run().await,
+        "Cashier" => cashier::run().await,
         "Janitor" => janitor::run().await,
         "Splitter" => splitter::run().await,
         "StreamSearch" | "StreamEvents" => stream::run().await,

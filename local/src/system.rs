@@ -175,6 +175,7 @@ impl System {
         let access_key = backends.access_key.clone();
         let search_url = backends.search_url.clone();
         let environment = environment(&template, &backends, &url);
+        backends.send_webhooks(&url)?;
         let control = Arc::new(Control {
             poller,
             subscribers,

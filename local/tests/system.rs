@@ -201,6 +201,7 @@ async fn a_mapping_is_refused_if_its_function_lacks_a_permission_that_lambda_nee
         ("Fulfilment", "- sqs:ReceiveMessage", "FulfilmentJobs", "sqs:ReceiveMessage"),
         ("Fulfilment", "- sqs:DeleteMessage", "FulfilmentJobs", "sqs:DeleteMessage"),
         ("Fulfilment", "- sqs:GetQueueAttributes", "FulfilmentJobs", "sqs:GetQueueAttributes"),
+        ("Cashier", "- sqs:ReceiveMessage", "CashierNotices", "sqs:ReceiveMessage"),
     ] {
         let start = text.find(&format!("\n  {function}:\n")).unwrap();
         let at = start + text[start..].find(permission).unwrap();
@@ -265,7 +266,7 @@ async fn a_function_can_be_invoked_by_hand() {
     assert_eq!(invoke("Janitor", r#"{"grace_seconds":0}"#).await, (StatusCode::OK, nothing.clone()));
     assert_eq!(invoke("Janitor", "").await, (StatusCode::OK, nothing));
     for (function, body, status, message) in [
-        ("Nobody", "{}", StatusCode::NOT_FOUND, "there is no function Nobody; the functions are Catalog"),
+        ("Nobody", "{}", StatusCode::NOT_FOUND, "there is no function Nobody; the functions are Cashier"),
         ("Janitor", "{", StatusCode::BAD_REQUEST, "the event must be JSON"),
         ("Janitor", r#"{"grace_seconds":"soon"}"#, StatusCode::BAD_GATEWAY, "soon"),
     ] {

@@ -8,7 +8,7 @@ use crate::error::OpsError;
 use crate::outcome::Outcome;
 use crate::{
     analytics, archive, capacity, cost, customer, doctor, explain, export, hot, import, item, local, migrate, orders,
-    redrive, rotate, search, shards, verify,
+    payments, redrive, rotate, search, shards, verify,
 };
 
 /// Operate a running shop: its table, its search index, the records that were set aside, and the
@@ -43,6 +43,9 @@ enum Command {
     /// Show an order in every state, or retire closed orders.
     #[command(subcommand, visible_alias = "order")]
     Orders(orders::Command),
+    /// Compare the payments of a day with the payment provider, and repair differences.
+    #[command(subcommand)]
+    Payments(payments::Command),
     /// Write all data of a customer to a file.
     #[command(subcommand)]
     Customer(customer::Command),
@@ -102,6 +105,7 @@ async fn run(command: Command) -> Result<Outcome, OpsError> {
         Command::Redrive(command) => redrive::run(command).await,
         Command::Archive(command) => archive::run(command).await,
         Command::Orders(command) => orders::run(command).await,
+        Command::Payments(command) => payments::run(command).await,
         Command::Customer(command) => customer::run(command).await,
         Command::Item(command) => item::run(command).await,
         Command::Verify(args) => verify::run(args).await,

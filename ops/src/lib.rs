@@ -35,6 +35,7 @@ pub mod migrate;
 pub mod orders;
 pub mod outcome;
 pub mod pace;
+pub mod payments;
 pub mod progress;
 pub mod redrive;
 pub mod rotate;

@@ -29,7 +29,7 @@ struct Trial {
 #[test]
 fn every_body_is_refused_beyond_its_described_bounds_and_not_within_them() {
     let mut trials = Vec::new();
-    for operation in api().operations() {
+    for operation in api().operations().filter(|operation| !operation.is_signed()) {
         let Some(schema) = operation.body().map(|body| api().follow(body)) else { continue };
         // A body with a discriminator is tried in each of its forms.
         let forms = schema.get("discriminator").and_then(|_| schema["oneOf"].as_array()).map(Vec::as_slice);

@@ -29,7 +29,7 @@ const CLIENTS: usize = 16;
 
 /// Attributes that differ between any two systems: ids, times, hashes of them, and the number of
 /// writes.
-const INCIDENTAL: [&str; 14] = [
+const INCIDENTAL: [&str; 15] = [
     "version",
     "rev",
     "born",
@@ -44,6 +44,7 @@ const INCIDENTAL: [&str; 14] = [
     "token_hash",
     "claim",
     "order_number",
+    "intent",
 ];
 
 /// A random number or id selects the shard, so only the sum of the shards is comparable.

@@ -70,6 +70,19 @@ fn every_parameter_accepts_the_values_that_the_code_accepts() {
                 ];
                 agrees(&name, &parameter, &samples, |arn| arn.contains(":secret:"));
             }
+            // Without an account there are no card payments.
+            "PaymentKeysSecret" => {
+                let samples = [
+                    "arn:aws:secretsmanager:eu-central-1:123456789012:secret:bodega-dev-payments-AbCdEf",
+                    "",
+                    "sk_live_1",
+                ];
+                agrees(&name, &parameter, &samples, |arn| arn.is_empty() || arn.contains(":secret:"));
+            }
+            "PaymentProviderUrl" => {
+                let samples = ["https://api.stripe.com", "http://127.0.0.1:12111", "api.stripe.com", ""];
+                agrees(&name, &parameter, &samples, |url| url.starts_with("http"));
+            }
             "SearchEndpoint" => {
                 let samples = [
                     "https://search.example.com",

@@ -115,6 +115,24 @@ fn late_session() -> Stored<Session> {
     Stored::new(data, "born-late".parse().unwrap(), now)
 }
 
+/// Pays an order with two cards. The cashier records the second payment on the condition that the
+/// first one is unchanged.
+async fn pay_by_two_cards(system: &System) {
+    shop::products(system, &["grants-milk"], 1).await;
+    let order = shop::order(system, "grants-bob", &[("grants-milk", 1)], "grants-milk").await;
+    let path = shop::path(&["orders", order["id"].as_str().unwrap()]);
+    for amount in [60, 69] {
+        let body = json!({ "method": "card", "amount": { "amount": amount, "currency": "USD" } });
+        let begun = Call::new("POST", &format!("{path}/payments")).staff().json(&body).send(system).await.expect(201);
+        let intent = begun.body["client_secret"].as_str().unwrap().split("_secret_").next().unwrap().to_owned();
+        for action in ["confirm", "webhook"] {
+            Call::new("POST", &format!("/_local/payments/{intent}/{action}")).send(system).await.expect(200);
+        }
+        drain(system).await;
+    }
+    assert_eq!(Call::new("GET", &path).staff().send(system).await.expect(200).body["status"], "paid");
+}
+
 pub async fn what_no_sample_does(system: &System) {
     Call::new("GET", "/v1/customers?tier=bronze").staff().send(system).await.expect(200);
     shop::products(system, &["grants-tea"], 1).await;
@@ -143,6 +161,7 @@ pub async fn what_no_sample_does(system: &System) {
     }
     // A client uploads and reads by signed URLs, and the janitor deletes the object afterwards.
     pictures::add_and_remove(system, "grants-tea").await;
+    pay_by_two_cards(system).await;
     // Metric points need a current time. The points of the samples have expired.
     let point = json!({ "name": "grants", "value": 1, "at": Instant::now() });
     let stored = Call::new("POST", "/v1/metrics").staff().json(&json!({ "points": [point] })).send(system).await;

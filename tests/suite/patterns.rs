@@ -44,6 +44,7 @@ pub fn users() -> Vec<User> {
     .collect();
     for (package, patterns) in [
         ("notifier", notifier::PATTERNS),
+        ("cashier", cashier::PATTERNS),
         ("fulfilment", fulfilment::PATTERNS),
         ("janitor", janitor::PATTERNS),
         ("splitter", splitter::PATTERNS),

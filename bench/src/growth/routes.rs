@@ -208,6 +208,7 @@ fn reads() -> Result<Vec<Route>, BenchError> {
         read(orders, Call::new("GET /v1/orders/{id}").path("id", order.as_str()).staff(STAFF)),
         read(orders, Call::new("GET /v1/orders/{id}/lines").path("id", order.as_str()).staff(STAFF)),
         read(orders, Call::new("GET /v1/orders/{id}/history").path("id", order.as_str()).staff(STAFF)),
+        read(orders, Call::new("GET /v1/orders/{id}/payments").path("id", order.as_str()).staff(STAFF)),
         read(orders, Call::new("GET /v1/invoices/{number}").path("number", "4711").staff(STAFF)),
         read(wallet, of_owner("GET /v1/customers/{id}/wallet")),
         read(community, of_owner("GET /v1/customers/{id}/following/{other}").path("other", &reviewer)),

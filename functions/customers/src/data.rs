@@ -125,6 +125,8 @@ fn hide(record: &mut Record, customer: &CustomerId) {
     if record.data.get("by").is_some_and(|by| by != customer.as_str() && by != SYSTEM) {
         record.data.remove("by");
         record.data.remove("note");
+        // Staff wrote it about a refund.
+        record.data.remove("reason");
     }
     // A draft names who began it.
     if let Some(draft) = record.data.get_mut("draft").and_then(|draft| draft.as_object_mut())

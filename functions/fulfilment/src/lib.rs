@@ -16,6 +16,7 @@ pub mod picking;
 
 use std::time::Duration;
 
+use bus::queue::{Answer, Batch, Message};
 use key_schema::pattern::Pattern;
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::{Value, json};
@@ -23,8 +24,7 @@ use table::{Measured, SetupError, Table};
 use telemetry::emf::{Line, Unit};
 use tokio::time::Instant;
 
-use message::{Batch, Message};
-use picking::{Answer, Picking};
+use picking::Picking;
 
 pub const PATTERNS: &[&Pattern] = &[
     &key_schema::picking::STATIONS,

@@ -34,17 +34,17 @@
 
 use std::collections::BTreeSet;
 
+use bus::queue::{Answer, Batch, Message, MessageError};
 use key_schema::id::{Born, IdError, OrderId};
 use key_schema::instant;
 use key_schema::item::{EncodeError, Stored};
 use key_schema::key::KeyError;
 use key_schema::picking::{self, PickingAction, WaitingJob};
-use serde::Serialize;
 use table::{Measured, Table, TableError};
 use telemetry::{correlation, crash_point};
 use tokio::time::{Instant, timeout_at};
 
-use crate::message::{Batch, Message, MessageError, Step};
+use crate::message::Step;
 
 /// The number of waiting orders that a round of `admit` reads. Orders behind the first one may
 /// already have a station, and the round removes them from the list.
@@ -52,31 +52,6 @@ const LOOK_AHEAD: usize = 10;
 /// The maximum number of rounds of one `admit`. In each round, this or another invocation admits or
 /// removes an order.
 const MAX_ROUNDS: usize = 4 * picking::MAX_STATIONS;
-
-/// The response to the queue: the ids of the messages that must be delivered again.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Answer {
-    #[serde(rename = "batchItemFailures")]
-    failures: Vec<Failure>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Failure {
-    #[serde(rename = "itemIdentifier")]
-    id: String,
-}
-
-impl Answer {
-    fn naming(ids: impl IntoIterator<Item = String>) -> Self {
-        Self { failures: ids.into_iter().map(|id| Failure { id }).collect() }
-    }
-
-    /// Returns the ids of the messages that must be delivered again.
-    #[must_use]
-    pub fn failed(&self) -> Vec<&str> {
-        self.failures.iter().map(|failure| failure.id.as_str()).collect()
-    }
-}
 
 /// The reason why a message must be delivered again.
 #[derive(Debug, thiserror::Error)]
@@ -154,7 +129,7 @@ impl Picking {
     }
 
     async fn write(&self, message: &Message) -> Result<(), PickingError> {
-        match message.step()? {
+        match Step::in_message(message)? {
             Step::Wait(order) => self.wait(order).await,
             Step::Leave(order) => self.leave(&order).await,
             Step::Nothing => Ok(()),

@@ -107,7 +107,7 @@ impl<'a> News<'a> {
             Data::EmailVerificationRequested(EmailVerificationRequested { customer_id, expires_at }) => {
                 Some(Self::Code { customer: customer_id, expires_at: *expires_at })
             }
-            Data::StockLow(_) | Data::ReviewPosted(_) | Data::CustomerTierChanged(_) => None,
+            Data::StockLow(_) | Data::ReviewPosted(_) | Data::CustomerTierChanged(_) | Data::PaymentNotified(_) => None,
         }
     }
 }

@@ -9,6 +9,7 @@ mod lines;
 mod list;
 mod log;
 mod new_order;
+mod payments;
 mod picking;
 mod place;
 mod price;
@@ -19,7 +20,9 @@ mod refusal;
 mod sales;
 mod status;
 mod view;
+mod webhook;
 
+use ::payments::Account;
 use http_api::{Error, Has, Measured, PatternCost, Services};
 use key_schema::order::open::Limits;
 
@@ -28,12 +31,14 @@ pub struct App {
     pub services: Services,
     /// The limits of open orders that apply if the settings contain none.
     pub defaults: Limits,
+    /// The account at the payment provider.
+    pub account: Account,
 }
 
 impl App {
     #[must_use]
     pub fn new(services: Services) -> Self {
-        Self { services, defaults: Limits::default() }
+        Self { services, defaults: Limits::default(), account: Account::with(None) }
     }
 }
 
@@ -52,6 +57,7 @@ impl Has<Services> for App {
 http_api::routes! {
     App;
     checkout::create, quote::create, place::create, list::by_status, list::get, status::change, refund::create,
+    payments::create, payments::list, payments::capture, payments::cancel, payments::refund, webhook::receive,
     invoice::issue, invoice::get, log::add, log::list, list::lines, list::history, log::of_day, list::of_customer,
     picking::queue, list::shipments, sales::of_product
 }
@@ -59,6 +65,6 @@ http_api::routes! {
 pub async fn run() -> Result<(), Error> {
     telemetry::init("orders");
     let defaults = limits::defaults(std::env::var("PENDING_ORDER_MINUTES").ok().as_deref())?;
-    let app = App { defaults, ..App::new(Services::from_env().await?) };
+    let app = App { defaults, account: Account::from_env()?, ..App::new(Services::from_env().await?) };
     http_api::run(routes(), app).await
 }

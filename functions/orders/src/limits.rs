@@ -1,8 +1,9 @@
-//! The limits of open orders, from the settings or by default.
+//! The limits of open orders and the time of capture, from the settings or by default.
 
 use http_api::Problem;
 use key_schema::order::open::{Limits, PENDING_MINUTES};
 use key_schema::order::{ShippingTax, TaxRounding};
+use key_schema::payment::CaptureMode;
 use key_schema::settings::Known;
 use serde::Deserialize;
 
@@ -34,11 +35,17 @@ impl App {
         let (known, _) = self.services.settings.current(&self.services.table).await?;
         Ok(of(&known, self.defaults))
     }
+
+    /// Returns when card payments are captured.
+    pub async fn capture(&self) -> Result<CaptureMode, Problem> {
+        let (known, _) = self.services.settings.current(&self.services.table).await?;
+        Ok(capture(&known))
+    }
 }
 
 /// Reads the public setting `orders`, which `PUT /v1/settings` has checked.
 fn of(known: &Known, defaults: Limits) -> Limits {
-    let Values { orders } = serde_json::from_str(&known.values).unwrap_or_default();
+    let Values { orders, .. } = serde_json::from_str(&known.values).unwrap_or_default();
     let orders = orders.unwrap_or_default();
     Limits {
         pending_minutes: orders.pending_minutes.unwrap_or(defaults.pending_minutes),
@@ -53,9 +60,21 @@ fn of(known: &Known, defaults: Limits) -> Limits {
     }
 }
 
+/// Reads the public setting `payments`, which `PUT /v1/settings` has checked.
+fn capture(known: &Known) -> CaptureMode {
+    let Values { payments, .. } = serde_json::from_str(&known.values).unwrap_or_default();
+    payments.unwrap_or_default().capture.unwrap_or_default()
+}
+
 #[derive(Default, Deserialize)]
 struct Values {
     orders: Option<Orders>,
+    payments: Option<Payments>,
+}
+
+#[derive(Default, Deserialize)]
+struct Payments {
+    capture: Option<CaptureMode>,
 }
 
 #[derive(Default, Deserialize)]

@@ -18,7 +18,7 @@ use table::Page as Found;
 use crate::view::{LineView, OrderView, StepView, history_views, line_views, no_such_order, visible, with_addresses};
 
 /// The cursor of a list that has only one page.
-const NO_CURSOR: Described = described(r#"{"type": "null"}"#);
+pub const NO_CURSOR: Described = described(r#"{"type": "null"}"#);
 
 /// Read an order with its lines, history and payments
 #[route(GET "/v1/orders/{id}", id = "readOrder", who = owner, task = "orders", path(id: OrderId),

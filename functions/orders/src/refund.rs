@@ -7,12 +7,13 @@ use key_schema::id::{EntryId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::Money;
-use key_schema::order::{self, Movement, OrderAction, OrderStatus, PlacedOrder};
-use key_schema::payment::Payment;
+use key_schema::order::{self, OrderAction, OrderStatus, PlacedOrder};
+use key_schema::payment::{Ledger, Payment, PaymentMethod};
 use key_schema::wallet::{self, Wallet, WalletError};
 use serde::Serialize;
 use table::{Refusals, TableError, retry_on_conflict};
 
+use crate::payments::refused;
 use crate::view::{location, no_such_order, visible};
 
 #[derive(Body)]
@@ -34,9 +35,10 @@ struct RefundView<'a> {
 
 /// Refund an order, wholly or partly
 ///
-/// Pays the amount into the customer's wallet, even if the order was paid by other means. The amount
-/// is at most the part of the total that is not refunded yet. An order that was paid from the wallet
-/// is refunded automatically when it is cancelled or returned.
+/// Pays the amount into the customer's wallet, even if staff reported the payment. The money of a card
+/// goes back to the card instead: refund the payment. The amount is at most the part of the payment that
+/// is not refunded yet. An order that was paid from the wallet is refunded automatically when it is
+/// cancelled or returned.
 #[route(POST "/v1/orders/{id}/refunds", id = "refundOrder", who = staff, task = "fulfilment", path(id: OrderId),
     parameters(IdempotencyKey), body = NewRefund,
     answers(201 = RefundView<'_> "The refund" [Location, ETag, IdempotencyReplayed]),
@@ -62,16 +64,17 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
             Ok(payment) => payment,
             Err(problem) => return once.replay_or(services, problem).await.map(Some),
         };
-        let entry = EntryId::generate(now, services.random()?);
+        let mut ledger = order.ledger(order.next_step_at(now));
+        let entry = ledger.refund_to_wallet(&payment.id, amount.amount).map_err(|error| refused(error, &order))?;
         let refunded = Money::new(order.head.refunded.saturating_add(amount.amount), amount.currency);
         let view = RefundView { id: &entry, order_id: &id, amount, refunded, at: now };
         // A refund never changes, so its version is always 1.
         let answer = Response::created(location(&id), &view).etag(1);
         let claim = once.claim_with(&answer, entry.born(), now)?;
-        let refund = order::refund(&order.head, &entry, payment, amount.amount, claim, now)?;
+        let refund = order::change_payments(&ledger, &[(OrderAction::Idempotency, claim)])?;
         let Err(refusals) = services.table.transact(&refund).await? else { return Ok(Some(answer)) };
         if refusals.names(OrderAction::Wallet) {
-            let problem = wallet_refused(&refusals, Movement::Refund(&entry, payment, amount.amount));
+            let problem = wallet_refused(&refusals, &ledger);
             return once.replay_or(services, problem).await.map(Some);
         }
         // If the idempotency key was not refused, the order has changed. The next attempt reads it
@@ -100,11 +103,12 @@ pub fn refundable<'a>(order: &'a PlacedOrder, amount: Money, pointer: &str) -> R
     if amount.currency != order.head.total.currency {
         return refuse("currency", format!("must be {}, the currency of the order", order.head.total.currency));
     }
-    let payment = order.payments.first();
-    let left = payment.map_or(0, |payment| payment.refundable());
-    match payment {
-        Some(payment) if amount.amount <= left => Ok(payment),
-        _ => refuse("amount", format!("must be at most {left}, the part of the total that was not refunded")),
+    // The money of a card goes back to the card.
+    let known = order.payments.iter().filter(|payment| payment.method != PaymentMethod::Card);
+    let left = known.clone().map(|payment| payment.refundable()).max().unwrap_or_default();
+    match known.into_iter().find(|payment| amount.amount <= payment.refundable()) {
+        Some(payment) => Ok(payment),
+        None => refuse("amount", format!("must be at most {left}, the part of the total that was not refunded")),
     }
 }
 
@@ -113,12 +117,14 @@ fn wallet_in(refusals: &Refusals<OrderAction>) -> Option<Stored<Wallet>> {
 }
 
 /// Explains why the table refused to change the wallet.
-pub fn wallet_refused(refusals: &Refusals<OrderAction>, movement: Movement<'_>) -> Problem {
+pub fn wallet_refused(refusals: &Refusals<OrderAction>, ledger: &Ledger<'_>) -> Problem {
     let wallet = wallet_in(refusals);
-    let held = wallet.as_deref();
-    let error = match movement {
-        Movement::Payment(payment) => wallet::minus(held, payment.amount).err(),
-        Movement::Refund(_, payment, amount) => wallet::plus(held, Money::new(amount, payment.amount.currency)).err(),
+    let (held, Some(moved)) = (wallet.as_deref(), ledger.moved()) else {
+        return Problem::unexpected(refusals);
+    };
+    let error = match moved.amount {
+        ..0 => wallet::minus(held, Money::new(moved.amount.saturating_neg(), moved.currency)).err(),
+        _ => wallet::plus(held, moved).err(),
     };
     match error {
         // The wallet now has enough money, so it has changed. A retry would succeed.

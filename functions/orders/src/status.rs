@@ -2,17 +2,19 @@ use std::time::Duration;
 
 use http_api::contract::rules::{money, one_of, visible_text};
 use http_api::contract::{Body, route};
-use http_api::{Code, Invalid, Problem, Request, Response, Services};
-use key_schema::id::{EntryId, OrderId, PaymentId};
+use http_api::{Code, Invalid, Problem, Request, Response};
+use key_schema::id::{OrderId, PaymentId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::Money;
 use key_schema::order::{
-    self, MAX_TOTAL, Movement, OrderAction, OrderStatus, OrderStatusEvent, PlacedOrder, RETURNED_AT_ONCE, Step,
+    self, MAX_TOTAL, OrderAction, OrderStatus, OrderStatusEvent, PlacedOrder, RETURNED_AT_ONCE, Step,
 };
-use key_schema::payment::{Payment, PaymentMethod};
+use key_schema::payment::{Ledger, OperationKind, Payment, PaymentMethod};
 use table::TableError;
 
+use crate::App;
+use crate::payments::refused;
 use crate::refund::{refundable, wallet_refused};
 use crate::view::{OrderView, no_such_order, visible, with_addresses};
 use workflows::staging;
@@ -44,8 +46,8 @@ struct StatusChange {
     /// only staff can set the status `paid`.
     #[field(default, example = false)]
     pay_from_wallet: bool,
-    /// Staff only, and only with `cancelled` and `returned`: the refund to the wallet. If the order
-    /// was paid from the wallet, the default is the unrefunded amount.
+    /// Staff only, and only with `cancelled` and `returned`: the refund. By default, everything that
+    /// was paid by card or from the wallet goes back.
     #[field(rule = money(0..=MAX_TOTAL, "RefundOrNothing", ""), staff, left_out)]
     refund: Option<Money>,
     /// Staff only: words for the customer, 1 to 1000 bytes.
@@ -75,7 +77,8 @@ fn only_if_shipped(to: &OrderStatus, field: &str, given: &Option<String>) -> Res
         insufficient_funds = "the wallet has too little in the order's currency",
         conflict = "a refund would exceed the maximum balance",
     ))]
-pub async fn change(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    let services = &app.services;
     let caller = request.signed_in()?;
     let id: OrderId = request.path("id")?;
     let StatusChange { to, note, carrier, tracking, pay_from_wallet, refund, message } = request.body()?;
@@ -133,35 +136,35 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     if to.returns_stock() && order.lacks_payment() {
         return Err(TableError::Contended.into());
     }
-    let random = services.random()?;
-    let entry = EntryId::generate(at, random);
-    let total = order.head.total;
-    // There is nothing to pay for a total of 0, so staff confirm the order without a payment.
-    let payment = (to == OrderStatus::Paid && total.amount > 0).then(|| Payment {
-        id: PaymentId::generate(at, random),
-        order_id: id.clone(),
-        customer_id: order.head.customer_id.clone(),
-        method: if pay_from_wallet { PaymentMethod::Wallet } else { PaymentMethod::Manual },
-        amount: total,
-        at,
-        by: by.to_owned(),
-        expires_at: None,
-        refunded: 0,
-    });
-    let refund = refunded(&order, to, refund)?;
-    let refunded = refund.as_ref().map(|(payment, amount)| Movement::Refund(&entry, payment, *amount));
-    let money = payment.as_ref().map(Movement::Payment).or(refunded);
+    let mut ledger = order.ledger(at);
+    match to {
+        // There is nothing to pay for a total of 0, so staff confirm the order without a payment.
+        OrderStatus::Paid if ledger.due() > 0 => {
+            let method = if pay_from_wallet { PaymentMethod::Wallet } else { PaymentMethod::Manual };
+            let (id, amount) =
+                (PaymentId::generate(at, services.random()?), Money::new(ledger.due(), order.head.total.currency));
+            let payment = Payment::received(id, &order.head, method, amount, at, by);
+            ledger.add(payment).map_err(|error| refused(error, &order))?;
+            ledger.settle();
+        }
+        OrderStatus::Shipped => ledger.capture_all(),
+        OrderStatus::Cancelled | OrderStatus::Returned => give_back(&mut ledger, &order, refund, by)?,
+        _ => {}
+    }
+    let money = ledger.is_changed().then_some(&ledger);
     let (head, lines) = (&order.head, &order.lines);
     // One transaction changes the head, the order's position in the list by status, the history and
     // the customer's copy of the head. It also returns a cancelled or returned order's stock, but a
     // large order needs further transactions. The head's version must equal If-Match.
     let transition =
-        order::transition(Step { order: head, lines, to, at, by, note, message, carrier, tracking, money })?;
+        order::transition(Step { order: head, lines, to, at, by, note, message, carrier, tracking, money, with: &[] })?;
     if let Err(refusals) = staging::transition(&services.table, transition).await? {
         return Err(match money {
             _ if refusals.names(OrderAction::Order) => Problem::version_mismatch(),
             // The read was not isolated from a refund, so it had the old payment.
-            _ if refusals.names(OrderAction::Payment) => TableError::Contended.into(),
+            _ if refusals.names(OrderAction::Payment) || refusals.names(OrderAction::Operation) => {
+                TableError::Contended.into()
+            }
             Some(money) if refusals.names(OrderAction::Wallet) => wallet_refused(&refusals, money),
             _ => Problem::unexpected(&refusals),
         });
@@ -174,37 +177,41 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
         // The status has changed. The janitor returns the rest of the stock.
         tracing::warn!(order = %id, "some of an order's stock is left to the janitor");
     }
-    if let Some((payment, amount)) = refund {
-        order.head.data.refunded = order.head.refunded.saturating_add(amount);
-        for refunded in order.payments.iter_mut().filter(|known| known.id == payment.id) {
-            refunded.data.refunded = payment.refunded.saturating_add(amount);
-        }
-    }
-    if let Some(payment) = payment {
-        let born = payment.id.born();
-        order.payments.push(Stored::new(payment, born, at));
-    }
+    let (refunded, is_unsettled, after) = (ledger.refunded(), ledger.is_unsettled(), ledger.after());
+    (order.payments, order.operations) = after;
+    order.head.data.refunded = order.head.refunded.saturating_add(refunded);
     order.head.data.status = to;
     order.head.meta.version += 1;
     order.history.push(Stored::new(event, order.head.meta.born.clone(), at));
+    if is_unsettled {
+        let settled = app.settled(&id, None).await?.order;
+        order = PlacedOrder { addresses: order.addresses, ..settled };
+    }
     Ok(Response::ok(&OrderView::new(&order, caller.is_staff())).etag(order.head.meta.version))
 }
 
-/// Returns the payment that a step refunds, and the amount. If the order was paid from the wallet,
-/// its cancellation or return refunds the part that was not refunded yet. Staff may give another
-/// amount. Other payments are refunded only if staff give an amount.
-fn refunded(
-    order: &PlacedOrder,
-    to: OrderStatus,
-    refund: Option<Money>,
-) -> Result<Option<(Stored<Payment>, i64)>, Problem> {
-    if !to.returns_stock() {
-        return Ok(None);
+/// Gives the money of a cancelled or returned order back: all of it to the cards and to the wallet, or
+/// the amount that staff gave. Money that staff received is refunded only if staff give an amount.
+fn give_back(ledger: &mut Ledger<'_>, order: &PlacedOrder, refund: Option<Money>, by: &str) -> Result<(), Problem> {
+    let Some(refund) = refund else {
+        ledger.release_all();
+        return Ok(());
+    };
+    if refund.amount > 0 {
+        let is_card = |payment: &&Stored<Payment>| {
+            payment.method == PaymentMethod::Card
+                && payment.amount.currency == refund.currency
+                && payment.refundable() >= refund.amount
+        };
+        match (refundable(order, refund, "/refund"), order.payments.iter().find(is_card)) {
+            (Ok(payment), _) => ledger.refund_to_wallet(&payment.id, refund.amount).map(drop),
+            (Err(_), Some(card)) => {
+                ledger.begin(&card.id, OperationKind::Refund, refund.amount, by, None, Vec::new()).map(drop)
+            }
+            (Err(problem), None) => return Err(problem),
+        }
+        .map_err(|error| refused(error, order))?;
     }
-    if let Some(refund) = refund {
-        let payment = if refund.amount > 0 { Some(refundable(order, refund, "/refund")?) } else { None };
-        return Ok(payment.map(|payment| (payment.clone(), refund.amount)));
-    }
-    let due = |payment: &&Stored<Payment>| payment.method == PaymentMethod::Wallet && payment.refundable() > 0;
-    Ok(order.payments.iter().find(due).map(|payment| (payment.clone(), payment.refundable())))
+    ledger.release_uncaptured();
+    Ok(())
 }

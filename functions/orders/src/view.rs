@@ -10,7 +10,7 @@ use key_schema::money::Money;
 use key_schema::order::OrderItem;
 use key_schema::order::addresses::{self, Destination, OrderAddresses};
 use key_schema::order::{MAX_LINES, Order, OrderNumber, OrderStatus, OrderStatusEvent, PlacedOrder, TaxRounding};
-use key_schema::payment::{Payment, PaymentMethod};
+use key_schema::payment::{Payment, PaymentMethod, PaymentStatus};
 use serde::Serialize;
 
 pub use price::{
@@ -103,8 +103,7 @@ pub struct OrderView<'a> {
     /// The status changes, oldest first.
     #[field(rule = list::<StepView<'_>>(1..=usize::MAX))]
     history: Vec<StepView<'a>>,
-    /// The payments, oldest first. Empty until the order is paid, and if its total is zero. The lists
-    /// of orders do not have this field.
+    /// The payments, oldest first. The lists of orders do not have this field.
     #[field(example = [])]
     payments: Vec<PaymentView<'a>>,
     /// When the order was shipped. Absent before.
@@ -119,7 +118,8 @@ pub struct OrderView<'a> {
     tracking: Option<&'a str>,
     #[field(rule = integer(1..=u64::MAX), example = null)]
     invoice_number: Option<u64>,
-    /// The part of the total that was refunded to the wallet. Absent before the first refund.
+    /// The sum of all refunds. It includes money that arrived beyond the total and went back. Absent
+    /// before the first refund.
     #[field(left_out)]
     #[serde(skip_serializing_if = "Option::is_none")]
     refunded: Option<Money>,
@@ -177,15 +177,34 @@ impl<'a> OrderView<'a> {
 }
 
 #[derive(Debug, Serialize, Schema)]
-struct PaymentView<'a> {
+pub struct PaymentView<'a> {
     id: &'a PaymentId,
-    /// `wallet`: the customer's wallet paid. `manual`: staff received the money and reported it.
-    #[field(rule = one_of(&["wallet", "manual"]))]
+    /// `card`: the payment provider. `wallet`: the customer's wallet paid. `manual`: staff received the
+    /// money and reported it.
+    #[field(rule = one_of(&["card", "wallet", "manual"]))]
     method: PaymentMethod,
+    /// `starting`: the provider does not have the payment yet. `pending`: the customer gives the card.
+    /// `action_required`: the customer has to do something, such as 3-D Secure. `processing`: the provider
+    /// waits for the result. `authorised`: the amount is reserved. `captured`: the shop has the money.
+    /// `cancelled`: no money came, or it was released. `failed`: the provider refused the payment.
+    #[field(rule = one_of(PaymentStatus::NAMES), example = "captured")]
+    status: PaymentStatus,
     amount: Money,
-    /// The part of the amount that was refunded to the wallet.
+    #[field(example = {"amount": 0, "currency": "USD"})]
+    authorised: Money,
+    #[field(example = {"amount": 0, "currency": "USD"})]
+    captured: Money,
     #[field(example = {"amount": 0, "currency": "USD"})]
     refunded: Money,
+    /// The instant after which the authorisation expires. Absent unless `authorised`.
+    #[field(left_out)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capture_before: Option<Instant>,
+    /// The code of the last refusal by the provider or by the card's issuer, such as
+    /// `insufficient_funds`. The customer may try again while the payment is `pending`.
+    #[field(left_out)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    declined: Option<&'a str>,
     at: Instant,
     /// The id of the caller who paid or reported the payment. A customer does not get the ids of
     /// staff.
@@ -195,10 +214,22 @@ struct PaymentView<'a> {
 
 impl<'a> PaymentView<'a> {
     /// Only staff see the ids of staff.
-    fn new(payment: &'a Payment, for_staff: bool) -> Self {
-        let Payment { id, customer_id, method, amount, at, by, .. } = payment;
+    pub fn new(payment: &'a Payment, for_staff: bool) -> Self {
+        let Payment { id, customer_id, method, status, amount, at, by, capture_before, .. } = payment;
         let by = (for_staff || by == customer_id.as_str()).then_some(by.as_str());
-        Self { id, method: *method, amount: *amount, refunded: payment.refunded(), at: *at, by }
+        Self {
+            id,
+            method: *method,
+            status: *status,
+            amount: *amount,
+            authorised: payment.money(payment.authorised),
+            captured: payment.money(payment.captured),
+            refunded: payment.money(payment.refunded),
+            capture_before: *capture_before,
+            declined: payment.declined.as_deref(),
+            at: *at,
+            by,
+        }
     }
 }
 

@@ -94,7 +94,7 @@ struct Texts<'a> {
 type Named<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
 /// The settings that Bodega itself reads ([`OwnSettings`]). Only clients read the other settings.
-const OWN: [&str; 3] = ["orders", maintenance::NAME, caching::NAME];
+const OWN: [&str; 4] = ["orders", "payments", maintenance::NAME, caching::NAME];
 
 /// The settings that Bodega itself reads, with their bounds. The function stores the client's text,
 /// so it only checks these values.
@@ -102,6 +102,7 @@ const OWN: [&str; 3] = ["orders", maintenance::NAME, caching::NAME];
 #[allow(dead_code, reason = "the values are checked and dropped")]
 struct OwnSettings {
     orders: Option<OrderLimits>,
+    payments: Option<Payments>,
     maintenance: Option<Maintenance>,
     caching: Option<Caching>,
 }
@@ -125,6 +126,13 @@ struct OrderLimits {
     #[field(rule = one_of(&["rule", "apportioned"]))]
     shipping_tax: Option<String>,
     quote_optional: Option<bool>,
+}
+
+#[derive(Body)]
+#[allow(dead_code, reason = "the values are checked and dropped")]
+struct Payments {
+    #[field(rule = one_of(&["at_once", "at_shipping"]))]
+    capture: Option<String>,
 }
 
 #[derive(Body)]

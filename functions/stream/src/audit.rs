@@ -176,6 +176,7 @@ fn expired<'r>(record: &'r Record<'_>) -> Option<Expired<'r>> {
         AnyEntity::OrderLine(line) => (None, line.meta.created_at, line.expires_at?, Class::Cold, false),
         AnyEntity::OrderStatusEvent(event) => (None, event.meta.created_at, event.expires_at?, Class::Cold, false),
         AnyEntity::Payment(payment) => (None, payment.meta.created_at, payment.expires_at?, Class::Cold, false),
+        AnyEntity::PaymentOperation(part) => (None, part.meta.created_at, part.expires_at?, Class::Cold, false),
         AnyEntity::CustomerOrder(copy) => (None, copy.meta.created_at, copy.expires_at?, Class::Cold, false),
         _ => return None,
     };

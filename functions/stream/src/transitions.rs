@@ -7,13 +7,14 @@
 
 use bus::{
     CustomerTierChanged, Data, EmailVerificationRequested, Event, EventId, OrderPlaced, OrderStatusChanged, Origin,
-    Reason, ReviewPosted, StockLow,
+    PaymentNotified, Reason, ReviewPosted, StockLow,
 };
 use key_schema::customer::Customer;
 use key_schema::entity::AnyEntity;
 use key_schema::item::{Meta, Stored};
 use key_schema::order::{Order, OrderStatus};
 use key_schema::product::Stock;
+use key_schema::provider_event::ProviderEvent;
 use key_schema::review::Review;
 use key_schema::verification::EmailVerification;
 
@@ -53,6 +54,7 @@ impl Rules {
                 customer(before(change, |old| if let AnyEntity::Customer(old) = old { Some(old) } else { None }), new)?
             }
             AnyEntity::Review(new) => review(change, new),
+            AnyEntity::ProviderEvent(new) => notified(change, new),
             AnyEntity::EmailVerification(new) => verification(
                 before(change, |old| if let AnyEntity::EmailVerification(old) = old { Some(old) } else { None }),
                 new,
@@ -144,6 +146,11 @@ fn review<'a>(change: &Mutation, new: &'a Stored<Review>) -> Option<(&'a Meta, D
     let Mutation::Created { .. } = change else { return None };
     let (product_id, customer_id) = (new.product_id.clone(), new.customer_id.clone());
     Some((&new.meta, ReviewPosted { product_id, customer_id, rating: new.rating }.into()))
+}
+
+fn notified<'a>(change: &Mutation, new: &'a Stored<ProviderEvent>) -> Option<(&'a Meta, Data)> {
+    let Mutation::Created { .. } = change else { return None };
+    Some((&new.meta, PaymentNotified { intent: new.intent.clone(), order_id: new.order_id.clone() }.into()))
 }
 
 /// Returns the event of a new request for a code. A request is new if its code expires at another

@@ -64,7 +64,7 @@ pub(super) fn specs(
 /// Returns the environment variables with which other programs can call the backends: the variables
 /// of the AWS SDK, and some of the functions' own variables.
 pub(super) fn environment(template: &Template, backends: &Backends, url: &str) -> BTreeMap<String, String> {
-    const WANTED: [&str; 11] = [
+    const WANTED: [&str; 13] = [
         "TABLE_NAME",
         "METRICS_TABLES",
         "SEARCH_ENDPOINT",
@@ -76,10 +76,11 @@ pub(super) fn environment(template: &Template, backends: &Backends, url: &str) -
         "MEDIA_BUCKET",
         "CURSOR_KEYS_SECRET",
         "EMAIL_CODE_KEYS_SECRET",
+        "PAYMENT_KEYS_SECRET",
+        "PAYMENT_PROVIDER_URL",
     ];
     let mut environment = backends.sdk_variables();
     environment.insert("JWT_ISSUER_ENDPOINT".to_owned(), issuer_endpoint(url));
-    environment.insert("PAYMENT_PROVIDER_URL".to_owned(), backends.payments.url().to_owned());
     for authorizer in &template.authorizers {
         environment.insert("JWT_ISSUER".to_owned(), authorizer.issuer.clone());
         environment.insert("JWT_AUDIENCE".to_owned(), authorizer.audience.join(","));

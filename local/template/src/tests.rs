@@ -128,7 +128,7 @@ fn the_real_table_definition_becomes_api_requests() {
 fn the_real_template_has_its_functions_with_resolved_settings() {
     let template = Template::read_for(&real_path(), &local()).unwrap();
     let ids: Vec<&str> = template.functions.iter().map(|function| function.logical_id.as_str()).collect();
-    let streams = ["StreamSearch", "StreamEvents", "Notifier", "Fulfilment", "Janitor", "Splitter"];
+    let streams = ["StreamSearch", "StreamEvents", "Notifier", "Fulfilment", "Cashier", "Janitor", "Splitter"];
     let http = [
         "Customers",
         "Catalog",
@@ -176,7 +176,7 @@ fn permissions_are_only_for_the_queried_indexes_and_never_for_a_scan() {
 }
 
 #[test]
-fn only_the_catalogue_the_counters_and_guest_carts_are_public() {
+fn only_the_catalogue_the_counters_guest_carts_and_webhooks_are_public() {
     let template = real();
     let public: BTreeSet<String> =
         template.routes.iter().filter(|route| route.authorizer.is_none()).map(Route::key).collect();
@@ -205,6 +205,7 @@ fn only_the_catalogue_the_counters_and_guest_carts_are_public() {
         "POST /v1/carts",
         "POST /v1/counters/{name}",
         "POST /v1/products/{id}/views",
+        "POST /v1/webhooks/stripe",
         "PUT /v1/carts/{id}/items/{product}",
     ];
     assert_eq!(public, expected.iter().map(|&key| key.to_owned()).collect());

@@ -90,6 +90,7 @@ async fn headless(table: &Table, entity: &AnyEntity) -> Result<Option<String>, O
         AnyEntity::OrderLine(line) => &line.order_id,
         AnyEntity::OrderStatusEvent(event) => &event.order_id,
         AnyEntity::Payment(payment) => &payment.order_id,
+        AnyEntity::PaymentOperation(operation) => &operation.order_id,
         AnyEntity::CustomerOrder(copy) => &copy.id,
         _ => return Ok(None),
     };
@@ -149,6 +150,7 @@ async fn lacking(table: &Table, head: &Stored<Order>) -> Result<Option<String>, 
             }
             OrderItem::OrderStatusEvent(event) => is_expired |= event.expires_at.is_some(),
             OrderItem::Payment(payment) => is_expired |= payment.expires_at.is_some(),
+            OrderItem::PaymentOperation(operation) => is_expired |= operation.expires_at.is_some(),
             OrderItem::Order(_) => {}
         }
     }

@@ -15,7 +15,7 @@ use key_schema::order::staged::{self, Unfinished, Work};
 use key_schema::order::{
     self, CustomerOrder, Order, OrderLine, OrderNumber, OrderStatus, OrderStatusEvent, ReferenceClaim, open,
 };
-use key_schema::payment::Payment;
+use key_schema::payment::{Payment, PaymentOperation};
 use serde::Serialize;
 
 use crate::error::OpsError;
@@ -42,6 +42,7 @@ pub struct ShownOrder {
     pub lines: Vec<OrderLine>,
     pub history: Vec<OrderStatusEvent>,
     pub payments: Vec<Payment>,
+    pub operations: Vec<PaymentOperation>,
     /// The customer's copy, with the shipment. An order in status `placing` has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy: Option<CustomerOrder>,
@@ -122,7 +123,7 @@ impl fmt::Display for ShownOrders {
 
 impl ShownOrder {
     fn write(&self, f: &mut fmt::Formatter<'_>, with_lines: bool) -> fmt::Result {
-        let Self { id, head, janitor, lines, history, payments, copy, unreadable } = self;
+        let Self { id, head, janitor, lines, history, payments, operations, copy, unreadable } = self;
         match head {
             Some(head) => writeln!(
                 f,
@@ -148,8 +149,14 @@ impl ShownOrder {
         for event in history {
             writeln!(f, "  {}  {}  by {}", event.at, event.status.as_str(), event.by)?;
         }
-        for Payment { id, method, amount, refunded, .. } in payments {
-            writeln!(f, "  payment {id} ({}): {}, refunded {refunded}", method.as_str(), amount.amount)?;
+        for Payment { id, method, status, amount, authorised, captured, refunded, intent, .. } in payments {
+            let (method, amount, intent) = (method.as_str(), amount.amount, intent.as_deref().unwrap_or("-"));
+            write!(f, "  payment {id} ({method}, {status:?}, {intent}): {amount}, authorised {authorised}, ")?;
+            writeln!(f, "captured {captured}, refunded {refunded}")?;
+        }
+        for PaymentOperation { id, kind, amount, state, declined, at, .. } in operations {
+            let declined = declined.as_deref().unwrap_or("");
+            writeln!(f, "  {at}  {kind:?} {amount} ({id}): {state:?} {declined}")?;
         }
         if let Some(CustomerOrder { carrier, tracking, shipped_at: Some(at), .. }) = copy {
             let name = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
@@ -234,7 +241,7 @@ async fn read(items: &Items, id: OrderId) -> Result<Option<ShownOrder>, OpsError
         return Ok(None);
     }
     let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
-    let (mut payments, mut unreadable) = (Vec::new(), Vec::new());
+    let (mut payments, mut operations, mut unreadable) = (Vec::new(), Vec::new(), Vec::new());
     for item in found {
         let place = key_of(&item).map_or_else(String::new, |key| key.sk.as_str().to_owned());
         match AnyEntity::from_item(item) {
@@ -242,6 +249,7 @@ async fn read(items: &Items, id: OrderId) -> Result<Option<ShownOrder>, OpsError
             Ok(AnyEntity::OrderLine(line)) => lines.push(line.data),
             Ok(AnyEntity::OrderStatusEvent(event)) => history.push(event.data),
             Ok(AnyEntity::Payment(payment)) => payments.push(payment.data),
+            Ok(AnyEntity::PaymentOperation(operation)) => operations.push(operation.data),
             Ok(_) => {}
             Err(error) => unreadable.push(format!("{place}: {error}")),
         }
@@ -262,5 +270,5 @@ async fn read(items: &Items, id: OrderId) -> Result<Option<ShownOrder>, OpsError
         None => None,
     };
     let janitor = head.as_ref().map_or(JanitorStep::Nothing, JanitorStep::of);
-    Ok(Some(ShownOrder { id, head, janitor, lines, history, payments, copy, unreadable }))
+    Ok(Some(ShownOrder { id, head, janitor, lines, history, payments, operations, copy, unreadable }))
 }

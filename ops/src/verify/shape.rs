@@ -103,6 +103,12 @@ fn beyond(entity: &AnyEntity) -> Option<String> {
         AnyEntity::OpenOrders(open) => most("open orders", open.entries.len(), count(open::MAX_ORDERS)),
         AnyEntity::Order(order) => most("lines", count(order.line_count), order::MAX_LINES),
         AnyEntity::Organization(head) => most("teams", count(head.teams), MAX_TEAMS),
+        AnyEntity::Payment(payment) => {
+            let captured = payment.captured.saturating_add(payment.captured_pending);
+            let refunded = payment.refunded.saturating_add(payment.refunded_pending);
+            let is_kept = captured <= payment.authorised && refunded <= payment.captured;
+            (!is_kept).then(|| "more is captured than authorised, or refunded than captured".to_owned())
+        }
         AnyEntity::PickingStations(stations) => most("stations", stations.jobs.len(), MAX_STATIONS),
         AnyEntity::Product(product) => {
             most("variants", count(product.variants.unwrap_or(0)), count(MAX_VARIANTS.into()))

@@ -60,12 +60,14 @@ pub(super) const REPAIRABLE: &[&str] = &[
     "admins",
     "amount",
     "answer_count",
+    "captured_pending",
     "likes",
     "members",
     "orders",
     "quantity",
     "rating_count",
     "rating_sum",
+    "refunded_pending",
     "teams",
     "uses",
     "variants",
@@ -96,6 +98,10 @@ pub(super) enum Says {
 /// A use stays after its order has expired, so there may be fewer orders than uses.
 const USES: &str = "uses";
 
+/// The name of the check that the payments of a paid order reach its total. More than the total may
+/// have arrived, and is then refunded.
+const PAID: &str = "paid";
+
 /// The name of the check for orphans: the item to which another item belongs must exist.
 pub(super) const HEAD: &str = "head";
 
@@ -115,6 +121,7 @@ impl Sum {
         match field {
             HEAD => self.is_orphan(),
             USES => self.is < self.parts,
+            PAID => !self.open && self.is > self.parts,
             _ => !self.open && self.is != self.parts,
         }
     }
@@ -275,6 +282,9 @@ pub(super) fn facts(entity: &AnyEntity, now: Instant) -> Result<Vec<Fact>, OpsEr
         }
         AnyEntity::OrderLine(item) if item.expires_at.is_none_or(|at| at > now) => orders::line(&mut facts, item)?,
         AnyEntity::Payment(item) if item.expires_at.is_none_or(|at| at > now) => orders::payment(&mut facts, item)?,
+        AnyEntity::PaymentOperation(item) if item.expires_at.is_none_or(|at| at > now) => {
+            orders::operation(&mut facts, item)?;
+        }
         AnyEntity::OrderStatusEvent(item) if item.expires_at.is_none_or(|at| at > now) => {
             facts.under(order::head(&item.order_id)?.key());
         }

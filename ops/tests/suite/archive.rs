@@ -51,6 +51,7 @@ pub async fn expire(shop: &Shop, bucket: &Bucket) {
             OrderItem::OrderLine(item) => gone(shop, &item).await,
             OrderItem::OrderStatusEvent(item) => gone::<OrderStatusEvent>(shop, &item).await,
             OrderItem::Payment(item) => gone(shop, &item).await,
+            OrderItem::PaymentOperation(item) => gone(shop, &item).await,
         });
     }
     let copies = order::of_customer(&"c1".parse().unwrap(), None, None).unwrap();

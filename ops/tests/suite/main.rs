@@ -14,6 +14,7 @@ mod hot;
 mod item;
 mod large;
 mod migrate;
+mod payments;
 mod policy;
 mod rebuild;
 mod reconcile;

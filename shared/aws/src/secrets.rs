@@ -67,6 +67,11 @@ impl Secret {
         Ok(Self { variable: name, place })
     }
 
+    /// Finds a secret that has no other text without a stack.
+    pub fn of(name: &'static str) -> Result<Self, SetupError> {
+        Ok(Self { variable: name, place: Place::Arn(variable(name)?) })
+    }
+
     /// Reads the secret. The endpoint, the region and the credentials come from the SDK's variables.
     pub async fn read(&self) -> Result<String, SecretError> {
         match &self.place {

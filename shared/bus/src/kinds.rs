@@ -78,6 +78,7 @@ kinds! {
     ReviewPosted "ReviewPosted" = 1
     CustomerTierChanged "CustomerTierChanged" = 1
     EmailVerificationRequested "EmailVerificationRequested" = 1
+    PaymentNotified "PaymentNotified" = 1
 }
 
 impl Kind {
@@ -288,6 +289,16 @@ pub struct EmailVerificationRequested {
     pub customer_id: CustomerId,
     /// When the code expires. It identifies the request among the customer's requests.
     pub expires_at: Instant,
+}
+
+/// The payment provider said that a payment has changed. The event says nothing about the change: its
+/// reader reads the provider's present state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PaymentNotified {
+    /// The provider's id of the payment.
+    pub intent: String,
+    /// The order of the payment, if the provider named it.
+    pub order_id: Option<OrderId>,
 }
 
 /// Decodes [`Money`] and ignores unknown fields. The decoder of [`Money`] itself refuses unknown

@@ -34,13 +34,14 @@ mod event;
 mod id;
 mod kinds;
 mod publisher;
+pub mod queue;
 
 pub use aws::SetupError;
 pub use event::{DecodeError, Event};
 pub use id::{EventId, NotAnEventId, Origin};
 pub use kinds::{
     CustomerTierChanged, Data, EmailVerificationRequested, Kind, MAX_LINES_BYTES, OrderPlaced, OrderStatusChanged,
-    PlacedLine, PlacedPromotion, PlacedTotals, Reason, ReviewPosted, StockLow,
+    PaymentNotified, PlacedLine, PlacedPromotion, PlacedTotals, Reason, ReviewPosted, StockLow,
 };
 pub use publisher::{EventBus, Limits, MAX_ENTRIES, MAX_REQUEST_BYTES, Outcome};
 

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use boon::{Compiler, SchemaIndex, Schemas};
 use bus::{
     CustomerTierChanged, Data, DecodeError, EmailVerificationRequested, Event, EventId, Kind, MAX_REQUEST_BYTES,
-    OrderPlaced, OrderStatusChanged, Origin, PlacedLine, PlacedPromotion, PlacedTotals, Reason, ReviewPosted, StockLow,
+    OrderPlaced, OrderStatusChanged, Origin, PaymentNotified, PlacedLine, PlacedPromotion, PlacedTotals, Reason,
+    ReviewPosted, StockLow,
 };
 use key_schema::customer::Tier;
 use key_schema::id::{Born, MAX_ID_BYTES};
@@ -116,6 +117,10 @@ fn examples(kind: Kind) -> Vec<Event> {
         }
         Kind::EmailVerificationRequested => {
             vec![event(EmailVerificationRequested { customer_id, expires_at: placed_at })]
+        }
+        Kind::PaymentNotified => {
+            let notified = |order_id| PaymentNotified { intent: "pi_1".to_owned(), order_id };
+            vec![event(notified(None)), event(notified(Some("o1".parse().unwrap())))]
         }
     }
 }

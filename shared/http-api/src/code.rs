@@ -69,6 +69,14 @@ codes! {
     OptionsTaken = "options_taken", CONFLICT, "Options taken";
     /// The product still has stock, so it cannot become the parent of a variant.
     ParentHasStock = "parent_has_stock", CONFLICT, "Parent has stock";
+    /// The payment provider or the card's issuer refuses the payment, or an operation of it.
+    PaymentDeclined = "payment_declined", CONFLICT, "Payment declined";
+    /// The customer has to do something before the payment can continue, such as 3-D Secure.
+    PaymentActionRequired = "payment_action_required", CONFLICT, "Payment needs the customer";
+    /// The amount is more than the authorised amount that is not captured.
+    AmountExceedsAuthorised = "amount_exceeds_authorised", CONFLICT, "More than authorised";
+    /// The amount is more than the captured amount that is not refunded.
+    AmountExceedsCaptured = "amount_exceeds_captured", CONFLICT, "More than captured";
     /// Not enough money is in the account.
     InsufficientFunds = "insufficient_funds", CONFLICT, "Too little money";
     /// The customer already has the maximum number of unpaid orders.
@@ -161,6 +169,8 @@ codes! {
     StockUnavailable = "stock_unavailable", SERVICE_UNAVAILABLE, "Stock unavailable";
     /// This deployment has no search engine. A retry does not help.
     SearchDisabled = "search_disabled", SERVICE_UNAVAILABLE, "Search disabled";
+    /// This deployment has no account at a payment provider. A retry does not help.
+    CardPaymentsDisabled = "card_payments_disabled", SERVICE_UNAVAILABLE, "Card payments disabled";
     /// The shop is in maintenance and can only be read. The client may retry after Retry-After.
     Maintenance = "maintenance", SERVICE_UNAVAILABLE, "Maintenance";
     /// A service that the response needs is unavailable. The client may retry after Retry-After.

@@ -26,12 +26,13 @@ use crate::order::open::OpenOrders;
 use crate::order::{CustomerOrder, NumberClaim, Order, OrderLine, OrderLog, OrderStatusEvent, ReferenceClaim};
 use crate::organization::invitation::{Invitation, Invitations};
 use crate::organization::{Member, Organization, Team};
-use crate::payment::Payment;
+use crate::payment::{Payment, PaymentOperation};
 use crate::picking::{PickingStations, WaitingJob};
 use crate::picture::ProductPictures;
 use crate::pricing::{Pricing, ShippingZone, TaxRule};
 use crate::product::{Product, ProductContent, ProductSales, ReviewStats, Stock};
 use crate::promotion::{CustomerUses, Promotion, PromotionCode, PromotionUses};
+use crate::provider_event::ProviderEvent;
 use crate::question::{Answer, CustomerQuestion, Question};
 use crate::quota::QuotaDay;
 use crate::recipient::{MailDay, MailStop};
@@ -90,8 +91,9 @@ entities! {
     CustomerQuestion CustomerUses Document DocumentSection DocumentVersion EmailClaim EmailVerification Erasure
     Expiration Follow GuestCart Heartbeat IdempotencyRecord Invitation Invitations Invoice InvoiceCounter Like
     LikeCount Mail MailDay MailStop Mark Member Membership MetricPoint NumberClaim OpenOrders Order OrderAddresses OrderLine
-    OrderLog OrderStatusEvent Organization Payment PickingStations RegionSales Pricing Product ProductCategories
-    ProductContent ProductPictures ProductSales Promotion PromotionCode PromotionUses Question QuotaDay Rank
+    OrderLog OrderStatusEvent Organization Payment PaymentOperation PickingStations RegionSales Pricing Product ProductCategories
+    ProductContent ProductPictures ProductSales Promotion PromotionCode PromotionUses ProviderEvent Question QuotaDay
+    Rank
     RecentReview ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SaleRegion Session Settings
     ShippingZone Stock StoreLocation Tally TaxRule Team UnsettledObject UsernameClaim Variant WaitingJob Wallet WalletEntry
 }

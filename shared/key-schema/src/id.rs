@@ -39,6 +39,8 @@ ids_of_bodies! { ($)
         EntryId
         /// The id of a payment for an order.
         PaymentId
+        /// The id of an operation on a payment. The provider gets it as the key of its call.
+        OperationId
         QuestionId
         AnswerId
         /// The name of a customer's address, such as "home".
@@ -98,6 +100,14 @@ impl PaymentId {
     #[must_use]
     pub fn entry(&self) -> EntryId {
         EntryId(self.0.clone())
+    }
+}
+
+impl OperationId {
+    /// Returns the `born` of the operation.
+    #[must_use]
+    pub fn born(&self) -> Born {
+        Born::of(self)
     }
 }
 

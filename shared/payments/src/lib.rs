@@ -17,17 +17,20 @@
 //! caller repeats the call with the same key, or reads the payment. What was unknown about an earlier
 //! call with the key stays unknown, whatever error a later call gets.
 
+mod account;
 pub mod amount;
 mod stripe;
 pub mod webhook;
 
 use std::fmt;
 use std::future::Future;
+use std::pin::Pin;
 
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::money::Money;
 
+pub use account::{Account, AccountError, Keys};
 pub use amount::AmountError;
 pub use stripe::{API_VERSION, Stripe};
 
@@ -55,8 +58,30 @@ pub struct Intent {
     pub declined: Option<String>,
     /// The secret with which the customer's browser confirms this payment, and no other.
     pub client_secret: Option<String>,
+    /// The order of the payment.
+    pub order: Option<OrderId>,
     /// The key of the call that created the payment.
     pub key: Option<String>,
+}
+
+impl Intent {
+    /// Creates a payment that the caller has stored, for a call that needs its id and its currency.
+    #[must_use]
+    pub fn stored(id: &str, amount: Money) -> Self {
+        let nothing = Money::new(0, amount.currency);
+        Self {
+            id: id.to_owned(),
+            status: IntentStatus::Open,
+            amount,
+            capturable: nothing,
+            captured: nothing,
+            capture_before: None,
+            declined: None,
+            client_secret: None,
+            order: None,
+            key: None,
+        }
+    }
 }
 
 impl fmt::Debug for Intent {
@@ -127,54 +152,36 @@ pub enum PaymentError {
     Amount(#[from] AmountError),
 }
 
-/// Calls of a provider. `key` is the generated id of the caller's operation.
-pub trait Provider: Send + Sync {
-    /// Creates a payment for an order. The customer's browser confirms it.
-    fn create(
-        &self,
-        order: &OrderId,
-        amount: Money,
-        capture: Capture,
-        key: &str,
-    ) -> impl Future<Output = Result<Intent, PaymentError>> + Send;
+/// The response of a provider, as it arrives.
+pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, PaymentError>> + Send + 'a>>;
 
-    fn read(&self, intent: &str) -> impl Future<Output = Result<Intent, PaymentError>> + Send;
+/// Calls of a provider. `key` is the generated id of the caller's operation.
+pub trait Provider: Send + Sync + fmt::Debug {
+    /// Creates a payment for an order. The customer's browser confirms it.
+    fn create<'a>(&'a self, order: &'a OrderId, amount: Money, capture: Capture, key: &'a str) -> Answer<'a, Intent>;
+
+    fn read<'a>(&'a self, intent: &'a str) -> Answer<'a, Intent>;
 
     /// Captures a part of the authorised amount, or all of it. The rest is released. The provider
     /// counts in the currency of the payment, so an amount in another currency is not sent.
-    fn capture(
-        &self,
-        intent: &Intent,
-        amount: Money,
-        key: &str,
-    ) -> impl Future<Output = Result<Intent, PaymentError>> + Send;
+    fn capture<'a>(&'a self, intent: &'a Intent, amount: Money, key: &'a str) -> Answer<'a, Intent>;
 
     /// Cancels a payment that is not captured, and releases its amount.
-    fn cancel(&self, intent: &str, key: &str) -> impl Future<Output = Result<Intent, PaymentError>> + Send;
+    fn cancel<'a>(&'a self, intent: &'a str, key: &'a str) -> Answer<'a, Intent>;
 
-    fn refund(
-        &self,
-        intent: &Intent,
-        amount: Money,
-        key: &str,
-    ) -> impl Future<Output = Result<Refund, PaymentError>> + Send;
+    fn refund<'a>(&'a self, intent: &'a Intent, amount: Money, key: &'a str) -> Answer<'a, Refund>;
 
     /// Returns the refunds of a payment, at most [`MAX_REFUNDS`]. The provider also lists amounts
     /// that were authorised and released. These have no key.
-    fn refunds(&self, intent: &str) -> impl Future<Output = Result<Vec<Refund>, PaymentError>> + Send;
+    fn refunds<'a>(&'a self, intent: &'a str) -> Answer<'a, Vec<Refund>>;
 
     /// Finds the payment that the call with this key created. A payment of the last minutes may not
     /// be found yet. If a key was used again after its 24 hours, the newest payment is found.
-    fn find(&self, key: &str) -> impl Future<Output = Result<Option<Intent>, PaymentError>> + Send;
+    fn find<'a>(&'a self, key: &'a str) -> Answer<'a, Option<Intent>>;
 
     /// Lists the payments that were created from one instant until another, both in whole seconds.
     /// `after` is the `next` of the previous page.
-    fn created(
-        &self,
-        from: Instant,
-        until: Instant,
-        after: Option<&str>,
-    ) -> impl Future<Output = Result<IntentPage, PaymentError>> + Send;
+    fn created<'a>(&'a self, from: Instant, until: Instant, after: Option<&'a str>) -> Answer<'a, IntentPage>;
 }
 
 /// The maximum number of refunds of a payment that one call reads.

@@ -11,7 +11,8 @@ use serde::Deserialize;
 
 use crate::amount::{from_stripe, to_stripe};
 use crate::{
-    AmountError, Capture, Intent, IntentPage, IntentStatus, MAX_REFUNDS, PaymentError, Provider, Refund, RefundStatus,
+    AmountError, Answer, Capture, Intent, IntentPage, IntentStatus, MAX_REFUNDS, PaymentError, Provider, Refund,
+    RefundStatus,
 };
 
 /// The version of the API that each call names, so that an account's own version does not matter.
@@ -82,80 +83,90 @@ impl Stripe {
 }
 
 impl Provider for Stripe {
-    async fn create(
-        &self,
-        order: &OrderId,
-        amount: Money,
-        capture: Capture,
-        key: &str,
-    ) -> Result<Intent, PaymentError> {
-        let method = match capture {
-            Capture::AtOnce => "automatic",
-            Capture::Later => "manual",
-        };
-        let form = Form::default()
-            .with("amount", &to_stripe(amount)?.to_string())
-            .with("currency", &amount.currency.as_str().to_ascii_lowercase())
-            .with("capture_method", method)
-            .with("payment_method_types[]", "card")
-            .with("metadata[order]", order.as_str())
-            .with("metadata[operation]", key)
-            .with("expand[]", "latest_charge");
-        self.post::<StripeIntent>("/v1/payment_intents", form, key).await?.read()
+    fn create<'a>(&'a self, order: &'a OrderId, amount: Money, capture: Capture, key: &'a str) -> Answer<'a, Intent> {
+        Box::pin(async move {
+            let method = match capture {
+                Capture::AtOnce => "automatic",
+                Capture::Later => "manual",
+            };
+            let form = Form::default()
+                .with("amount", &to_stripe(amount)?.to_string())
+                .with("currency", &amount.currency.as_str().to_ascii_lowercase())
+                .with("capture_method", method)
+                .with("payment_method_types[]", "card")
+                .with("metadata[order]", order.as_str())
+                .with("metadata[operation]", key)
+                .with("expand[]", "latest_charge");
+            self.post::<StripeIntent>("/v1/payment_intents", form, key).await?.read()
+        })
     }
 
-    async fn read(&self, intent: &str) -> Result<Intent, PaymentError> {
-        let query = Form::default().with("expand[]", "latest_charge");
-        self.get::<StripeIntent>(&path("payment_intents", intent, ""), query).await?.read()
+    fn read<'a>(&'a self, intent: &'a str) -> Answer<'a, Intent> {
+        Box::pin(async move {
+            let query = Form::default().with("expand[]", "latest_charge");
+            self.get::<StripeIntent>(&path("payment_intents", intent, ""), query).await?.read()
+        })
     }
 
-    async fn capture(&self, intent: &Intent, amount: Money, key: &str) -> Result<Intent, PaymentError> {
-        let form = Form::default().with("amount_to_capture", &part_of(intent, amount)?);
-        let form = form.with("expand[]", "latest_charge");
-        self.post::<StripeIntent>(&path("payment_intents", &intent.id, "/capture"), form, key).await?.read()
+    fn capture<'a>(&'a self, intent: &'a Intent, amount: Money, key: &'a str) -> Answer<'a, Intent> {
+        Box::pin(async move {
+            let form = Form::default().with("amount_to_capture", &part_of(intent, amount)?);
+            let form = form.with("expand[]", "latest_charge");
+            self.post::<StripeIntent>(&path("payment_intents", &intent.id, "/capture"), form, key).await?.read()
+        })
     }
 
-    async fn cancel(&self, intent: &str, key: &str) -> Result<Intent, PaymentError> {
-        let form = Form::default().with("expand[]", "latest_charge");
-        self.post::<StripeIntent>(&path("payment_intents", intent, "/cancel"), form, key).await?.read()
+    fn cancel<'a>(&'a self, intent: &'a str, key: &'a str) -> Answer<'a, Intent> {
+        Box::pin(async move {
+            let form = Form::default().with("expand[]", "latest_charge");
+            self.post::<StripeIntent>(&path("payment_intents", intent, "/cancel"), form, key).await?.read()
+        })
     }
 
-    async fn refund(&self, intent: &Intent, amount: Money, key: &str) -> Result<Refund, PaymentError> {
-        let form = Form::default()
-            .with("payment_intent", &intent.id)
-            .with("amount", &part_of(intent, amount)?)
-            .with("metadata[operation]", key);
-        self.post::<StripeRefund>("/v1/refunds", form, key).await?.read()
+    fn refund<'a>(&'a self, intent: &'a Intent, amount: Money, key: &'a str) -> Answer<'a, Refund> {
+        Box::pin(async move {
+            let form = Form::default()
+                .with("payment_intent", &intent.id)
+                .with("amount", &part_of(intent, amount)?)
+                .with("metadata[operation]", key);
+            self.post::<StripeRefund>("/v1/refunds", form, key).await?.read()
+        })
     }
 
-    async fn refunds(&self, intent: &str) -> Result<Vec<Refund>, PaymentError> {
-        let query = Form::default().with("payment_intent", intent).with("limit", &MAX_REFUNDS.to_string());
-        let list: List<StripeRefund> = self.get("/v1/refunds", query).await?;
-        if list.has_more {
-            return Err(PaymentError::Unknown(format!("the payment has more than {MAX_REFUNDS} refunds")));
-        }
-        list.data.into_iter().map(StripeRefund::read).collect()
+    fn refunds<'a>(&'a self, intent: &'a str) -> Answer<'a, Vec<Refund>> {
+        Box::pin(async move {
+            let query = Form::default().with("payment_intent", intent).with("limit", &MAX_REFUNDS.to_string());
+            let list: List<StripeRefund> = self.get("/v1/refunds", query).await?;
+            if list.has_more {
+                return Err(PaymentError::Unknown(format!("the payment has more than {MAX_REFUNDS} refunds")));
+            }
+            list.data.into_iter().map(StripeRefund::read).collect()
+        })
     }
 
-    async fn find(&self, key: &str) -> Result<Option<Intent>, PaymentError> {
-        let query = Form::default().with("query", &format!("metadata['operation']:'{key}'"));
-        let query = query.with("expand[]", "data.latest_charge");
-        let list: List<StripeIntent> = self.get("/v1/payment_intents/search", query).await?;
-        // The search ignores the case of letters.
-        let mut found = list.data.into_iter().filter(|intent| intent.metadata.operation.as_deref() == Some(key));
-        found.next().map(StripeIntent::read).transpose()
+    fn find<'a>(&'a self, key: &'a str) -> Answer<'a, Option<Intent>> {
+        Box::pin(async move {
+            let query = Form::default().with("query", &format!("metadata['operation']:'{key}'"));
+            let query = query.with("expand[]", "data.latest_charge");
+            let list: List<StripeIntent> = self.get("/v1/payment_intents/search", query).await?;
+            // The search ignores the case of letters.
+            let mut found = list.data.into_iter().filter(|intent| intent.metadata.operation.as_deref() == Some(key));
+            found.next().map(StripeIntent::read).transpose()
+        })
     }
 
-    async fn created(&self, from: Instant, until: Instant, after: Option<&str>) -> Result<IntentPage, PaymentError> {
-        let seconds = |at: Instant| (at.as_millis() / 1000).to_string();
-        let query = Form::default()
-            .with("created[gte]", &seconds(from))
-            .with("created[lt]", &seconds(until))
-            .with("limit", PAGE)
-            .with("expand[]", "data.latest_charge");
-        let query = after.into_iter().fold(query, |query, after| query.with("starting_after", after));
-        let list: List<StripeIntent> = self.get("/v1/payment_intents", query).await?;
-        Ok(list.page())
+    fn created<'a>(&'a self, from: Instant, until: Instant, after: Option<&'a str>) -> Answer<'a, IntentPage> {
+        Box::pin(async move {
+            let seconds = |at: Instant| (at.as_millis() / 1000).to_string();
+            let query = Form::default()
+                .with("created[gte]", &seconds(from))
+                .with("created[lt]", &seconds(until))
+                .with("limit", PAGE)
+                .with("expand[]", "data.latest_charge");
+            let query = after.into_iter().fold(query, |query, after| query.with("starting_after", after));
+            let list: List<StripeIntent> = self.get("/v1/payment_intents", query).await?;
+            Ok(list.page())
+        })
     }
 }
 
@@ -262,6 +273,7 @@ impl List<StripeIntent> {
 
 #[derive(Default, Deserialize)]
 struct Metadata {
+    order: Option<String>,
     operation: Option<String>,
 }
 
@@ -353,6 +365,7 @@ impl StripeIntent {
                 .transpose()?,
             declined: self.last_payment_error.and_then(|error| error.decline_code.or(error.code)),
             client_secret: self.client_secret,
+            order: self.metadata.order.and_then(|order| order.parse().ok()),
             key: self.metadata.operation,
         })
     }

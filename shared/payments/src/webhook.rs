@@ -4,6 +4,7 @@
 //! An event is a hint. Its reader takes only the ids from it, and reads the provider's present state
 //! of the payment. So it does not matter when, how often and in which sequence events arrive.
 
+use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use ring::hmac;
 use serde::Deserialize;
@@ -12,6 +13,8 @@ use serde::Deserialize;
 pub const TOLERANCE_SECONDS: i64 = 300;
 /// The header with the signature.
 pub const SIGNATURE: &str = "stripe-signature";
+/// The maximum length of an id (<https://docs.stripe.com/upgrades#what-changes-does-stripe-consider-to-be-backwards-compatible>).
+const MAX_ID: usize = 255;
 /// The maximum number of signatures in the header that are compared.
 const MAX_SIGNATURES: usize = 16;
 
@@ -34,6 +37,8 @@ pub struct Event {
     pub kind: String,
     /// The payment that the event is about. Events about other things have none.
     pub intent: Option<String>,
+    /// The order of that payment, if the event has it.
+    pub order: Option<OrderId>,
 }
 
 /// Checks the signature of a webhook, and reads the event. While a secret is rotated, `secrets` has
@@ -93,10 +98,18 @@ fn read(body: &str) -> Option<Event> {
         object: String,
         id: Option<String>,
         payment_intent: Option<String>,
+        metadata: Option<Metadata>,
+    }
+    #[derive(Deserialize)]
+    struct Metadata {
+        order: Option<String>,
     }
     let Envelope { id, kind, data: Data { object } } = serde_json::from_str(body).ok()?;
+    let order = object.metadata.and_then(|metadata| metadata.order?.parse().ok());
     let intent = if object.object == "payment_intent" { object.id } else { object.payment_intent };
-    Some(Event { id, kind, intent })
+    // A longer id is not one of the provider's, and would not fit a key.
+    let is_id = |text: &str| (1..=MAX_ID).contains(&text.len());
+    (is_id(&id) && intent.as_deref().is_none_or(is_id)).then_some(Event { id, kind, intent, order })
 }
 
 #[cfg(test)]
@@ -106,7 +119,7 @@ mod tests {
     use super::*;
 
     const BODY: &str = r#"{"id":"evt_1","type":"charge.refunded",
-        "data":{"object":{"object":"charge","id":"ch_1","payment_intent":"pi_1"}}}"#;
+        "data":{"object":{"object":"charge","id":"ch_1","payment_intent":"pi_1","metadata":{"order":"o1"}}}}"#;
     const SECRET: &str = "whsec_test";
 
     fn at(seconds: i64) -> Instant {
@@ -134,8 +147,8 @@ mod tests {
     #[test]
     fn an_event_is_accepted_with_one_valid_signature_of_any_secret() {
         let now = at(1_700_000_000);
-        let event =
-            Event { id: "evt_1".to_owned(), kind: "charge.refunded".to_owned(), intent: Some("pi_1".to_owned()) };
+        let (intent, order) = (Some("pi_1".to_owned()), Some("o1".parse().unwrap()));
+        let event = Event { id: "evt_1".to_owned(), kind: "charge.refunded".to_owned(), intent, order };
         assert_eq!(open(&header(SECRET), BODY, &["old", SECRET], now), Ok(event.clone()));
         let rotated = format!("{},v1={}", header("old"), signature(SECRET, &format!("1700000000.{BODY}")));
         assert_eq!(open(&rotated, BODY, &[SECRET], now), Ok(event.clone()));

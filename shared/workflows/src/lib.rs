@@ -1,12 +1,13 @@
 //! Work that takes several transactions, and survives an interruption between any two of them.
 //!
 //! A function begins the work. If the function is interrupted, the janitor completes or undoes the
-//! work. The janitor finds orders, documents and customers through sparse indexes, and the category
+//! work, and the cashier completes payments. The janitor finds orders, documents and customers through sparse indexes, and the category
 //! move by its key. `key_schema` builds the transactions. [`WORKFLOWS`] lists the workflows, each
 //! declared as a table of steps, and the [`engine`] sends their transactions.
 
 pub mod engine;
 pub mod erasure;
+pub mod payments;
 pub mod personal;
 pub mod relocation;
 pub mod removal;
@@ -17,6 +18,7 @@ pub use engine::WorkflowError;
 pub const WORKFLOWS: &[&engine::Workflow] = &[
     &staging::PlaceOrder::WORKFLOW,
     &staging::ReturnStock::WORKFLOW,
+    &payments::SettlePayments::WORKFLOW,
     &removal::DeleteDocument::WORKFLOW,
     &removal::DiscardDraft::WORKFLOW,
     &erasure::EraseCustomer::WORKFLOW,

@@ -52,6 +52,7 @@ pub fn of(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
     trials.extend(queries(operation, good));
     trials.extend(headers(operation, good));
     match (operation.body(), &good.body) {
+        _ if operation.is_signed() => {}
         (Some(_), Some(body)) if good.content_type == "application/x-ndjson" => trials.extend(import(good, body)),
         (Some(schema), Some(body)) => {
             trials.extend(contents(good, body));

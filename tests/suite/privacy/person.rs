@@ -151,9 +151,17 @@ async fn shopping(system: &System) {
         body["reference"] = stays(&format!("reference-{number}")).into();
         let placed = asks("POST", "/v1/orders", &body).header("idempotency-key", &format!("privacy-order-{number}"));
         let order = path(&["orders", &id(&done(system, placed).await)]);
+        if to == "cancelled" {
+            done(system, asks("POST", &format!("{order}/payments"), &json!({ "method": "card" }))).await;
+        }
         let step = json!({ "to": to, "note": stays("step"), "pay_from_wallet": to == "paid" });
         changed(system, &order, asks("POST", &format!("{order}/status"), &step)).await;
         if to == "paid" {
+            let paid = done(system, Call::new("GET", &format!("{order}/payments")).staff()).await;
+            let refund = json!({ "amount": money(1), "reason": stays("refund") });
+            let refunds = format!("{order}/payments/{}/refunds", paid.body["items"][0]["id"].as_str().unwrap());
+            let refund = Call::new("POST", &refunds).staff().json(&refund).header("idempotency-key", "privacy-refund");
+            done(system, refund).await;
             done(system, Call::new("POST", &format!("{order}/invoice")).staff()).await;
             let log = Call::new("POST", &format!("{order}/log")).staff().json(&json!({ "text": stays("log") }));
             done(system, log).await;

@@ -19,7 +19,8 @@ pub fn question() -> Json {
 
 pub fn settings() -> Json {
     let orders = json!({ "quote_optional": true });
-    json!({ "values": { "banner": "Ice", "orders": orders }, "private": { "partner": "acme" } })
+    let payments = json!({ "capture": "at_shipping" });
+    json!({ "values": { "banner": "Ice", "orders": orders, "payments": payments }, "private": { "partner": "acme" } })
 }
 
 /// Returns a shipping zone of this country. Its method can ship every order.
@@ -124,6 +125,11 @@ pub fn body(operation: &str) -> Json {
         ),
         "moveOrder" => json!({
             "to": "shipped", "note": "N", "carrier": "DHL", "tracking": "0034", "pay_from_wallet": false,
+        }),
+        "payOrder" => json!({ "method": "card", "amount": { "amount": 100, "currency": "USD" } }),
+        "capturePayment" => json!({ "amount": { "amount": 100, "currency": "USD" } }),
+        "refundPayment" => json!({
+            "amount": { "amount": 5, "currency": "USD" }, "reason": "R", "lines": [{ "line": 1, "quantity": 1 }],
         }),
         "refundOrder" => json!({ "amount": { "amount": 29, "currency": "USD" } }),
         "transferMoney" => {

@@ -92,6 +92,12 @@ impl Api {
 }
 
 impl<'a> Operation<'a> {
+    /// Returns whether the body is signed. A signature of a changed body is wrong, so the function
+    /// does not read that body.
+    pub fn is_signed(&self) -> bool {
+        self.parameters().any(|parameter| parameter["name"] == "Stripe-Signature")
+    }
+
     /// Returns the route key, for example `GET /v1/orders/{id}`.
     pub fn key(self) -> String {
         format!("{} {}", self.method, self.path)

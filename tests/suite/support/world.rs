@@ -1,3 +1,4 @@
+use emulators::payments::sign;
 use key_schema::expiration::{Expiration, RemovedBy};
 use key_schema::id::{Born, LogId};
 use key_schema::instant::Instant;
@@ -19,6 +20,11 @@ use super::table::put_item;
 pub struct World {
     /// An order in status `picking`.
     order: String,
+    /// A pending order to pay.
+    unpaid: String,
+    /// Orders with payments: an authorised one, one that the customer has not made, and one that
+    /// staff reported.
+    payments: [(String, String); 3],
     invoice: String,
     session: String,
     question: String,
@@ -137,6 +143,28 @@ impl World {
             orders.push(moved(system, placed, way).await["id"].as_str().unwrap().to_owned());
         }
         let order = orders.pop().unwrap();
+        let mut unpaid = Vec::new();
+        for key in ["to-pay", "authorised", "to-cancel"] {
+            let placed = self::order(system, "bad-ann", &[("bad-1", 1)], &format!("bad-{key}")).await;
+            unpaid.push(placed["id"].as_str().unwrap().to_owned());
+        }
+        let pay = async |order: &str| {
+            let call = Call::new("POST", &path(&["orders", order, "payments"])).staff();
+            call.json(&json!({ "method": "card" })).send(system).await.body
+        };
+        let authorised = pay(&unpaid[1]).await;
+        let intent = authorised["client_secret"].as_str().unwrap().split("_secret_").next().unwrap();
+        let confirm = Call::new("POST", &format!("/_local/payments/{intent}/confirm")).json(&json!({}));
+        confirm.send(system).await.expect(200);
+        let to_cancel = pay(&unpaid[2]).await;
+        pay(&unpaid[1]).await;
+        let reported = Call::new("GET", &path(&["orders", &order, "payments"])).staff().send(system).await.expect(200);
+        let id = |payment: &Json| payment["id"].as_str().unwrap().to_owned();
+        let payments = [
+            (unpaid[1].clone(), id(&authorised)),
+            (unpaid[2].clone(), id(&to_cancel)),
+            (order.clone(), id(&reported.body["items"][0])),
+        ];
         let bare = |path: String| Call::new("POST", &path).staff().header("if-match", "\"1\"");
         let post = |path: String, body: Json| Call::new("POST", &path).staff().json(&body);
         let review = json!({ "rating": 4, "title": "T", "text": "T" });
@@ -257,6 +285,8 @@ impl World {
             *cart = (created["id"].as_str().unwrap().to_owned(), created["token"].as_str().unwrap().to_owned());
         }
         Self {
+            unpaid: unpaid.remove(0),
+            payments,
             guest_carts,
             upload,
             measured: measured.to_string(),
@@ -277,6 +307,17 @@ impl World {
         }
     }
 
+    /// Returns the order and the payment that this operation may change.
+    fn payment(&self, operation: &str) -> Option<&(String, String)> {
+        let [authorised, open, reported] = &self.payments;
+        match operation {
+            "capturePayment" => Some(authorised),
+            "cancelPayment" => Some(open),
+            "refundPayment" => Some(reported),
+            _ => None,
+        }
+    }
+
     /// Returns a valid request for an operation, with the record's current version if required.
     pub async fn good(&self, system: &System, operation: Operation<'_>) -> Good {
         let owner = operation.path.split('/').nth(2).unwrap();
@@ -290,7 +331,9 @@ impl World {
                 (_, "picture") => "bad-picture",
                 (_, "upload") => &self.upload,
                 ("products", "id") | (_, "product") => "bad-1",
-                ("orders", "id") => &self.order,
+                ("orders", "id") if id == "payOrder" => &self.unpaid,
+                ("orders", "id") => self.payment(id).map_or(&self.order, |(order, _)| order),
+                (_, "payment") => &self.payment(id).unwrap().1,
                 ("invoices", "number") => &self.invoice,
                 ("sessions", "id") => &self.session,
                 ("carts", "id") => &self.guest_cart(id).0,
@@ -369,6 +412,11 @@ impl World {
                     good.headers.push(("if-match".to_owned(), tag));
                 }
                 "Idempotency-Key" => good.headers.push(("idempotency-key".to_owned(), format!("bad {id}"))),
+                "Stripe-Signature" => {
+                    let body = good.body.as_ref().unwrap().to_string();
+                    let now = Instant::now().as_seconds();
+                    good.headers.push(("stripe-signature".to_owned(), sign(&["whsec_local"], now, &body)));
+                }
                 "Cart-Token" => good.headers.push(("cart-token".to_owned(), self.guest_cart(id).1.clone())),
                 // The record already exists, so the request has no `If-None-Match`.
                 "If-None-Match" => {}

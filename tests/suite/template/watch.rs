@@ -9,7 +9,11 @@ const RUNBOOK: &str = "docs/operations/runbook.md";
 
 /// Returns the sections of the runbook by the name in their address.
 fn sections() -> BTreeMap<String, String> {
-    let runbook = read(&root().join(RUNBOOK));
+    sections_of(RUNBOOK)
+}
+
+fn sections_of(page: &str) -> BTreeMap<String, String> {
+    let runbook = read(&root().join(page));
     let section = |text: &str| {
         let (title, body) = text.split_once('\n').unwrap();
         let name = title.to_lowercase().replace(' ', "-");
@@ -58,8 +62,10 @@ fn every_alarm_names_its_section_of_the_runbook_and_notifies_the_operators() {
         assert!(lines.contains("AlarmActions: [!Ref Alarms]") && lines.contains("TreatMissingData: "), "{name}");
         assert!(lines.contains(&format!("AlarmName: !Sub bodega-${{Stage}}-{name}\n")), "{name}");
         let description = lines.lines().find_map(|line| line.trim().strip_prefix("AlarmDescription: ")).unwrap();
-        let section = sections()[addresses[&name].trim_start_matches('#')].clone();
-        assert!(description.ends_with(&format!("See {RUNBOOK}{}", addresses[&name])), "{name}: {description}");
+        let (page, name_of_section) = addresses[&name].split_once('#').unwrap();
+        let page = if page.is_empty() { RUNBOOK.to_owned() } else { format!("docs/operations/{page}") };
+        let section = sections_of(&page)[name_of_section].clone();
+        assert!(description.ends_with(&format!("See {page}#{name_of_section}")), "{name}: {description}");
         assert!(section.contains(&format!("`{name}`")), "the section of {name} does not explain it");
         // CloudWatch refuses an alarm with more than ten metrics, and then the stack's update
         // fails.

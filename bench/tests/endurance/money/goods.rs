@@ -194,6 +194,12 @@ impl Books {
                 idempotency::StoredResponse::Order(id) => {
                     report.same(|| format!("the order of {key}"), id.as_str(), text(&answer.body["id"]));
                 }
+                idempotency::StoredResponse::Payment { payment_id, .. } => {
+                    report.same(|| format!("the payment of {key}"), payment_id.as_str(), text(&answer.body["id"]));
+                }
+                idempotency::StoredResponse::Operation { operation_id, .. } => {
+                    report.same(|| format!("the refund of {key}"), operation_id.as_str(), text(&answer.body["id"]));
+                }
                 idempotency::StoredResponse::Body { status, body } => {
                     let kept: Value = serde_json::from_str(body).unwrap();
                     let said = std::str::from_utf8(&answer.raw).ok();

@@ -39,16 +39,21 @@ const GIANT: usize = 300;
 const LANES: usize = 3;
 const HOUR: i64 = 60 * 60;
 /// The crash points that no trouble reaches. The tests of `documents` and of the janitor stop the
-/// removals of documents and drafts at every point. The janitor reaches `orders.lapsed` when an
-/// order lapses, and `tests/suite/lapses.rs` covers it. The consumer reaches
+/// removals of documents and drafts at every point. The tests `payments` of the workflows stop
+/// payments at every request. The janitor reaches `orders.lapsed` when an order lapses, and
+/// `tests/suite/lapses.rs` covers it. The consumer reaches
 /// `stream.quarantine.kept` with an unreadable record, which no client can write. The tests of
 /// `stream` cover it.
-const TESTED_ELSEWHERE: [&str; 6] = [
+const TESTED_ELSEWHERE: [&str; 10] = [
     "documents.draft.discarded",
     "documents.draft.removed",
     "documents.retired",
     "documents.texts.removed",
     "orders.lapsed",
+    "payments.begun",
+    "payments.called",
+    "payments.recorded",
+    "payments.refreshed",
     "stream.quarantine.kept",
 ];
 

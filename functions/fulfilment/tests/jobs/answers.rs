@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use fulfilment::message::{Batch, Step};
+use bus::queue::Batch;
+use fulfilment::message::Step;
 use key_schema::order::{OrderNumber, OrderStatus};
 use serde_json::json;
 use tokio::time;
@@ -60,7 +61,7 @@ async fn an_order_that_was_placed_with_status_paid_waits_for_a_station() {
         },
     });
     let Batch { records } = batch(&[message("m1", &placed)]);
-    assert_eq!(records[0].step().unwrap(), Step::Wait(order(1)));
+    assert_eq!(Step::in_message(&records[0]).unwrap(), Step::Wait(order(1)));
 }
 
 #[tokio::test]

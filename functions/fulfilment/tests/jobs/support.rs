@@ -7,10 +7,10 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use bus::queue::Batch;
 use fixture::TestTable;
 use fixture::records::{delivered, detail};
 use fixture::seed::usd;
-use fulfilment::message::Batch;
 use fulfilment::picking::Picking;
 use key_schema::id::{Born, OrderId};
 use key_schema::instant::Instant;

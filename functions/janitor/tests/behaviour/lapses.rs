@@ -73,7 +73,7 @@ async fn the_stock_that_an_interrupted_lapse_did_not_return_is_returned_once() {
     let shop = Shop::open(count).await;
     let plan = shop.pending(1, count, due()).await;
     let head = shop.head(&plan.order.id).await.unwrap();
-    let lapse = order::lapse(&head, &plan.lines, due()).unwrap();
+    let lapse = order::lapse(&head, &plan.lines, None, due()).unwrap();
     staging::transition(shop.own(), lapse).await.unwrap().unwrap();
     assert!(shop.stocks().await.contains(&7));
     assert_eq!(round_at(&shop, due().plus_seconds(60)).await, done(1, 0, 1, 0));
@@ -94,7 +94,7 @@ async fn a_lapse_a_payment_and_a_cancellation_exclude_each_other() {
             let shop = Shop::open(1).await;
             let plan = shop.pending(number, 1, due()).await;
             let head = shop.head(&plan.order.id).await.unwrap();
-            let lapse = order::lapse(&head, &plan.lines, due().plus_seconds(1)).unwrap();
+            let lapse = order::lapse(&head, &plan.lines, None, due().plus_seconds(1)).unwrap();
             let other = order::transition(step(&head, &plan, to)).unwrap();
             let (first, second) = if lapse_first { (lapse, other) } else { (other, lapse) };
             staging::transition(shop.own(), first).await.unwrap().unwrap();
@@ -116,13 +116,13 @@ async fn the_table_refuses_a_lapse_before_its_time() {
     let shop = Shop::open(1).await;
     let plan = shop.pending(1, 1, due()).await;
     let head = shop.head(&plan.order.id).await.unwrap();
-    let early = order::lapse(&head, &plan.lines, due().plus_millis(-1)).unwrap();
+    let early = order::lapse(&head, &plan.lines, None, due().plus_millis(-1)).unwrap();
     assert!(staging::transition(shop.own(), early).await.unwrap().is_err());
     let never = shop.plan(2, 1);
     shop.place(&never).await.unwrap();
     let head = shop.head(&never.order.id).await.unwrap();
     assert_eq!(head.lapses_at, None);
-    let lapse = order::lapse(&head, &never.lines, due()).unwrap();
+    let lapse = order::lapse(&head, &never.lines, None, due()).unwrap();
     assert!(staging::transition(shop.own(), lapse).await.unwrap().is_err());
 }
 

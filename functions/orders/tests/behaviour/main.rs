@@ -11,6 +11,7 @@ mod growing;
 mod log;
 mod numbers;
 mod payment;
+mod payments;
 mod place;
 mod promotion_uses;
 mod promotions;

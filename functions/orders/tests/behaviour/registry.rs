@@ -1,5 +1,9 @@
 //! Tests that each route uses the access patterns that it declares.
 
+use std::sync::Arc;
+
+use aws::Service;
+use emulators::payments::{PaymentServer, Settings, sign};
 use fixture::Recorder;
 use futures::future::join_all;
 use http_api::sample::Call;
@@ -12,10 +16,11 @@ use key_schema::order::RETURNED_AT_ONCE;
 use key_schema::order::open::{OpenOrder, OpenOrders};
 use key_schema::order::staged::GIVEN_BACK_AT_ONCE;
 use key_schema::promotion::{Conditions, Promotion};
+use payments::{Account, Keys, Stripe};
 use serde_json::{Value, json};
 
 use crate::promotions::{named, ten};
-use crate::shop::{Shop, checkout, moved, order, staff_order, stored};
+use crate::shop::{Shop, checkout, money, moved, order, staff_order, stored};
 
 /// The number of lines of an order that takes several transactions to place.
 const LARGE: usize = 60;
@@ -174,9 +179,57 @@ async fn read(recorder: &mut Recorder<'_, Shop>, order: &Value) {
     }
 }
 
+/// Pays orders by card, from the wallet and by report of staff, and captures, cancels and refunds.
+async fn pay(recorder: &mut Recorder<'_, Shop>, provider: &PaymentServer) {
+    let shop = recorder.shop;
+    shop.store_wallet(&[money(1_000)]).await;
+    for (key, method) in [("y1", "card"), ("y2", "wallet"), ("y3", "manual")] {
+        let placed = recorder.expect(201, staff_order(&[("tea", 1)], &format!("{key} order"), &json!({}))).await;
+        let of = |route: &'static str| on(route, &placed).staff("sam");
+        let body = json!({ "method": method });
+        let new = of("POST /v1/orders/{id}/payments").header("idempotency-key", key).json(&body);
+        let payment = recorder.expect(201, new.clone()).await;
+        recorder.expect(201, new).await;
+        let id = payment["id"].as_str().unwrap();
+        let at = |route: &'static str| of(route).path("payment", id);
+        if let Some(secret) = payment["client_secret"].as_str() {
+            let part = json!({ "method": "card", "amount": money(60) });
+            let part = recorder.expect(201, of("POST /v1/orders/{id}/payments").json(&part)).await;
+            let part = part["id"].as_str().unwrap();
+            recorder.expect(200, at("POST /v1/orders/{id}/payments/{payment}/cancel").path("payment", part)).await;
+            provider.confirm(secret.split("_secret_").next().unwrap(), None).unwrap();
+            recorder.expect(200, of("POST /v1/orders/{id}/payments").json(&body)).await;
+            let capture = at("POST /v1/orders/{id}/payments/{payment}/capture").json(&json!({}));
+            recorder.expect(200, capture).await;
+        }
+        let refund =
+            at("POST /v1/orders/{id}/payments/{payment}/refunds").header("idempotency-key", &format!("{key} back"));
+        let refund = refund.json(&json!({ "amount": money(30), "reason": "R" }));
+        for _ in 0..2 {
+            recorder.expect(201, refund.clone()).await;
+        }
+        recorder.expect(200, of("GET /v1/orders/{id}/payments")).await;
+        if method == "card" {
+            let cancel = of("POST /v1/orders/{id}/status").json(&json!({ "to": "cancelled" }));
+            let read = recorder.expect(200, of("GET /v1/orders/{id}")).await;
+            recorder.expect(200, cancel.header("if-match", &format!("\"{}\"", read["version"]))).await;
+        }
+    }
+    let event = json!({
+        "id": "evt_1", "type": "payment_intent.succeeded",
+        "data": { "object": { "object": "payment_intent", "id": "pi_1" } },
+    });
+    let signature = sign(&["whsec_1"], Instant::now().as_seconds(), &event.to_string());
+    let webhook = Call::new("POST /v1/webhooks/stripe").header("stripe-signature", &signature);
+    recorder.expect(204, webhook.json(&event)).await;
+}
+
 #[tokio::test]
 async fn every_route_uses_exactly_the_recorded_patterns() {
-    let shop = Shop::open().await;
+    let provider = PaymentServer::start(Settings::default()).await.unwrap();
+    let service = Service::new(aws::connector().unwrap(), provider.url(), None);
+    let stripe = Stripe::new(service, "sk_test_1".to_owned());
+    let shop = Shop::open_with(Account::with(Some(Keys::new(Arc::new(stripe), vec!["whsec_1".to_owned()])))).await;
     let products: Vec<String> = (0..LARGEST).map(|number| format!("p{number:03}")).collect();
     for chunk in products.chunks(50) {
         join_all(chunk.iter().map(|product| shop.product(product, 10))).await;
@@ -189,5 +242,6 @@ async fn every_route_uses_exactly_the_recorded_patterns() {
     check_out(&mut recorder, &lines).await;
     let order = change(&mut recorder, &largest).await;
     read(&mut recorder, &order).await;
+    pay(&mut recorder, &provider).await;
     recorder.assert_recorded();
 }

@@ -19,6 +19,7 @@ use key_schema::product;
 use key_schema::settings;
 use key_schema::wallet::{self, Wallet};
 use orders::App;
+use payments::Account;
 use serde_json::{Value, json};
 use workflows::staging;
 
@@ -40,10 +41,15 @@ impl Deref for Shop {
 impl Shop {
     /// Opens a shop with the customer ann.
     pub async fn open() -> Self {
+        Self::open_with(Account::with(None)).await
+    }
+
+    /// Opens a shop with the customer ann and an account at a payment provider.
+    pub async fn open_with(account: Account) -> Self {
         let clock = Arc::new(AtomicI64::new(0));
         let ahead = Arc::clone(&clock);
         let settings = SettingsCache::new(move || Instant::now().plus_seconds(ahead.load(Ordering::Relaxed)));
-        let app = |test: &TestTable| App::new(Services { settings, ..test.services() });
+        let app = |test: &TestTable| App { account, ..App::new(Services { settings, ..test.services() }) };
         let shop = Self { harness: Harness::start(orders::routes(), app).await, clock };
         shop.sign_up("ann").await;
         shop
@@ -103,7 +109,12 @@ impl Shop {
 
     /// Sets the limits of open orders in the shop's settings.
     pub async fn limit(&self, orders: &Value) {
-        let values = json!({ "orders": orders }).to_string();
+        self.set_values(&json!({ "orders": orders })).await;
+    }
+
+    /// Creates the shop's settings with these public values.
+    pub async fn set_values(&self, values: &Value) {
+        let values = values.to_string();
         let create = settings::create(&values, &"{}".to_owned(), &Born::new("born").unwrap(), Instant::now()).unwrap();
         self.transact(&create).await;
     }

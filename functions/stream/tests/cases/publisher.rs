@@ -23,6 +23,7 @@ pub fn subject(event: &Event) -> String {
         Data::ReviewPosted(data) => data.product_id.to_string(),
         Data::CustomerTierChanged(data) => data.customer_id.to_string(),
         Data::EmailVerificationRequested(data) => data.customer_id.to_string(),
+        Data::PaymentNotified(data) => data.intent.clone(),
     }
 }
 

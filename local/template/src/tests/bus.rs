@@ -181,10 +181,13 @@ fn the_real_rules_match_only_the_events_for_the_notifier_and_the_warehouse() {
     for rule in &template.rules {
         assert!(rule.targets.iter().all(|target| target.dead_letter.is_some()), "{}", rule.logical_id);
     }
-    let mapping = &template.queue_mappings[0];
-    assert!(mapping.function == "Fulfilment" && mapping.report_batch_item_failures);
-    let queue = template.queues.iter().find(|queue| queue.arn == mapping.queue).unwrap();
-    assert_eq!(queue.redrive.as_ref().unwrap().arn, failures("PickingFailures"));
-    let timeout = template.function("Fulfilment").unwrap().timeout;
-    assert!(queue.visibility_timeout >= 6 * timeout, "Lambda's guide recommends six times the timeout");
+    let expected = [("Fulfilment", "PickingFailures"), ("Cashier", "PaymentFailures")];
+    assert_eq!(template.queue_mappings.len(), expected.len());
+    for (mapping, (function, failed)) in template.queue_mappings.iter().zip(expected) {
+        assert!(mapping.function == function && mapping.report_batch_item_failures);
+        let queue = template.queues.iter().find(|queue| queue.arn == mapping.queue).unwrap();
+        assert_eq!(queue.redrive.as_ref().unwrap().arn, failures(failed));
+        let timeout = template.function(function).unwrap().timeout;
+        assert!(queue.visibility_timeout >= 6 * timeout, "Lambda's guide recommends six times the timeout");
+    }
 }

@@ -9,8 +9,8 @@ fn the_real_stream_mappings_report_failures_and_keep_discarded_batches() {
     // stack that was deployed with such events keeps its mappings in an update.
     let ids: Vec<&str> = template.streams.iter().map(|mapping| mapping.logical_id.as_str()).collect();
     assert_eq!(
-        (ids, template.queue_mappings[0].logical_id.as_str()),
-        (vec!["StreamSearchTable", "StreamEventsTable"], "FulfilmentJobs")
+        (ids, template.queue_mappings.iter().map(|mapping| mapping.logical_id.as_str()).collect::<Vec<_>>()),
+        (vec!["StreamSearchTable", "StreamEventsTable"], vec!["FulfilmentJobs", "CashierNotices"])
     );
     let bucket = template.buckets.iter().find(|bucket| bucket.logical_id == "FailedRecords").unwrap();
     for mapping in &template.streams {
@@ -24,7 +24,7 @@ fn the_real_stream_mappings_report_failures_and_keep_discarded_batches() {
     }
     let images = |index: usize| &template.streams[index].filters[0]["dynamodb"]["NewImage"]["entity"]["S"];
     assert_eq!(images(0), &json!(["Product", "Order", "Heartbeat"]));
-    assert_eq!(images(1).as_array().unwrap().len(), 10);
+    assert_eq!(images(1).as_array().unwrap().len(), 11);
 }
 
 /// Returns the small template with the resources in `more` and a mapping with these settings.
@@ -118,7 +118,7 @@ fn stream_and_queue_events_of_functions_are_refused() {
 /// Lambda reads a stream or queue with the role of the function that it invokes. So only functions
 /// with a mapping may read the stream or receive picking jobs.
 #[test]
-fn only_the_consumers_may_read_the_stream_and_only_fulfilment_may_receive_jobs() {
+fn only_the_consumers_may_read_the_stream_and_only_their_subscribers_may_receive_messages() {
     let template = real();
     let holders = |service: &str| -> BTreeSet<&str> {
         let holds = |function: &&Function| {
@@ -131,7 +131,7 @@ fn only_the_consumers_may_read_the_stream_and_only_fulfilment_may_receive_jobs()
         template.functions.iter().filter(holds).map(|function| function.logical_id.as_str()).collect()
     };
     assert_eq!(holders("dynamodb:"), ["StreamEvents", "StreamSearch"].into());
-    assert_eq!(holders("sqs:"), ["Fulfilment"].into());
+    assert_eq!(holders("sqs:"), ["Cashier", "Fulfilment"].into());
     for mapping in &template.streams {
         let function = template.function(&mapping.function).unwrap();
         for (action, on) in [

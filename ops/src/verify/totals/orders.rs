@@ -3,11 +3,11 @@
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::order::{self, Order, OrderLine, OrderStatus};
-use key_schema::payment::Payment;
+use key_schema::payment::{OperationKind, OperationState, Payment, PaymentMethod, PaymentOperation, PaymentStatus};
 use key_schema::promotion::{CustomerUses, PromotionUses};
 
 use super::Scope::{Partition, Table};
-use super::{Facts, HEAD, Says, USES};
+use super::{Facts, HEAD, PAID, Says, USES};
 use crate::error::OpsError;
 
 /// The name of the check that an order's discounts are those of its promotions and those that staff
@@ -29,6 +29,7 @@ pub(super) fn order(facts: &mut Facts, item: &Stored<Order>, now: Instant) -> Re
         (NAMED, charges.discount.into()),
         ("tax", charges.tax.into()),
         (REFUNDED, item.refunded.into()),
+        (PAID, item.total.amount.into()),
     ];
     facts.is(Partition, item, &key, &sums);
     facts.part(Partition, &key, "total", charges.shipping_total);
@@ -43,20 +44,47 @@ pub(super) fn order(facts: &mut Facts, item: &Stored<Order>, now: Instant) -> Re
         }
     }
     facts.part(Partition, &key, "tax", charges.tax_lines.iter().map(|line| i128::from(line.tax)).sum::<i128>());
+    if !item.status.is_sale() || item.status == OrderStatus::Pending {
+        facts.push(Partition, &key, PAID, Says::Open);
+    }
     // While an order is being placed, lines are added or removed. The lines of an expired
     // order disappear one by one. In both cases the sums cannot be checked.
     if item.status == OrderStatus::Placing || item.is_expired(now) {
-        for field in ["line_count", "total", "items", "discount", NAMED, REFUNDED] {
+        for field in ["line_count", "total", "items", "discount", NAMED, REFUNDED, PAID] {
             facts.push(Partition, &key, field, Says::Open);
         }
     }
     Ok(())
 }
 
-pub(super) fn payment(facts: &mut Facts, item: &Payment) -> Result<(), OpsError> {
-    let head = order::head(&item.order_id)?.key().clone();
+pub(super) fn payment(facts: &mut Facts, item: &Stored<Payment>) -> Result<(), OpsError> {
+    let (head, key) = (order::head(&item.order_id)?.key().clone(), item.key()?);
     facts.under(&head);
     facts.part(Partition, &head, REFUNDED, item.refunded);
+    if matches!(item.status, PaymentStatus::Authorised | PaymentStatus::Captured) {
+        facts.part(Partition, &head, PAID, item.authorised);
+    }
+    facts.push(Partition, &key, HEAD, Says::Held(item.meta.rev));
+    let pending =
+        [("captured_pending", item.captured_pending.into()), ("refunded_pending", item.refunded_pending.into())];
+    facts.is(Partition, item, &key, &pending);
+    // Other payments can also be refunded without an operation, by the cancellation of the order.
+    if item.method == PaymentMethod::Card {
+        facts.is(Partition, item, &key, &[(REFUNDED, item.refunded.into())]);
+    }
+    Ok(())
+}
+
+pub(super) fn operation(facts: &mut Facts, item: &Stored<PaymentOperation>) -> Result<(), OpsError> {
+    let payment = item.payment_key()?;
+    facts.under(&payment);
+    let field = match (item.kind, item.state) {
+        (OperationKind::Capture, state) if state.is_unsettled() => "captured_pending",
+        (OperationKind::Refund, state) if state.is_unsettled() => "refunded_pending",
+        (OperationKind::Refund, OperationState::Done) => REFUNDED,
+        _ => return Ok(()),
+    };
+    facts.part(Partition, &payment, field, item.amount);
     Ok(())
 }
 

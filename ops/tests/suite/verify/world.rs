@@ -13,10 +13,10 @@ use key_schema::item::{FromItem as _, Stored};
 use key_schema::leaderboard::{self, Board, Period, Rank, Tally, VIEW_SAMPLE};
 use key_schema::money::Money;
 use key_schema::order::open::{self, OpenOrder};
-use key_schema::order::{self, Movement, Order, OrderAction, OrderStatus, PlacedOrder, Step};
+use key_schema::order::{self, Order, OrderAction, OrderStatus, PlacedOrder, Step};
 use key_schema::organization::invitation::{self, Invitation, State};
 use key_schema::organization::{self, Authority, Role, Team};
-use key_schema::payment::{Payment, PaymentMethod};
+use key_schema::payment::{Ledger, Payment, PaymentMethod};
 use key_schema::picking::{self, WaitingJob};
 use key_schema::question::{self, Answer, Question, QuestionStatus};
 use key_schema::region::{self, SaleRegion};
@@ -136,20 +136,13 @@ async fn orders(table: &TestTable) {
     table.transact(&order::place(&placed(head(PAID, 2), "s"), &[]).unwrap()).await;
     for to in [OrderStatus::Paid, OrderStatus::Picking, OrderStatus::Shipped] {
         let stored = stored_order(table, PAID).await;
-        let payment = Payment {
-            id: "pay1".parse().unwrap(),
-            order_id: stored.id.clone(),
-            customer_id: stored.customer_id.clone(),
-            method: PaymentMethod::Manual,
-            amount: stored.total,
-            at: Instant::now(),
-            by: "s".to_owned(),
-            expires_at: None,
-            refunded: 0,
-        };
+        let (id, at) = ("pay1".parse().unwrap(), Instant::now());
+        let payment = Payment::received(id, &stored, PaymentMethod::Manual, stored.total, at, "s");
+        let mut money = Ledger::new(&stored, &[], &[], at);
+        money.add(payment).unwrap();
         let step = Step {
             carrier: (to == OrderStatus::Shipped).then(|| "Post".to_owned()),
-            money: (to == OrderStatus::Paid).then_some(Movement::Payment(&payment)),
+            money: (to == OrderStatus::Paid).then_some(&money),
             ..Step::new(&stored, &[], to, Instant::now(), "s")
         };
         table.transact(&order::transition(step).unwrap()).await;
@@ -171,7 +164,10 @@ async fn picked(table: &TestTable) {
     for (number, id) in (3..).zip(PICKED) {
         table.transact(&order::place(&placed(head(id, number), "s"), &[]).unwrap()).await;
         let stored = stored_order(table, id).await;
-        let step = Step::new(&stored, &[], OrderStatus::Paid, Instant::now(), "s");
+        let (payment, at) = (format!("pay{number}").parse().unwrap(), Instant::now());
+        let mut money = Ledger::new(&stored, &[], &[], at);
+        money.add(Payment::received(payment, &stored, PaymentMethod::Manual, stored.total, at, "s")).unwrap();
+        let step = Step { money: Some(&money), ..Step::new(&stored, &[], OrderStatus::Paid, at, "s") };
         table.transact(&order::transition(step).unwrap()).await;
         let job = seed::stored(WaitingJob { order_id: stored.id.clone() });
         table.transact(&picking::wait(&job).unwrap()).await;

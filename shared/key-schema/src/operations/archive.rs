@@ -137,6 +137,10 @@ pub fn restored(item: Item, at: Instant, until: Instant) -> Result<AnyEntity, Re
             data.expires_at = None;
             meta
         }
+        AnyEntity::PaymentOperation(Stored { meta, data }) => {
+            data.expires_at = None;
+            meta
+        }
         AnyEntity::CustomerOrder(Stored { meta, data }) => {
             data.expires_at = None;
             meta

@@ -10,7 +10,7 @@ use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::expression::{Condition, first_alive};
-use crate::id::OrderId;
+use crate::id::{OperationId, OrderId, PaymentId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
@@ -38,6 +38,10 @@ pub enum StoredResponse {
     /// an invoice or an erasure changes the fields that it shows. So the record stays small for an
     /// order of any size.
     Order(OrderId),
+    /// The response to a new payment. It shows the payment's present state.
+    Payment { order_id: OrderId, payment_id: PaymentId },
+    /// The response to a refund. It shows the present state of the operation.
+    Operation { order_id: OrderId, operation_id: OperationId },
     Body {
         status: u16,
         /// The response as JSON.

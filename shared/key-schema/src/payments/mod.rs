@@ -2,8 +2,11 @@
 
 use crate::pattern::Pattern;
 
+mod ledger;
 pub mod money;
+mod operation;
 pub mod payment;
+pub mod provider_event;
 pub mod wallet;
 
-pub(crate) const PATTERNS: &[&[&Pattern]] = &[wallet::PATTERNS];
+pub(crate) const PATTERNS: &[&[&Pattern]] = &[wallet::PATTERNS, payment::PATTERNS, provider_event::PATTERNS];

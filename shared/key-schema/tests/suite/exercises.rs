@@ -17,7 +17,7 @@ use crate::rendering::{Request as _, Shown};
 use crate::support::at;
 use crate::world::World;
 use crate::world::catalog::{categories, category_moves, media, memberships, pictures, products, reviews, variants};
-use crate::world::orders::{guest_carts, invoices, orders, pricing_rules, promotions, sold, staged};
+use crate::world::orders::{guest_carts, invoices, orders, payments, pricing_rules, promotions, sold, staged};
 use crate::world::others::{counters, documents, invitations, metrics, organizations, others, questions, subscribers};
 
 pub fn exercises() -> Vec<Shown> {
@@ -39,6 +39,7 @@ pub fn exercises() -> Vec<Shown> {
         orders(&world),
         staged(&world),
         invoices(&world),
+        payments(&world),
         pricing_rules(&world),
         promotions(&world),
         sold(&world),

@@ -193,6 +193,7 @@ fn only_items_that_expire_have_a_time_to_live_and_it_is_in_seconds() {
             }
             AnyEntity::MailDay(day) => Some(day.expires_at),
             AnyEntity::QuotaDay(day) => Some(day.expires_at),
+            AnyEntity::ProviderEvent(event) => Some(event.expires_at),
             AnyEntity::EmailVerification(request) => Some(request.expires_at),
             // The days of a week expire 35 days after its end. The week expires 455 days after its
             // Monday.

@@ -10,8 +10,8 @@ use key_schema::key::{Index, MAX_PROJECTED, MAX_PROJECTED_TOTAL};
 use key_schema::pattern::Pattern;
 use key_schema::registry;
 use key_schema::{
-    category, customer, document, erasure, follow, leaderboard, like, media, order, organization, product, question,
-    residence, review, sales, session,
+    category, customer, document, erasure, follow, leaderboard, like, media, order, organization, payment, product,
+    question, residence, review, sales, session,
 };
 
 use crate::goldens::golden;
@@ -65,6 +65,8 @@ fn lists() -> Vec<List> {
         list::<order::daily_log::LoggedLine>(&order::daily_log::OF_DAY, "OrderLog"),
         list::<order::staged::UnfinishedOrder>(&order::staged::UNFINISHED, "Order-placing"),
         list::<order::open::LapsingOrder>(&order::open::LAPSING, "Order-own"),
+        list::<payment::UnsettledOperation>(&payment::UNSETTLED, "PaymentOperation"),
+        list::<payment::ExpiringPayment>(&payment::EXPIRING, "Payment-card"),
         list::<media::Unsettled>(&media::UNSETTLED, "UnsettledObject"),
         list::<sales::SaleSummary>(&sales::OF_PRODUCT, "Sale"),
         list::<sales::Bought>(&sales::BOUGHT, "Sale"),

@@ -6,7 +6,7 @@ use key_schema::expression::Step;
 use key_schema::item::{Entity as _, FromItem as _};
 use key_schema::key::Key;
 use key_schema::order::{self, OrderAction, OrderStatus, PlacedOrder};
-use key_schema::payment::PaymentMethod;
+use key_schema::payment::{OperationKind, OperationState, PaymentMethod};
 use key_schema::request::{Guarded, MAX_TRANSACTION_ACTIONS, Transaction, Write, render};
 use serde_dynamo::AttributeValue;
 
@@ -37,6 +37,7 @@ fn order(world: &World, lines: u64) -> PlacedOrder {
         lines: (1..=lines).map(line).collect(),
         history: vec![world.status_event(), delivered],
         payments: Vec::new(),
+        operations: Vec::new(),
         addresses: None,
     }
 }
@@ -70,6 +71,7 @@ fn all_items_of_a_retired_order_get_one_time_to_live_and_the_head_gets_it_last()
     let world = World::plain();
     let mut order = order(&world, 260);
     order.payments.push(world.order_payment(PaymentMethod::Wallet));
+    order.operations.push(world.operation(OperationKind::Refund, OperationState::Done));
     let expires_at = world.expiry();
     let all = order::retire(&order, expires_at, at(NOW)).unwrap();
     let [first, second, last] = &all[..] else { panic!("{} transactions", all.len()) };
@@ -115,6 +117,7 @@ fn all_items_of_a_retired_order_get_one_time_to_live_and_the_head_gets_it_last()
     expected.extend(history.iter().map(|event| event.key().unwrap()));
     expected.extend(lines.iter().map(|line| line.key().unwrap()));
     expected.push(world.order_payment(PaymentMethod::Wallet).key().unwrap());
+    expected.push(world.operation(OperationKind::Refund, OperationState::Done).key().unwrap());
     keys.sort_unstable();
     expected.sort_unstable();
     assert_eq!(keys, expected);
@@ -145,6 +148,9 @@ fn an_interrupted_retirement_continues_with_the_remaining_items_and_the_stored_e
     assert_eq!(condition(&left[0].actions()[0].1), "(#0 = :0 AND attribute_exists(#1))");
 }
 
+const ARCHIVED: [&str; 8] =
+    ["Session", "Cart", "Order", "CustomerOrder", "OrderLine", "OrderStatusEvent", "Payment", "PaymentOperation"];
+
 #[test]
 fn a_restored_item_has_a_higher_rev_than_its_removal() {
     let world = World::plain();
@@ -156,6 +162,8 @@ fn a_restored_item_has_a_higher_rev_than_its_removal() {
     event.data.expires_at = Some(world.expiry());
     let mut payment = world.order_payment(PaymentMethod::Wallet);
     payment.data.expires_at = Some(world.expiry());
+    let mut operation = world.operation(OperationKind::Refund, OperationState::Done);
+    operation.data.expires_at = Some(world.expiry());
     for archived in [
         world.session().to_item().unwrap(),
         world.cart().to_item().unwrap(),
@@ -164,6 +172,7 @@ fn a_restored_item_has_a_higher_rev_than_its_removal() {
         line.to_item().unwrap(),
         event.to_item().unwrap(),
         payment.to_item().unwrap(),
+        operation.to_item().unwrap(),
     ] {
         let restored = archive::restored(archived.clone(), now, until).unwrap();
         let item = restored.to_item().unwrap();
@@ -184,7 +193,7 @@ fn a_restored_item_has_a_higher_rev_than_its_removal() {
         }
         kinds.push(restored.name());
     }
-    assert_eq!(kinds, ["Session", "Cart", "Order", "CustomerOrder", "OrderLine", "OrderStatusEvent", "Payment"]);
+    assert_eq!(kinds, ARCHIVED);
     let order = archive::restored(world.retired_order().to_item().unwrap(), now, until).unwrap();
     assert!(order.to_item().unwrap().contains_key("GSI2PK"), "a restored order is in the lists again");
 }
@@ -192,9 +201,8 @@ fn a_restored_item_has_a_higher_rev_than_its_removal() {
 #[test]
 fn only_items_that_expire_and_are_archived_can_be_restored() {
     for golden in goldens(&World::plain()) {
-        let archived = ["Session", "Cart", "Order", "CustomerOrder", "OrderLine", "OrderStatusEvent", "Payment"];
         let restored = archive::restored(golden.item.clone(), at(NOW), at(NOW));
-        if archived.contains(&golden.entity.name()) {
+        if ARCHIVED.contains(&golden.entity.name()) {
             assert!(restored.is_ok(), "{}", golden.name);
         } else {
             assert!(matches!(restored, Err(RestoreError::NotArchived)), "{}", golden.name);

@@ -16,8 +16,8 @@ use key_schema::entity::AnyEntity as Any;
 use key_schema::guest_cart::{CartToken, GuestCart};
 use key_schema::id::{
     AddressName, AnswerId, Born, CounterName, CustomerId, DocumentId, EntryId, GuestCartId, LogId, MAX_ID_BYTES,
-    MediaId, MetricName, OrderId, OrderReference, OrganizationId, PaymentId, PointId, ProductId, QuestionId,
-    SectionName, SessionId, StoreId, TeamId,
+    MediaId, MetricName, OperationId, OrderId, OrderReference, OrganizationId, PaymentId, PointId, ProductId,
+    QuestionId, SectionName, SessionId, StoreId, TeamId,
 };
 use key_schema::idempotency::Scope;
 use key_schema::item::{Meta, Stored};
@@ -44,6 +44,8 @@ pub struct World {
     pub log: LogId,
     pub entry: EntryId,
     pub payment: PaymentId,
+    pub operation: OperationId,
+    pub provider_event: String,
     pub question: QuestionId,
     pub answer: AnswerId,
     pub metric: MetricName,
@@ -104,6 +106,8 @@ impl World {
             log: LogId::generate(at("2017-01-03T16:20:00.000Z"), [0xC3; 10]),
             entry: EntryId::generate(at("2017-01-04T10:05:00.000Z"), [0xD4; 10]),
             payment: PaymentId::generate(at("2017-01-04T10:05:00.000Z"), [0xD4; 10]),
+            operation: OperationId::generate(at("2017-01-04T10:06:00.000Z"), [0xD5; 10]),
+            provider_event: "evt_1NG8Du2eZvKYlo2CUI79vXWy".into(),
             question: QuestionId::generate(at("2017-02-01T09:00:00.000Z"), [0xE5; 10]),
             answer: AnswerId::generate(at("2017-02-02T10:30:00.250Z"), [0xF6; 10]),
             metric: MetricName::new("till #3: queue länge").unwrap(),
@@ -144,6 +148,8 @@ impl World {
             question: QuestionId::generate(at("2017-02-01T09:00:00.000Z"), random),
             metric: MetricName::new(id("metric")).unwrap(),
             point: PointId::generate(at(MEASURED), random),
+            payment: PaymentId::generate(at("2017-01-04T10:05:00.000Z"), random),
+            operation: OperationId::generate(at("2017-01-04T10:06:00.000Z"), random),
             counter: CounterName::new(id("counter")).unwrap(),
             media: MediaId::generate(at("2017-02-03T14:00:00.000Z"), random),
             organization: OrganizationId::new(id("organization")).unwrap(),
@@ -164,6 +170,8 @@ impl World {
             log: LogId::new(hashes(128)).unwrap(),
             entry: EntryId::new(hashes(128)).unwrap(),
             payment: PaymentId::new(hashes(128)).unwrap(),
+            operation: OperationId::new(hashes(128)).unwrap(),
+            provider_event: hashes(255),
             question: QuestionId::new(hashes(128)).unwrap(),
             answer: AnswerId::new(hashes(128)).unwrap(),
             metric: MetricName::new(hashes(128)).unwrap(),

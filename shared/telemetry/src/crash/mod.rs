@@ -79,6 +79,16 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
     ("orders.staged.given_back", "Some of a large order's stock is returned. The client has no response."),
     ("orders.staged.reserved", "Some or all lines of a large order are reserved. The order is not committed."),
     ("orders.staged.undone", "Some lines of a large order that was not placed are undone. The other lines are not."),
+    (
+        "payments.begun",
+        "An operation of a payment is written. The payment provider has no call of it yet, and the client no response.",
+    ),
+    ("payments.called", "The payment provider has answered a call. The table does not have the result yet."),
+    ("payments.recorded", "The result of a call of the payment provider is written. The client has no response."),
+    (
+        "payments.refreshed",
+        "The provider's present state of a payment is written. The function has not answered the message.",
+    ),
     ("stream.audit.archived", "An expired item is in the archive. Its audit entry is not written."),
     ("stream.audit.recorded", "Archive object and audit entry are written. The function has not answered the batch."),
     ("stream.bus.marked", "An event is published, and its mark is written. The function has not answered the batch."),

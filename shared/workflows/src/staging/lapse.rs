@@ -3,6 +3,7 @@ use key_schema::instant::Instant;
 use key_schema::order::{self, Order, OrderAction, OrderStatus, RETURNED_AT_ONCE};
 use table::Table;
 
+use crate::payments::is_late;
 use crate::staging::{StagingError, give_back, read, transition};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +13,8 @@ pub enum Lapsed {
     NotDue,
 }
 
-/// Cancels a pending order whose time for the payment has ended by `now`, and returns its stock.
+/// Cancels a pending order whose time for the payment has ended by `now`, returns its stock, and gives
+/// back what was paid. The cashier sends the operations of card payments.
 /// Does nothing for any other order. If the call is interrupted after it cancelled a large order,
 /// the order stays in the list of unfinished orders. The janitor then returns the rest of the
 /// stock.
@@ -25,9 +27,13 @@ pub async fn lapse(table: &Table, id: &OrderId, now: Instant) -> Result<Lapsed, 
     if !order.has_all_lines() {
         return Err(StagingError::Contended);
     }
-    match transition(table, order::lapse(&order.head, &order.lines, order.next_step_at(now))?).await? {
+    let at = order.next_step_at(now);
+    let mut money = order.ledger(at);
+    money.release_all();
+    match transition(table, order::lapse(&order.head, &order.lines, Some(&money), at)?).await? {
         Ok(()) => {}
         Err(refusals) if refusals.names(OrderAction::Order) => return Ok(Lapsed::NotDue),
+        Err(refusals) if is_late(&refusals) => return Err(StagingError::Contended),
         Err(refusals) => return Err(refusals.into()),
     }
     telemetry::crash_point("orders.lapsed");

@@ -38,7 +38,7 @@ pub type StagingError = crate::WorkflowError<OrderAction>;
 type Stop = crate::engine::Stop<OrderAction>;
 
 /// Reads an order with strong consistency.
-async fn read(table: &Table, id: &OrderId) -> Result<Option<PlacedOrder>, StagingError> {
+pub(crate) async fn read(table: &Table, id: &OrderId) -> Result<Option<PlacedOrder>, StagingError> {
     Ok(PlacedOrder::of(table.query(&order::read_for_update(id)?).await?.items))
 }
 

@@ -48,7 +48,7 @@ pub use reference::ReferenceClaim;
 pub use requests::*;
 pub use retire::retire;
 pub use status::{OrderStatus, UnknownStatus};
-pub use transition::{LAPSED, Movement, RETURNED_AT_ONCE, SYSTEM, Step, lapse, refund, transition};
+pub use transition::{LAPSED, RETURNED_AT_ONCE, SYSTEM, Step, change_payments, lapse, transition};
 pub use views::{ListedOrder, LogLine, OrderSummary, Shipment};
 
 pub const MAX_LINES: usize = 500;
@@ -110,8 +110,7 @@ entity! {
         mutable by OrderChanges {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             invoice_number: Option<u64>,
-            /// The part of the total that was refunded to the wallet, in minor units: the sum of the
-            /// payments' refunds.
+            /// The refunded amount, in minor units: the sum of the payments' refunds.
             #[serde(skip_serializing_if = "is_zero", default)]
             refunded: i64,
             /// Whether the order was cancelled because it had lapsed.

@@ -37,7 +37,7 @@ patterns! {
         purpose: "Read an order with its lines, history and payments in one request",
         request: Query,
         key: "PK = ORDER#<id>",
-        returns: "lines, head, history, payments",
+        returns: "lines, head, history, payments with operations",
         consistency: Consistency::Eventual,
         callers: "owner",
     }
@@ -46,7 +46,7 @@ patterns! {
         purpose: "Read an order before its status changes, or to answer a repeated request",
         request: Query,
         key: "PK = ORDER#<id>",
-        returns: "lines, head, history, payments",
+        returns: "lines, head, history, payments with operations",
         consistency: Consistency::Strong("the next step depends on the order's present state"),
         callers: "owner",
     }
@@ -74,11 +74,11 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = \
             PRODUCT#<id>, SK = PRODUCT#STOCK when stock returns; PK = CUSTOMER#<id>, SK = OPEN \
-            when a customer's order leaves pending; PK = ORDER#<id>, SK = TENDER#<payment> when the \
-            order is paid or refunded; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry> when the \
+            when a customer's order leaves pending; PK = ORDER#<id>, SK = TENDER#<payment> and \
+            TENDER#<payment>#<operation> when money moves; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry> when the \
             wallet pays or gets a refund; PK = PROMOTION#<id>, SK = USES and USE#<customer hash> \
             when an order with promotions is cancelled",
-        requires: "version = the If-Match; the payment is new, or unchanged before a refund; the wallet \
+        requires: "version = the If-Match; the payments are new or unchanged; the wallet \
             has enough money; stock returns only to the \
             product that was ordered (same born)",
         callers: "owner",
@@ -89,7 +89,9 @@ patterns! {
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id> and, for \
             a customer's order, OPEN; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = PROMOTION#<id>, SK = \
-            USES and USE#<customer hash>",
+            USES and USE#<customer hash>; PK = ORDER#<id>, SK = TENDER#<payment> and \
+            TENDER#<payment>#<operation>, and PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry>, when \
+            money goes back",
         requires: "version = the version that was read; pending and due; stock returns only to the \
             product that was ordered (same born)",
         callers: "system",
@@ -150,22 +152,12 @@ patterns! {
         consistency: Consistency::Strong("staff may ask for the number of an order that was just placed"),
         callers: "staff",
     }
-    REFUND {
-        id: "orders.refund",
-        purpose: "Refund a part of an order's payment",
-        request: TransactWriteItems,
-        key: "PK = ORDER#<id>, SK = ORDER, TENDER#<payment>; PK = WALLET#<customer>, SK = WALLET and \
-            ENTRY#<entry>; PK = IDEMPOTENCY#<caller>#<key>",
-        requires: "the versions of order and payment = those that were read; the wallet can hold the \
-            refund; the key is free",
-        callers: "staff",
-    }
     RETIRE {
         id: "orders.retire",
         purpose: "Retire a closed order: head, lines, history, payments and copy get a time to live",
         request: TransactWriteItems,
-        key: "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>, TENDER#<payment>; PK = \
-            CUSTOMER#<id>, SK = ORDER#<id>",
+        key: "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>, TENDER#<payment>, \
+            TENDER#<payment>#<operation>; PK = CUSTOMER#<id>, SK = ORDER#<id>",
         requires: "version = the version that was read; the order is closed",
         callers: "system",
     }

@@ -8,7 +8,7 @@ use crate::expression::Condition;
 use crate::idempotency::Scope;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
-use crate::payment::Payment;
+use crate::payment::{Ledger, Payment, PaymentOperation};
 use crate::product;
 use crate::request::{Guarded, Transaction};
 
@@ -22,6 +22,8 @@ pub struct PlacedOrder {
     pub history: Vec<Stored<OrderStatusEvent>>,
     /// The payments, by time.
     pub payments: Vec<Stored<Payment>>,
+    /// The operations of the payments.
+    pub operations: Vec<Stored<PaymentOperation>>,
     /// The addresses, which are in the customer's partition. An erasure removes them.
     pub addresses: Option<Stored<OrderAddresses>>,
 }
@@ -31,22 +33,25 @@ impl PlacedOrder {
     #[must_use]
     pub fn new(head: Stored<Order>, lines: Vec<Stored<OrderLine>>, by: &str) -> Self {
         let first = stored(&head, history(&head, OrderStatus::Pending, head.placed_at, by, None));
-        Self { head, lines, history: vec![first], payments: Vec::new(), addresses: None }
+        let (payments, operations) = (Vec::new(), Vec::new());
+        Self { head, lines, history: vec![first], payments, operations, addresses: None }
     }
 
     /// Puts an order together from items of its partition. Returns `None` without the head.
     #[must_use]
     pub fn of(items: impl IntoIterator<Item = OrderItem>) -> Option<Self> {
-        let (mut head, mut lines, mut history, mut payments) = (None, Vec::new(), Vec::new(), Vec::new());
+        let (mut head, mut lines, mut history) = (None, Vec::new(), Vec::new());
+        let (mut payments, mut operations) = (Vec::new(), Vec::new());
         for item in items {
             match item {
                 OrderItem::Order(order) => head = Some(order),
                 OrderItem::OrderLine(line) => lines.push(line),
                 OrderItem::OrderStatusEvent(event) => history.push(event),
                 OrderItem::Payment(payment) => payments.push(payment),
+                OrderItem::PaymentOperation(operation) => operations.push(operation),
             }
         }
-        Some(Self { head: head?, lines, history, payments, addresses: None })
+        Some(Self { head: head?, lines, history, payments, operations, addresses: None })
     }
 
     /// Returns whether all lines were read. A Query is not isolated from transactions, so it may
@@ -78,6 +83,12 @@ impl PlacedOrder {
         is_paid && self.head.total.amount > 0 && self.payments.is_empty()
     }
 
+    /// Returns the payments for changes at `at`.
+    #[must_use]
+    pub fn ledger(&self, at: Instant) -> Ledger<'_> {
+        Ledger::new(&self.head, &self.payments, &self.operations, at)
+    }
+
     /// Returns `now`, or the next instant after the last step. The instants of a history increase,
     /// but the clocks of two functions may differ.
     #[must_use]
@@ -96,6 +107,7 @@ impl PlacedOrder {
         self.head.data.refunded = 0;
         self.head.data.lapsed = false;
         self.payments.clear();
+        self.operations.clear();
         self.history.retain(|step| step.status == OrderStatus::Pending);
         self
     }

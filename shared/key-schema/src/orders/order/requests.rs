@@ -16,7 +16,7 @@ use crate::idempotency::{self, IdempotencyRecord};
 use crate::instant::Instant;
 use crate::item::{Entity, Stored};
 use crate::key::KeyError;
-use crate::payment::{MAX_PAYMENTS, Payment};
+use crate::payment::{MAX_OPERATIONS, MAX_PAYMENTS, Payment, PaymentOperation};
 use crate::pricing::{self, Pricing};
 use crate::product::{self, Product};
 use crate::request::{BatchGet, Get, Query, Range};
@@ -85,14 +85,17 @@ pub enum OrderAction {
     Entry,
     /// The payment already exists, or changed since it was read.
     Payment,
+    /// The operation of a payment already exists, or changed since it was read.
+    Operation,
 }
 
 one_of! {
     /// An item of the collection of an order.
-    pub enum OrderItem { OrderLine Order OrderStatusEvent Payment }
+    pub enum OrderItem { OrderLine Order OrderStatusEvent Payment PaymentOperation }
 }
 
-/// Reads an order's lines, head, history and payments, in this order.
+/// Reads an order's lines, head, history and payments, in this order. The operations of a payment
+/// follow the payment.
 pub fn get(id: &OrderId) -> Result<Query<OrderItem>, KeyError> {
     Ok(Query::new(&GET, partition(id)?, Range::All).limit(COLLECTION))
 }
@@ -103,8 +106,8 @@ pub fn read_for_update(id: &OrderId) -> Result<Query<OrderItem>, KeyError> {
 }
 
 /// The maximum number of items in an order's collection: the lines, the head, 16 events, and the
-/// payments. No order can have more events than that.
-pub(super) const COLLECTION: usize = super::MAX_LINES + 1 + 16 + MAX_PAYMENTS;
+/// payments with their operations. No order can have more events than that.
+pub(super) const COLLECTION: usize = super::MAX_LINES + 1 + 16 + MAX_PAYMENTS * (1 + MAX_OPERATIONS);
 
 pub fn lines(id: &OrderId) -> Result<Query<Stored<OrderLine>>, KeyError> {
     Ok(Query::new(&LINES, partition(id)?, Range::under("ITEM")).limit(super::MAX_LINES))

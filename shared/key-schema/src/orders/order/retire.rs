@@ -44,7 +44,7 @@ pub fn retire(
     expires_at: Instant,
     at: Instant,
 ) -> Result<Vec<Transaction<OrderAction>>, EncodeError> {
-    let PlacedOrder { head: order, lines, history, payments, addresses } = order;
+    let PlacedOrder { head: order, lines, history, payments, operations, addresses } = order;
     let begun = order.expires_at.is_some();
     let expires_at = order.expires_at.unwrap_or(expires_at);
     let mut parts = Vec::new();
@@ -52,7 +52,10 @@ pub fn retire(
         parts.push((OrderAction::History, part(event, expires_at)?));
     }
     for payment in payments.iter().filter(|payment| payment.expires_at.is_none()) {
-        parts.push((OrderAction::Payment, part(payment, expires_at)?));
+        parts.push((OrderAction::Payment, unlisted(payment, expires_at)?));
+    }
+    for operation in operations.iter().filter(|operation| operation.expires_at.is_none()) {
+        parts.push((OrderAction::Operation, unlisted(operation, expires_at)?));
     }
     for line in lines.iter().filter(|line| line.expires_at.is_none()) {
         parts.push((OrderAction::Line(line.line), part(line, expires_at)?));
@@ -103,10 +106,16 @@ fn all(
     parts.into_iter().fold(first, |all, (action, guarded)| all.action(action, guarded))
 }
 
-/// Sets the time to live of a line, an event, a payment or the addresses. Nothing else changes them
+/// Sets the time to live of a line, an event or the addresses. Nothing else changes them
 /// once the order is retired, and no response shows their expiry, so the change increases only `rev`.
 fn part<T: Entity>(item: &Stored<T>, expires_at: Instant) -> Result<Guarded, EncodeError> {
     Ok(Guarded::update(item.key()?, expiring(Change::<T>::copied(), expires_at)?, Condition::Exists))
+}
+
+/// Sets the time to live of a payment or an operation, and removes it from its list.
+fn unlisted<T: Entity>(item: &Stored<T>, expires_at: Instant) -> Result<Guarded, EncodeError> {
+    let change = expiring(Change::<T>::copied(), expires_at)?.leave(GSI3);
+    Ok(Guarded::update(item.key()?, change, Condition::Exists))
 }
 
 fn expiring<T: Entity>(change: Change<T>, at: Instant) -> Result<Change<T>, EncodeError> {

@@ -1,26 +1,23 @@
-//! Transactions that change the status of an order, or refund its payment.
+//! Transactions that change the status of an order, or its payments.
 
 use item_model::prelude::*;
 
 use super::staged::Work;
 use super::{
     CustomerOrder, CustomerOrderChanges as _, LAPSE, MOVE, Order, OrderAction, OrderChanges as _, OrderLine,
-    OrderStatus, OrderStatusEvent, REFUND, ShipmentIndexKey, StatusIndexKey, Unfinished, UnfinishedIndexKey, copy_key,
-    history, key, open,
+    OrderStatus, OrderStatusEvent, ShipmentIndexKey, StatusIndexKey, Unfinished, UnfinishedIndexKey, copy_key, history,
+    key, open,
 };
 use crate::change::Change;
 use crate::expression::{Condition, first_alive, value};
-use crate::id::EntryId;
 use crate::index::GSI3;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Stored};
-use crate::money::Money;
 use crate::pattern::Pattern;
-use crate::payment::{self, Payment, PaymentMethod};
+use crate::payment::{CHANGE, Ledger, MAX_PAYMENTS};
 use crate::product;
 use crate::promotion::{self, MAX_APPLIED};
 use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Transaction};
-use crate::wallet;
 
 /// One status change of an order, for [`transition`].
 #[derive(Debug)]
@@ -43,8 +40,10 @@ pub struct Step<'a> {
     pub carrier: Option<String>,
     /// The carrier's tracking number, for a change to shipped.
     pub tracking: Option<String>,
-    /// The money that moves in the same transaction.
-    pub money: Option<Movement<'a>>,
+    /// The payments with their changes in the same transaction.
+    pub money: Option<&'a Ledger<'a>>,
+    /// The writes that must happen together with the change, such as an idempotency record.
+    pub with: &'a [(OrderAction, Guarded)],
 }
 
 impl<'a> Step<'a> {
@@ -57,25 +56,27 @@ impl<'a> Step<'a> {
         at: Instant,
         by: &'a str,
     ) -> Self {
-        Self { order, lines, to, at, by, note: None, message: None, carrier: None, tracking: None, money: None }
+        Self {
+            order,
+            lines,
+            to,
+            at,
+            by,
+            note: None,
+            message: None,
+            carrier: None,
+            tracking: None,
+            money: None,
+            with: &[],
+        }
     }
 }
 
-/// A payment for an order, or its refund. For an amount of zero, [`Step::money`] is [`None`].
-#[derive(Debug, Clone, Copy)]
-pub enum Movement<'a> {
-    /// The order is paid. If the method is the wallet, the amount is taken from the wallet.
-    Payment(&'a Payment),
-    /// The wallet gets this amount of the payment that was read back, in minor units, with this
-    /// entry. The amount is at most [`Payment::refundable`].
-    Refund(&'a EntryId, &'a Stored<Payment>, i64),
-}
-
 /// The maximum number of lines whose stock returns in the transaction that cancels or returns an
-/// order. Later transactions return the rest ([`super::staged::give_back`]). The 8 other actions
-/// suffice for the head, the copy, the history, the open orders, the payment, the wallet, and the
-/// wallet's entry. Each promotion may have two counts.
-pub const RETURNED_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 8 - 2 * MAX_APPLIED;
+/// order. Later transactions return the rest ([`super::staged::give_back`]). The 6 other actions
+/// are the head, the copy, the history, the open orders, the wallet, and the wallet's entry. Each
+/// payment may have an operation, and each promotion may have two counts.
+pub const RETURNED_AT_ONCE: usize = MAX_TRANSACTION_ACTIONS - 6 - 2 * MAX_PAYMENTS - 2 * MAX_APPLIED;
 
 /// Changes the status of the order that was read. The transaction also writes the history, the copy
 /// and the stock, and moves the money.
@@ -89,16 +90,18 @@ pub const SYSTEM: &str = "system";
 /// The note in the history of an order that lapsed.
 pub const LAPSED: &str = "lapsed";
 
-/// Cancels a pending order, on the condition that it has lapsed at `at`.
+/// Cancels a pending order, on the condition that it has lapsed at `at`. `money` gives the payments
+/// back.
 pub fn lapse(
     order: &Stored<Order>,
     lines: &[Stored<OrderLine>],
+    money: Option<&Ledger<'_>>,
     at: Instant,
 ) -> Result<Transaction<OrderAction>, EncodeError> {
     let head = Change::<Order>::visible(at).lapsed(&true)?;
     let due = unmoved(order)?.and(Condition::Below("lapses_at", first_alive(at)));
     let cancelled = Step::new(order, lines, OrderStatus::Cancelled, at, SYSTEM);
-    let step = Step { note: Some(LAPSED.to_owned()), ..cancelled };
+    let step = Step { note: Some(LAPSED.to_owned()), money, ..cancelled };
     status_change(&LAPSE, step, head, due)
 }
 
@@ -113,7 +116,7 @@ fn status_change(
     head: Change<Order>,
     condition: Condition,
 ) -> Result<Transaction<OrderAction>, EncodeError> {
-    let Step { order, lines, to, at, by, note, message, carrier, tracking, money } = step;
+    let Step { order, lines, to, at, by, note, message, carrier, tracking, money, with } = step;
     let mut head = head.enter(&StatusIndexKey::of(order, to))?;
     if order.status == OrderStatus::Pending {
         // An order that is no longer pending never lapses, so it leaves the list of orders that
@@ -133,9 +136,9 @@ fn status_change(
         copied = copied.carrier(&carrier)?.tracking(&tracking)?.enter(&shipment)?;
     }
     let mut money_moved = Vec::new();
-    if let Some(movement) = money {
-        head = marked(order, head, movement)?;
-        money_moved = moved(order, movement, at)?;
+    if let Some(ledger) = money {
+        head = marked(order, head, ledger)?;
+        money_moved = ledger.writes()?;
     }
     let event = OrderStatusEvent { message, carrier, tracking, ..history(order, to, at, by, note) };
     let event = Stored::new(event, order.meta.born.clone(), at);
@@ -148,7 +151,7 @@ fn status_change(
     }
     let used = if to == OrderStatus::Cancelled { order.promotions() } else { &[] };
     let given_back = promotion::give_back(used, &order.customer_id)?;
-    for (action, guarded) in money_moved.into_iter().chain(given_back) {
+    for (action, guarded) in money_moved.into_iter().chain(given_back).chain(with.iter().cloned()) {
         transaction = transaction.action(action, guarded);
     }
     for line in at_once {
@@ -157,50 +160,24 @@ fn status_change(
     Ok(transaction)
 }
 
-/// Adds the effect of a movement to the change of the head.
-fn marked(order: &Order, head: Change<Order>, movement: Movement<'_>) -> Result<Change<Order>, EncodeError> {
-    match movement {
-        Movement::Payment(_) => Ok(head),
-        Movement::Refund(_, _, amount) => head.refunded(&order.refunded.saturating_add(amount)),
+/// Adds the refunds to the change of the head.
+fn marked(order: &Order, head: Change<Order>, ledger: &Ledger<'_>) -> Result<Change<Order>, EncodeError> {
+    match ledger.refunded() {
+        0 => Ok(head),
+        more => head.refunded(&order.refunded.saturating_add(more)),
     }
 }
 
-fn moved(order: &Order, movement: Movement<'_>, at: Instant) -> Result<Vec<(OrderAction, Guarded)>, EncodeError> {
-    let Order { id: order_id, customer_id, .. } = order;
-    let (item, actions) = match movement {
-        Movement::Payment(payment) => {
-            let actions = match payment.method {
-                PaymentMethod::Wallet => wallet::debit(customer_id, payment.amount, order_id, &payment.id.entry(), at)?,
-                PaymentMethod::Manual => Vec::new(),
-            };
-            (payment::add(payment)?, actions)
-        }
-        Movement::Refund(id, payment, amount) => {
-            let money = Money::new(amount, payment.amount.currency);
-            (payment::refund(payment, amount, at)?, wallet::credit(customer_id, money, order_id, id, at)?)
-        }
-    };
-    let action = |action| {
-        if matches!(action, wallet::WalletAction::Wallet(_)) { OrderAction::Wallet } else { OrderAction::Entry }
-    };
-    let moved = actions.into_iter().map(|(label, guarded)| (action(label), guarded));
-    Ok(std::iter::once((OrderAction::Payment, item)).chain(moved).collect())
-}
-
-/// Refunds part of a payment for the order that was read. `claim` writes the idempotency record.
-pub fn refund(
-    order: &Stored<Order>,
-    id: &EntryId,
-    payment: &Stored<Payment>,
-    amount: i64,
-    claim: Guarded,
-    at: Instant,
+/// Changes the payments of an order, and not its status. `with` are the writes that must happen
+/// together with them, such as the idempotency record of a refund.
+pub fn change_payments(
+    ledger: &Ledger<'_>,
+    with: &[(OrderAction, Guarded)],
 ) -> Result<Transaction<OrderAction>, EncodeError> {
-    let movement = Movement::Refund(id, payment, amount);
-    let head = marked(order, Change::<Order>::visible(at), movement)?;
-    let unchanged = Condition::version(order.meta.version);
-    let transaction = Transaction::new(&REFUND)
-        .action(OrderAction::Order, Guarded::update(key(&order.id)?, head, unchanged))
-        .action(OrderAction::Idempotency, claim);
-    Ok(moved(order, movement, at)?.into_iter().fold(transaction, |all, (action, guarded)| all.action(action, guarded)))
+    let order = ledger.order();
+    let head = marked(order, Change::<Order>::visible(ledger.at()), ledger)?;
+    let head = Guarded::update(key(&order.id)?, head, unmoved(order)?);
+    let transaction = Transaction::new(&CHANGE).action(OrderAction::Order, head);
+    let writes = ledger.writes()?.into_iter().chain(with.iter().cloned());
+    Ok(writes.fold(transaction, |all, (action, guarded)| all.action(action, guarded)))
 }

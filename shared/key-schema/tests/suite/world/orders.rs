@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use key_schema::address::PostalAddress;
 use key_schema::entity::AnyEntity as Any;
-use key_schema::id::EntryId;
 use key_schema::idempotency::{self, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::invoice::{self, Invoice, InvoiceCounter};
@@ -14,12 +13,16 @@ use key_schema::order::addresses::{Destination, OrderAddresses};
 use key_schema::order::open::{OpenOrder, OpenOrders};
 use key_schema::order::staged::{Claims, Unfinished, Work};
 use key_schema::order::{
-    self, CustomerOrder, Movement, NumberClaim, Order, OrderAction, OrderLine, OrderLog, OrderStatus, OrderStatusEvent,
+    self, CustomerOrder, NumberClaim, Order, OrderAction, OrderLine, OrderLog, OrderStatus, OrderStatusEvent,
     PlacedOrder, ReferenceClaim, Step,
 };
-use key_schema::payment::{Payment, PaymentMethod};
+use key_schema::payment::{
+    self, CaptureMode, Ledger, OperationKind, OperationState, Payment, PaymentMethod, PaymentOperation, PaymentStatus,
+    RefundedLine,
+};
 use key_schema::pricing::{self, Rules};
 use key_schema::promotion::{self, Promotion};
+use key_schema::provider_event::{self, LIFETIME_SECONDS, ProviderEvent};
 use key_schema::region::{self, RegionSales, SHARDS, SaleRegion, StoreLocation};
 use key_schema::sales::{self, DerivedItem, Sale};
 use key_schema::shard::Shards;
@@ -172,16 +175,50 @@ impl World {
     }
 
     pub fn order_payment(&self, method: PaymentMethod) -> Stored<Payment> {
-        self.stored(Payment {
-            id: self.payment.clone(),
+        let (order, at) = (self.order(OrderStatus::Paid), at("2017-01-04T10:05:00.000Z"));
+        self.stored(Payment::received(self.payment.clone(), &order, method, self.money(774), at, "staff-1"))
+    }
+
+    pub fn card_payment(&self, status: PaymentStatus) -> Stored<Payment> {
+        let mut payment = self.order_payment(PaymentMethod::Card);
+        payment.data = Payment {
+            status,
+            capture: Some(CaptureMode::AtShipping),
+            capture_before: Some(at(NOW)),
+            intent: Some("pi_3MtwBwLkdIwHu7ix28a3tqPa".into()),
+            captured: 0,
+            captured_pending: 100,
+            refunded_pending: 1,
+            declined: Some("insufficient_funds".into()),
+            releasing: true,
+            ..payment.data
+        };
+        payment
+    }
+
+    pub fn operation(&self, kind: OperationKind, state: OperationState) -> Stored<PaymentOperation> {
+        self.stored(PaymentOperation {
+            id: self.operation.clone(),
+            payment_id: self.payment.clone(),
             order_id: self.order.clone(),
-            customer_id: self.customer.clone(),
-            method,
-            amount: self.money(774),
-            at: at("2017-01-04T10:05:00.000Z"),
+            kind,
+            amount: 100,
+            at: at(NOW),
             by: "staff-1".into(),
+            reason: None,
+            refund_lines: Vec::new(),
+            state,
             expires_at: None,
-            refunded: 0,
+            declined: None,
+        })
+    }
+
+    pub fn provider_event(&self) -> Stored<ProviderEvent> {
+        self.stored(ProviderEvent {
+            event_id: self.provider_event.clone(),
+            intent: "pi_3MtwBwLkdIwHu7ix28a3tqPa".into(),
+            order_id: Some(self.order.clone()),
+            expires_at: at(NOW).plus_seconds(LIFETIME_SECONDS),
         })
     }
 
@@ -371,6 +408,22 @@ pub fn payments_goldens(world: &World) -> Vec<Golden> {
             with(world.order_payment(PaymentMethod::Manual), |payment| payment.refunded = 100),
             Any::Payment,
         ),
+        Golden::of("Payment-card", world.card_payment(PaymentStatus::Authorised), Any::Payment),
+        Golden::of(
+            "PaymentOperation",
+            world.operation(OperationKind::Capture, OperationState::Unknown),
+            Any::PaymentOperation,
+        ),
+        Golden::of(
+            "PaymentOperation-refund",
+            with(world.operation(OperationKind::Refund, OperationState::Refused), |refund| {
+                refund.reason = Some("damaged in transit".into());
+                refund.refund_lines = vec![RefundedLine { line: 1, quantity: 1 }];
+                refund.declined = Some("charge_already_refunded".into());
+            }),
+            Any::PaymentOperation,
+        ),
+        Golden::of("ProviderEvent", world.provider_event(), Any::ProviderEvent),
         Golden::of("Wallet", world.wallet(), Any::Wallet),
         Golden::of("Wallet-currencies", world.wallet_of_two_currencies(), Any::Wallet),
         Golden::of("WalletEntry", world.wallet_entry(), Any::WalletEntry),
@@ -401,15 +454,23 @@ pub fn orders(world: &World) -> Vec<Shown> {
     let shipped =
         Step { carrier: Some("Post".into()), tracking: Some("CH-0001".into()), ..step(&picking, OrderStatus::Shipped) };
     let cancelled = Step { note: Some("changed my mind".into()), ..step(&pending, OrderStatus::Cancelled) };
-    let entry = EntryId::new("0190163d-8694-739b-aea5-966c26f8ad91").unwrap();
-    let payment = world.order_payment(PaymentMethod::Wallet);
-    let manual = world.order_payment(PaymentMethod::Manual);
-    let paid = Step { money: Some(Movement::Payment(&payment)), ..step(&pending, OrderStatus::Paid) };
-    let reported = Step { money: Some(Movement::Payment(&manual)), ..step(&pending, OrderStatus::Paid) };
-    let refunded = Movement::Refund(&entry, &payment, 100);
-    let undone = Step { money: Some(refunded), ..step(&picking, OrderStatus::Cancelled) };
+    let payments = [world.order_payment(PaymentMethod::Wallet)];
+    let received = |method| {
+        let mut ledger = Ledger::new(&pending, &[], &[], now);
+        ledger.add(world.order_payment(method).data).unwrap();
+        ledger
+    };
+    let (by_wallet, by_staff) = (received(PaymentMethod::Wallet), received(PaymentMethod::Manual));
+    let paid = Step { money: Some(&by_wallet), ..step(&pending, OrderStatus::Paid) };
+    let reported = Step { money: Some(&by_staff), ..step(&pending, OrderStatus::Paid) };
+    let mut refunded = Ledger::new(&picking, &payments, &[], now);
+    refunded.refund_to_wallet(&world.payment, 100).unwrap();
+    let undone = Step { money: Some(&refunded), ..step(&picking, OrderStatus::Cancelled) };
+    let own_card = [world.card_payment(PaymentStatus::Pending)];
     let claim = idempotency::claim(&world.idempotency_record(StoredResponse::Order(id.clone())), now).unwrap();
     let own = world.own_order(OrderStatus::Pending);
+    let mut begun = Ledger::new(&own, &own_card, &[], now);
+    begun.release_all();
     let (own_paid, known) = (step(&own, OrderStatus::Paid), world.open_orders());
     let open = |known| [(OrderAction::Open, order::open::enter(&own, world.open_order(), known).unwrap())];
     let own_order = PlacedOrder::new(own.clone(), Vec::new(), customer.as_str());
@@ -422,7 +483,8 @@ pub fn orders(world: &World) -> Vec<Shown> {
     let delivered = PlacedOrder {
         head: world.order(OrderStatus::Delivered),
         history: vec![world.status_event()],
-        payments: vec![payment.clone()],
+        payments: payments.to_vec(),
+        operations: vec![world.operation(OperationKind::Capture, OperationState::Done)],
         ..placed.clone()
     };
     let mut retirement = order::retire(&delivered, world.expiry(), now).unwrap();
@@ -436,7 +498,7 @@ pub fn orders(world: &World) -> Vec<Shown> {
         order::open::get(customer).unwrap().show("order::get"),
         order::open::lapsing(now).unwrap().show("order::lapsing"),
         order::transition(own_paid).unwrap().show("order::transition"),
-        order::lapse(&own, &lines, now).unwrap().show("order::lapse"),
+        order::lapse(&own, &lines, Some(&begun), now).unwrap().show("order::lapse"),
         order::get(id).unwrap().show("order::get"),
         order::read_for_update(id).unwrap().show("order::read_for_update"),
         order::lines(id).unwrap().show("order::lines"),
@@ -446,7 +508,7 @@ pub fn orders(world: &World) -> Vec<Shown> {
         order::transition(paid).unwrap().show("order::transition"),
         order::transition(reported).unwrap().show("order::transition"),
         order::transition(undone).unwrap().show("order::transition"),
-        order::refund(&picking, &entry, &payment, 100, claim, now).unwrap().show("order::refund"),
+        order::change_payments(&refunded, &[(OrderAction::Idempotency, claim)]).unwrap().show("order::change_payments"),
         order::of_customer(customer, from, to).unwrap().show("order::of_customer"),
         order::of_customer(customer, None, None).unwrap().show("order::of_customer"),
         order::earlier(customer).unwrap().show("order::earlier"),
@@ -463,6 +525,17 @@ pub fn orders(world: &World) -> Vec<Shown> {
         order::addresses::get(&pending).unwrap().show("order::get"),
         order::addresses::of_customer(customer).unwrap().show("order::of_customer"),
         order::addresses::erase([&addresses.data]).unwrap().show("order::erase"),
+    ]
+}
+
+pub fn payments(world: &World) -> Vec<Shown> {
+    let (now, event) = (at(NOW), world.provider_event());
+    let (id, intent, order, born) =
+        (event.event_id.clone(), event.intent.clone(), event.order_id.clone(), event.meta.born);
+    vec![
+        payment::unsettled(now).unwrap().show("payment::unsettled"),
+        payment::expiring(now).unwrap().show("payment::expiring"),
+        provider_event::receive(id, intent, order, born, now).unwrap().show("provider_event::receive"),
     ]
 }
 
@@ -505,7 +578,7 @@ pub fn promotions(world: &World) -> Vec<Shown> {
         promotion::delete(&rules, &automatic, now).unwrap().show("promotion::delete"),
         order::place(&placed, &uses).unwrap().show("order::place"),
         order::transition(step).unwrap().show("order::transition"),
-        order::lapse(&cancelled, &[], now).unwrap().show("order::lapse"),
+        order::lapse(&cancelled, &[], None, now).unwrap().show("order::lapse"),
     ]
 }
 

@@ -1,40 +1,34 @@
 //! Measures payments, refunds, invoices, and orders that need several transactions.
 
-use key_schema::id::{EntryId, PaymentId};
+use key_schema::id::PaymentId;
 use key_schema::idempotency;
 use key_schema::invoice::{self, Invoice};
 use key_schema::item::Stored;
 use key_schema::order::open::{self, OpenOrder};
 use key_schema::order::staged::{self, Claims, Unfinished, Work};
 use key_schema::order::{
-    self, Movement, Order, OrderAction, OrderLine, OrderNumber, OrderStatus, PlacedOrder, ReferenceClaim, Step,
+    self, Order, OrderAction, OrderLine, OrderNumber, OrderStatus, PlacedOrder, ReferenceClaim, Step,
 };
-use key_schema::payment::{Payment, PaymentMethod};
+use key_schema::payment::{self, CaptureMode, Closing, Ledger, Payment, PaymentMethod, PaymentStatus, Present};
+use key_schema::provider_event;
 
 use super::Bench;
 use crate::data::{self, at, born, customer_id, product_id};
 
-fn entry(number: u8) -> EntryId {
-    EntryId::generate(at(500 + i64::from(number)), [number; 10])
-}
-
 pub(super) fn payment(number: u8, order: &Order, method: PaymentMethod) -> Stored<Payment> {
     let id = PaymentId::generate(at(500 + i64::from(number)), [number; 10]);
-    let payment = Payment {
-        id: id.clone(),
-        order_id: order.id.clone(),
-        customer_id: order.customer_id.clone(),
-        method,
-        amount: order.total,
-        at: at(500),
-        by: "staff-7".into(),
-        expires_at: None,
-        refunded: 0,
-    };
+    let payment = Payment::received(id.clone(), order, method, order.total, at(500), "staff-7");
     Stored::new(payment, id.born(), at(500))
 }
 
-fn step<'a>(order: &'a Stored<Order>, to: OrderStatus, money: Movement<'a>) -> Step<'a> {
+/// Returns the payments of an order that is paid with this payment.
+pub(super) fn paid_with(order: &Stored<Order>, payment: Stored<Payment>) -> Ledger<'_> {
+    let mut ledger = Ledger::new(order, &[], &[], at(500));
+    ledger.add(payment.data).unwrap();
+    ledger
+}
+
+fn step<'a>(order: &'a Stored<Order>, to: OrderStatus, money: &'a Ledger<'a>) -> Step<'a> {
     Step { money: Some(money), ..Step::new(order, &[], to, at(500), "staff-7") }
 }
 
@@ -73,7 +67,50 @@ async fn own_order(bench: &mut Bench) {
     bench.get("one claim", order::numbered(OrderNumber::of(&own.id)).unwrap()).await;
     bench.get("one claim", order::reference(&ReferenceClaim::of(&own).unwrap()).unwrap()).await;
     bench.query("one order", 1, open::lapsing(at(600)).unwrap().limit(20)).await;
-    bench.transact("5 stocks return", order::lapse(&own, &lines, at(500)).unwrap()).await;
+    bench.transact("5 stocks return", order::lapse(&own, &lines, None, at(500)).unwrap()).await;
+}
+
+/// Measures a card payment that pays an order of a customer, from its beginning to `paid`.
+async fn card(bench: &mut Bench) {
+    let (own, lines) = data::order(73, 5);
+    let by = own.customer_id.to_string();
+    let place = order::place(&PlacedOrder::new(own.clone(), lines, &by), &[]).unwrap();
+    bench.table.transact(&place).await.unwrap().unwrap();
+    let _ = bench.table.meter().take();
+    let read = async |bench: &Bench| {
+        let items = bench.table.query(&order::read_for_update(&own.id).unwrap()).await.unwrap().items;
+        let _ = bench.table.meter().take();
+        PlacedOrder::of(items).unwrap()
+    };
+    let id = PaymentId::generate(at(500), [73; 10]);
+    let order = read(bench).await;
+    let mut begun = order.ledger(at(500));
+    begun.add(Payment::card(id.clone(), &own, own.total, CaptureMode::AtOnce, at(500), &by)).unwrap();
+    bench.transact("begin a card payment", order::change_payments(&begun, &[]).unwrap()).await;
+    let order = read(bench).await;
+    bench.query("one operation", 1, payment::unsettled(at(600)).unwrap().limit(20)).await;
+    bench.query("none", 0, payment::expiring(at(600)).unwrap().limit(20)).await;
+    let mut created = order.ledger(at(501));
+    let present = Present {
+        intent: "pi_3MtwBwLkdIwHu7ix28a3tqPa".into(),
+        status: PaymentStatus::Pending,
+        authorised: 0,
+        captured: 0,
+        capture_before: None,
+        declined: None,
+    };
+    created.apply(&id, &present);
+    created.close(&order.operations[0].id, &Closing::Done);
+    bench.transact("record its creation", order::change_payments(&created, &[]).unwrap()).await;
+    let order = read(bench).await;
+    let mut paid = order.ledger(at(502));
+    let amount = own.total.amount;
+    paid.apply(&id, &Present { status: PaymentStatus::Captured, authorised: amount, captured: amount, ..present });
+    assert!(paid.settle());
+    let step = Step { money: Some(&paid), ..Step::new(&order.head, &[], OrderStatus::Paid, at(502), "system") };
+    bench.transact("paid by card", order::transition(step).unwrap()).await;
+    let event = provider_event::receive("evt_1".into(), "pi_1".into(), Some(own.id.clone()), id.born(), at(500));
+    bench.write("one event", event.unwrap()).await;
 }
 
 pub async fn measure(bench: &mut Bench) {
@@ -101,8 +138,10 @@ pub async fn measure(bench: &mut Bench) {
     put.set_item(Some(paid.to_item().unwrap().into())).send().await.unwrap();
     // This cancellation gets no lines, so it returns no stock. Afterwards the test sets the head's
     // count of returned lines to 0, and then measures the return of the stock.
-    let one = entry(1);
-    let cancelled = step(&head, OrderStatus::Cancelled, Movement::Refund(&one, &paid, 1));
+    let payments = [paid];
+    let mut back = Ledger::new(&head, &payments, &[], at(500));
+    back.refund_to_wallet(&payments[0].id, 1).unwrap();
+    let cancelled = step(&head, OrderStatus::Cancelled, &back);
     let cancelled = order::transition(cancelled).unwrap();
     bench.transact("cancelled, with a refund", cancelled).await;
     head = bench.table.get(&order::head(&head.id).unwrap()).await.unwrap().unwrap();
@@ -115,12 +154,18 @@ pub async fn measure(bench: &mut Bench) {
     let head = bench.table.get(&order::head(&data::order_id(15)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let payment = payment(2, &head, PaymentMethod::Wallet);
-    let paid = order::transition(step(&head, OrderStatus::Paid, Movement::Payment(&payment))).unwrap();
+    let money = paid_with(&head, payment.clone());
+    let paid = order::transition(step(&head, OrderStatus::Paid, &money)).unwrap();
     bench.transact("paid from the wallet", paid).await;
     let head = bench.table.get(&order::head(&data::order_id(15)).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     let claim = idempotency::claim(&data::record(115), at(0)).unwrap();
-    bench.transact("one refund", order::refund(&head, &entry(3), &payment, 100, claim, at(503)).unwrap()).await;
+    let payments = [payment];
+    let mut back = Ledger::new(&head, &payments, &[], at(503));
+    back.refund_to_wallet(&payments[0].id, 100).unwrap();
+    let refund = order::change_payments(&back, &[(OrderAction::Idempotency, claim)]).unwrap();
+    bench.transact("one refund to the wallet", refund).await;
+    card(bench).await;
 
     for number in [1, 2] {
         let order_id = data::order_id(15 + u8::try_from(number).unwrap());

@@ -8,7 +8,7 @@ use key_schema::id::{AddressName, Born, StoreId};
 use key_schema::item::Stored;
 use key_schema::lists;
 use key_schema::order::addresses::{Destination, OrderAddresses};
-use key_schema::order::{self, Movement, OrderAction, OrderStatus, PlacedOrder, Step};
+use key_schema::order::{self, OrderAction, OrderStatus, PlacedOrder, Step};
 use key_schema::payment::PaymentMethod;
 use key_schema::product::{CategoryPath, Product, ProductChanges as _};
 use key_schema::revocation::SignIn;
@@ -332,8 +332,8 @@ pub(super) async fn orders(bench: &mut Bench) {
     fn step<'a>(order: &'a Stored<order::Order>, lines: &'a [Stored<order::OrderLine>], to: OrderStatus) -> Step<'a> {
         Step::new(order, lines, to, at(100), "staff-7")
     }
-    let payment = large::payment(9, &head, PaymentMethod::Manual);
-    let paid = Step { money: Some(Movement::Payment(&payment)), ..step(&head, &lines, OrderStatus::Paid) };
+    let money = large::paid_with(&head, large::payment(9, &head, PaymentMethod::Manual));
+    let paid = Step { money: Some(&money), ..step(&head, &lines, OrderStatus::Paid) };
     bench.transact("paid", order::transition(paid).unwrap()).await;
     let (second, _) = data::order(2, 5);
     bench

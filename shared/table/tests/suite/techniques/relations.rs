@@ -27,7 +27,7 @@ pub(super) const TECHNIQUES: &[Technique] = &[
     Technique {
         id: "R3",
         what: "One-to-many in one partition: an order, its lines, its history, its payments",
-        entities: &["Order", "OrderLine", "OrderStatusEvent", "Payment"],
+        entities: &["Order", "OrderLine", "OrderStatusEvent", "Payment", "PaymentOperation"],
         patterns: &["orders.get", "orders.with-lines", "orders.with-history", "orders.lines", "orders.head"],
         tests: &[
             "each_status_change_up_to_delivered_updates_the_history_the_lists_and_the_customers_copy",

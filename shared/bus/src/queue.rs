@@ -1,0 +1,84 @@
+//! Messages of an SQS queue to which a rule of the bus sends events, and the response to them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use telemetry::correlation;
+
+use crate::{DecodeError, Event};
+
+/// The event from SQS.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Batch {
+    #[serde(rename = "Records")]
+    pub records: Vec<Message>,
+}
+
+/// A message. Without a message id the whole invocation fails, because the response cannot name the
+/// message.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Message {
+    /// The id that the response names.
+    #[serde(rename = "messageId")]
+    pub id: String,
+    /// An event of the bus in EventBridge's form, as JSON text.
+    #[serde(default)]
+    pub body: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum MessageError {
+    /// The message holds no event of the bus. The error does not quote the message.
+    #[error("the message holds no event of the bus")]
+    Body(#[source] serde_json::Error),
+    /// This program does not know the event.
+    #[error(transparent)]
+    Event(#[from] DecodeError),
+}
+
+impl Message {
+    /// Returns the event in the message.
+    ///
+    /// # Errors
+    /// [`MessageError`] if the message cannot be read. A redelivery of such a message fails in
+    /// the same way.
+    pub fn event(&self) -> Result<Event, MessageError> {
+        #[derive(Deserialize)]
+        struct Delivery {
+            detail: Value,
+        }
+        let Delivery { detail } = serde_json::from_str(&self.body).map_err(MessageError::Body)?;
+        Ok(Event::from_detail(&detail)?)
+    }
+
+    /// Returns the id of the request that caused the event, if the event has a valid correlation
+    /// id. The log entries and the written items contain this id.
+    #[must_use]
+    pub fn cause(&self) -> Option<String> {
+        self.event().ok()?.correlation_id.filter(|id| correlation::id(id).is_some())
+    }
+}
+
+/// The response to the queue: the ids of the messages that must be delivered again.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Answer {
+    #[serde(rename = "batchItemFailures")]
+    failures: Vec<Failure>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Failure {
+    #[serde(rename = "itemIdentifier")]
+    id: String,
+}
+
+impl Answer {
+    pub fn naming(ids: impl IntoIterator<Item = String>) -> Self {
+        Self { failures: ids.into_iter().map(|id| Failure { id }).collect() }
+    }
+
+    /// Returns the ids of the messages that must be delivered again.
+    #[must_use]
+    pub fn failed(&self) -> Vec<&str> {
+        self.failures.iter().map(|failure| failure.id.as_str()).collect()
+    }
+}
