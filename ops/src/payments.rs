@@ -12,14 +12,14 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use ::payments::{Account, Intent, IntentStatus, Provider, RefundStatus};
+use ::payments::{Account, Intent, Provider, RefundStatus};
 use clap::Subcommand;
 use key_schema::entity::AnyEntity;
 use key_schema::id::{OrderId, PaymentId};
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Item};
 use key_schema::order::{self, PlacedOrder};
-use key_schema::payment::{OperationKind, OperationState, Payment, PaymentMethod, PaymentStatus};
+use key_schema::payment::{OperationKind, OperationState, Payment, PaymentMethod};
 use serde::Serialize;
 use table::Table;
 
@@ -226,7 +226,7 @@ async fn compare(
         return Ok(Some(found(Difference::Unknown, Some(id.clone()), None)));
     };
     let Some(difference) = differs(provider, &order, intent).await? else { return Ok(None) };
-    let payment = workflows::payments::of_intent(&order, &intent.id).cloned();
+    let payment = workflows::payments::of_intent(&order, &intent.id).map(|payment| payment.id.clone());
     let mut found = found(difference, Some(id.clone()), payment);
     if fix {
         let settled = workflows::payments::settle(table, provider, id, Some(&intent.id)).await;
@@ -247,18 +247,10 @@ async fn differs(
     order: &PlacedOrder,
     intent: &Intent,
 ) -> Result<Option<Difference>, OpsError> {
-    let Some(payment) = order.payments.iter().find(|known| known.intent.as_ref() == Some(&intent.id)) else {
+    let Some(payment) = workflows::payments::of_intent(order, &intent.id) else {
         return Ok(Some(Difference::Unknown));
     };
-    let status = match intent.status {
-        IntentStatus::Open => PaymentStatus::Pending,
-        IntentStatus::ActionRequired => PaymentStatus::ActionRequired,
-        IntentStatus::Processing => PaymentStatus::Processing,
-        IntentStatus::Authorised => PaymentStatus::Authorised,
-        IntentStatus::Captured => PaymentStatus::Captured,
-        IntentStatus::Cancelled => PaymentStatus::Cancelled,
-    };
-    if payment.status != status || payment.captured != intent.captured.amount {
+    if payment.status != workflows::payments::status_of(intent) || payment.captured != intent.captured.amount {
         return Ok(Some(Difference::State));
     }
     if payment.captured == 0 {

@@ -42,12 +42,12 @@ pub const PATTERNS: &[&Pattern] =
 /// The time before the deadline at which the function stops, so that its response is still sent.
 const MARGIN: Duration = Duration::from_secs(2);
 
+/// The event from SQS, or EventBridge's scheduled event, which has no records. A batch that cannot be
+/// read fails as a whole, because an empty response would delete its messages.
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Input {
-    Queue(Batch),
-    /// EventBridge's scheduled event.
-    Schedule(serde::de::IgnoredAny),
+struct Input {
+    #[serde(rename = "Records")]
+    records: Option<Vec<Message>>,
 }
 
 /// The reason why an order was not settled.
@@ -107,15 +107,16 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
         let (started, left) = (Instant::now(), telemetry::time_left(event.context.deadline()));
         let stop = started + left.saturating_sub(MARGIN);
         let context = &event.context;
-        match event.payload {
+        match event.payload.records {
             // Boxed, because the compiler cannot compute the layout of such deeply nested futures.
-            Input::Queue(batch) => {
+            Some(records) => {
+                let batch = Batch { records };
                 let answer = Box::pin(cashier.take(&batch, stop)).await;
                 let causes: Vec<String> = batch.records.iter().filter_map(Message::cause).collect();
                 report(context, line(&batch, &answer), &causes, started, &cashier.costs());
                 Ok::<_, lambda_runtime::Error>(answer)
             }
-            Input::Schedule(_) => {
+            None => {
                 let round = Box::pin(cashier.run_round(instant::Instant::now(), stop));
                 let round = correlation::caused_by(Some(&context.request_id), round).await;
                 report(context, of_round(round.as_ref().ok()), &[], started, &cashier.costs());
@@ -161,4 +162,17 @@ fn report(context: &Context, line: Line, causes: &[String], started: Instant, co
 #[allow(clippy::cast_precision_loss)]
 fn count(number: usize) -> f64 {
     number as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_that_cannot_be_read_is_no_scheduled_event() {
+        let read = |text: &str| serde_json::from_str::<Input>(text).map(|input| input.records.map(|all| all.len()));
+        assert!(matches!(read(r#"{"detail-type": "Scheduled Event", "detail": {}}"#), Ok(None)));
+        assert!(matches!(read(r#"{"Records": [{"messageId": "1", "body": "{}"}]}"#), Ok(Some(1))));
+        assert!(read(r#"{"Records": [{"body": "{}"}]}"#).is_err(), "no response can name the message");
+    }
 }

@@ -184,8 +184,12 @@ pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Proble
     order.head.meta.version += 1;
     order.history.push(Stored::new(event, order.head.meta.born.clone(), at));
     if is_unsettled {
-        let settled = app.settled(&id, None).await?.order;
-        order = PlacedOrder { addresses: order.addresses, ..settled };
+        // The change was made, so a failure here is no failure of the request. The cashier sends the
+        // operations.
+        match app.settled(&id, None).await {
+            Ok(settled) => order = PlacedOrder { addresses: order.addresses, ..settled.order },
+            Err(problem) => tracing::warn!(order = %id, ?problem, "the payments are left to the cashier"),
+        }
     }
     Ok(Response::ok(&OrderView::new(&order, caller.is_staff())).etag(order.head.meta.version))
 }

@@ -18,9 +18,8 @@ impl Schema for ProviderEvent {
         schemas.named("ProviderEvent", |_| {
             Node::map([("type", "object".into()), ("additionalProperties", true.into())])
                 .about("An event as Stripe sends it.")
-                .with_examples(&[
-                    r#"{"id": "evt_1", "type": "payment_intent.succeeded", "data": {"object": {"object": "payment_intent", "id": "pi_1"}}}"#,
-                ])
+                .with_examples(&[r#"{"id": "evt_1", "type": "payment_intent.succeeded",
+                        "data": {"object": {"object": "payment_intent", "id": "pi_1"}}}"#])
         })
     }
 }

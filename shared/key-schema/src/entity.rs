@@ -91,7 +91,8 @@ entities! {
     CustomerQuestion CustomerUses Document DocumentSection DocumentVersion EmailClaim EmailVerification Erasure
     Expiration Follow GuestCart Heartbeat IdempotencyRecord Invitation Invitations Invoice InvoiceCounter Like
     LikeCount Mail MailDay MailStop Mark Member Membership MetricPoint NumberClaim OpenOrders Order OrderAddresses OrderLine
-    OrderLog OrderStatusEvent Organization Payment PaymentOperation PickingStations RegionSales Pricing Product ProductCategories
+    OrderLog OrderStatusEvent Organization Payment PaymentOperation PickingStations RegionSales Pricing Product
+    ProductCategories
     ProductContent ProductPictures ProductSales Promotion PromotionCode PromotionUses ProviderEvent Question QuotaDay
     Rank
     RecentReview ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SaleRegion Session Settings

@@ -13,7 +13,7 @@ use serde::Deserialize;
 pub const TOLERANCE_SECONDS: i64 = 300;
 /// The header with the signature.
 pub const SIGNATURE: &str = "stripe-signature";
-/// The maximum length of an id (<https://docs.stripe.com/upgrades#what-changes-does-stripe-consider-to-be-backwards-compatible>).
+/// The maximum length of an id (<https://docs.stripe.com/upgrades>, "backwards-compatible changes").
 const MAX_ID: usize = 255;
 /// The maximum number of signatures in the header that are compared.
 const MAX_SIGNATURES: usize = 16;

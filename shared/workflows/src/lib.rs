@@ -1,8 +1,8 @@
 //! Work that takes several transactions, and survives an interruption between any two of them.
 //!
 //! A function begins the work. If the function is interrupted, the janitor completes or undoes the
-//! work, and the cashier completes payments. The janitor finds orders, documents and customers through sparse indexes, and the category
-//! move by its key. `key_schema` builds the transactions. [`WORKFLOWS`] lists the workflows, each
+//! work, and the cashier completes payments. The janitor finds orders, documents and customers through
+//! sparse indexes, and the category move by its key. `key_schema` builds the transactions. [`WORKFLOWS`] lists the workflows, each
 //! declared as a table of steps, and the [`engine`] sends their transactions.
 
 pub mod engine;

@@ -14,7 +14,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use key_schema::id::{OperationId, OrderId, PaymentId};
+use key_schema::id::{OperationId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::order::{self, OrderAction, OrderStatus, PlacedOrder, SYSTEM, Step};
@@ -132,7 +132,8 @@ impl Settler<'_> {
             Ok(result) => result,
             Err(error) => {
                 let is_new = operation.state == OperationState::Sending && matches!(error, PaymentError::Unknown(_));
-                tracing::warn!(operation = %id, kind = ?operation.kind, %error, "a call of the payment provider is left");
+                let kind = operation.kind;
+                tracing::warn!(operation = %id, ?kind, %error, "a call of the payment provider is left");
                 self.error = Some(error);
                 self.tried.insert(id.clone());
                 if !is_new {
@@ -253,8 +254,7 @@ impl Settler<'_> {
 
     async fn refresh(&mut self) -> Result<(), Stop<OrderAction>> {
         let Some(hint) = self.hint else { return Ok(()) };
-        let known = self.order.payments.iter().find(|payment| payment.intent.as_deref() == Some(hint));
-        let Some(payment) = known.map(|payment| payment.data.clone()) else {
+        let Some(payment) = of_intent(&self.order, hint).cloned() else {
             tracing::warn!(order = %self.order.head.id, "the payment provider has a payment that the order lacks");
             self.hint = None;
             self.is_current = true;
@@ -332,14 +332,6 @@ pub fn is_late(refusals: &Refusals<OrderAction>) -> bool {
 
 /// Returns the provider's state of a payment, in the terms of the payment.
 fn present(intent: &Intent, payment: &Payment) -> Result<Present, Stop<OrderAction>> {
-    let status = match intent.status {
-        IntentStatus::Open => PaymentStatus::Pending,
-        IntentStatus::ActionRequired => PaymentStatus::ActionRequired,
-        IntentStatus::Processing => PaymentStatus::Processing,
-        IntentStatus::Authorised => PaymentStatus::Authorised,
-        IntentStatus::Captured => PaymentStatus::Captured,
-        IntentStatus::Cancelled => PaymentStatus::Cancelled,
-    };
     if intent.amount.currency != payment.amount.currency {
         tracing::error!(payment = %payment.id, "the payment provider has another currency");
         return Err(Stop::Failed(WorkflowError::Contended));
@@ -347,7 +339,7 @@ fn present(intent: &Intent, payment: &Payment) -> Result<Present, Stop<OrderActi
     let authorised = intent.capturable.amount.saturating_add(intent.captured.amount);
     Ok(Present {
         intent: intent.id.clone(),
-        status,
+        status: status_of(intent),
         authorised,
         captured: intent.captured.amount,
         capture_before: intent.capture_before,
@@ -355,9 +347,22 @@ fn present(intent: &Intent, payment: &Payment) -> Result<Present, Stop<OrderActi
     })
 }
 
+/// Returns the status of a payment that the provider has in this state.
+#[must_use]
+pub const fn status_of(intent: &Intent) -> PaymentStatus {
+    match intent.status {
+        IntentStatus::Open => PaymentStatus::Pending,
+        IntentStatus::ActionRequired => PaymentStatus::ActionRequired,
+        IntentStatus::Processing => PaymentStatus::Processing,
+        IntentStatus::Authorised => PaymentStatus::Authorised,
+        IntentStatus::Captured => PaymentStatus::Captured,
+        IntentStatus::Cancelled => PaymentStatus::Cancelled,
+    }
+}
+
 /// Finds a payment of an order by the provider's id.
 #[must_use]
-pub fn of_intent<'a>(order: &'a PlacedOrder, intent: &str) -> Option<&'a PaymentId> {
+pub fn of_intent<'a>(order: &'a PlacedOrder, intent: &str) -> Option<&'a Payment> {
     let known = order.payments.iter().find(|payment| payment.intent.as_deref() == Some(intent))?;
-    Some(&known.id)
+    Some(&known.data)
 }

@@ -114,16 +114,6 @@ impl<'a> Ledger<'a> {
         &self.payments
     }
 
-    #[must_use]
-    pub fn payment(&self, id: &PaymentId) -> Option<&Payment> {
-        self.payments.iter().find(|payment| payment.id == *id)
-    }
-
-    #[must_use]
-    pub fn operation(&self, id: &OperationId) -> Option<&PaymentOperation> {
-        self.operations.iter().find(|operation| operation.id == *id)
-    }
-
     /// Returns the movement of the wallet, if there is one. A negative amount pays.
     #[must_use]
     pub fn moved(&self) -> Option<Money> {
@@ -210,6 +200,11 @@ impl<'a> Ledger<'a> {
         self.begin_by(payment, kind, amount, by, reason, lines)
     }
 
+    /// Begins an operation of the system.
+    fn begin_own(&mut self, payment: &PaymentId, kind: OperationKind, amount: i64) -> Result<OperationId, LedgerError> {
+        self.begin_by(payment, kind, amount, SYSTEM, None, Vec::new())
+    }
+
     fn begin_by(
         &mut self,
         payment: &PaymentId,
@@ -226,8 +221,7 @@ impl<'a> Ledger<'a> {
         // The provider captures or cancels a payment once.
         let ends = |kind| matches!(kind, OperationKind::Capture | OperationKind::Cancel);
         let is_ending = of_payment.clone().any(|known| known.state.is_unsettled() && ends(known.kind));
-        let position = self.payments.iter().position(|known| known.id == *payment).ok_or(LedgerError::NoPayment)?;
-        let Some(known) = self.payments.get_mut(position) else { return Err(LedgerError::NoPayment) };
+        let known = self.payments.iter_mut().find(|known| known.id == *payment).ok_or(LedgerError::NoPayment)?;
         match kind {
             OperationKind::Create => return Err(LedgerError::Status),
             OperationKind::Capture => {
@@ -422,7 +416,7 @@ impl<'a> Ledger<'a> {
     pub fn cancel_open(&mut self) {
         for payment in self.payments.clone() {
             if payment.method == PaymentMethod::Card && payment.status.is_open() {
-                let _ = self.begin_by(&payment.id, OperationKind::Cancel, 0, SYSTEM, None, Vec::new());
+                let _ = self.begin_own(&payment.id, OperationKind::Cancel, 0);
             }
         }
     }
@@ -434,7 +428,7 @@ impl<'a> Ledger<'a> {
             let is_captured = payment.method == PaymentMethod::Card && payment.status == PaymentStatus::Captured;
             let amount = payment.refundable().min(excess);
             if is_captured && amount > 0 {
-                let _ = self.begin_by(&payment.id, OperationKind::Refund, amount, SYSTEM, None, Vec::new());
+                let _ = self.begin_own(&payment.id, OperationKind::Refund, amount);
                 excess = excess.saturating_sub(amount);
             }
         }
@@ -458,7 +452,7 @@ impl<'a> Ledger<'a> {
             is_of_kind && known.state == OperationState::Refused && known.declined.as_deref() != Some(UNSENT)
         };
         if !self.operations.iter().any(is_refused) {
-            let _ = self.begin_by(&payment.id, kind, amount, SYSTEM, None, Vec::new());
+            let _ = self.begin_own(&payment.id, kind, amount);
         }
     }
 
@@ -498,9 +492,7 @@ impl<'a> Ledger<'a> {
         for payment in self.payments.clone() {
             let amount = payment.capturable().min(left);
             let kind = if amount > 0 { OperationKind::Capture } else { OperationKind::Cancel };
-            if payment.status == PaymentStatus::Authorised
-                && self.begin_by(&payment.id, kind, amount, SYSTEM, None, Vec::new()).is_ok()
-            {
+            if payment.status == PaymentStatus::Authorised && self.begin_own(&payment.id, kind, amount).is_ok() {
                 left = left.saturating_sub(amount);
             }
         }
