@@ -13,6 +13,7 @@ use key_schema::document::{self, Manifest, TextItem};
 use key_schema::id::{CustomerId, DocumentId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::order;
+use key_schema::text::Email;
 use serde::Serialize;
 use serde_json::{Value, json};
 use table::{Table, TableError};
@@ -30,9 +31,12 @@ const PAGE: usize = 100;
 pub enum Command {
     /// Write all data of a customer to a JSON file. docs/operations/privacy.md lists its kinds.
     Export {
-        /// The customer's id.
-        #[arg(value_name = "ID")]
-        id: CustomerId,
+        /// The customer's id, or that of a guest.
+        #[arg(value_name = "ID", required_unless_present = "guest")]
+        id: Option<CustomerId>,
+        /// The email address of a guest, instead of an id.
+        #[arg(long, value_name = "EMAIL", conflicts_with = "id")]
+        guest: Option<Email>,
         /// The file to write. It must not exist.
         #[arg(long, value_name = "FILE")]
         to: PathBuf,
@@ -40,7 +44,9 @@ pub enum Command {
 }
 
 pub(crate) async fn run(command: Command) -> Result<Outcome, OpsError> {
-    let Command::Export { id, to } = command;
+    let Command::Export { id, guest, to } = command;
+    let id = guest.as_ref().map(CustomerId::guest).or(id);
+    let id = id.ok_or_else(|| OpsError::Failed("give the id of a customer, or --guest".to_owned()))?;
     let exported = export(&Table::from_env().await?, &id).await?;
     if exported.kinds.values().all(Vec::is_empty) {
         return Err(OpsError::Failed(format!("NOT FOUND: no data has the customer id {id}")));

@@ -76,8 +76,8 @@ fn call(operation: Operation<'_>) -> Call {
     } else if takes("If-Match") {
         call = call.header("If-Match", "\"1\"");
     }
-    if takes("Cart-Token") {
-        call = call.header("Cart-Token", "bounds");
+    for secret in ["Cart-Token", "Order-Token"].into_iter().filter(|name| takes(name)) {
+        call = call.header(secret, "bounds");
     }
     if takes("Idempotency-Key") {
         call = call.header("Idempotency-Key", "bounds");

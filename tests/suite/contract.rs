@@ -43,13 +43,12 @@ fn a_route_needs_a_token_exactly_where_the_template_requires_one() {
     }
 }
 
-/// Caches may keep the pages of public routes. A guest's cart is private, although it needs no token.
+/// Caches may keep the pages of public routes. A guest's cart or order is private, although it needs no
+/// caller's token.
 #[test]
 fn a_route_is_public_exactly_where_it_reads_without_a_token() {
-    let is_page = |operation: &Operation<'_>| {
-        let takes = |name: &str| operation.parameters().any(|parameter| parameter["name"] == name);
-        operation.method == "GET" && operation.who() == "any" && !takes("Cart-Token")
-    };
+    let is_page =
+        |operation: &Operation<'_>| operation.method == "GET" && operation.who() == "any" && !operation.takes_secret();
     let described: BTreeSet<String> = api().operations().filter(is_page).map(Operation::key).collect();
     let answered: BTreeSet<String> = [
         customers::routes().public_keys().collect::<Vec<_>>(),

@@ -396,8 +396,7 @@ fn cloudfront_keeps_exactly_the_public_pages() {
         let path = operation.path.replace(['{', '}'], "");
         let found = behaviours.iter().find(|behaviour| matches(behaviour["PathPattern"].as_str().unwrap(), &path));
         let policy = found.map_or(UNCACHED, |behaviour| behaviour["CachePolicyId"].as_str().unwrap());
-        let is_cart = operation.parameters().any(|parameter| parameter["name"] == "Cart-Token");
-        let expected = if operation.who() == "any" && !is_cart { "PublicPages" } else { UNCACHED };
+        let expected = if operation.who() == "any" && !operation.takes_secret() { "PublicPages" } else { UNCACHED };
         assert_eq!(policy, expected, "{}", operation.key());
         used.extend(found.map(|behaviour| behaviour["PathPattern"].as_str().unwrap()));
     }

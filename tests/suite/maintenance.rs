@@ -17,7 +17,9 @@ use crate::support::{clocks_ahead, drain, template, with_own_system};
 const ALWAYS: [&str; 2] = ["PUT /v1/settings", "POST /v1/webhooks/stripe"];
 
 async fn set(system: &System, maintenance: &Json, version: u64) -> Answer {
-    let body = json!({ "values": { "banner": "Ice", "maintenance": maintenance }, "private": {} });
+    let body = json!({
+        "values": { "banner": "Ice", "maintenance": maintenance, "orders": { "quote_optional": true } }, "private": {},
+    });
     let call = Call::new("PUT", "/v1/settings").staff().header("if-match", &format!("\"{version}\""));
     call.json(&body).send(system).await.expect(200)
 }

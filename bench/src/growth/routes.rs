@@ -14,6 +14,7 @@ use key_schema::instant::Instant;
 use key_schema::invoice::Invoice;
 use key_schema::item::Item;
 use key_schema::metric::MetricPoint;
+use key_schema::order::guest::OrderToken;
 use key_schema::order::{CustomerOrder, Order, OrderStatusEvent};
 use key_schema::organization::{Organization, Team};
 use key_schema::product::Stock;
@@ -104,9 +105,13 @@ pub(super) fn around(repeat: u64) -> Result<Vec<Item>, BenchError> {
             item(product(goods.clone())?, 0)?,
             item(stock(goods), 0)?,
         ]);
-        items.extend(placed(order(FIRST + n)?, FIRST + n)?);
+        items.extend(placed(Order { token_hash: Some(order_token().hash()), ..order(FIRST + n)? }, FIRST + n)?);
     }
     Ok(items)
+}
+
+fn order_token() -> OrderToken {
+    OrderToken::given("guest")
 }
 
 fn token() -> CartToken {
@@ -187,6 +192,8 @@ fn reads() -> Result<Vec<Route>, BenchError> {
     let (order, question) = (order_id(FIRST), question(ENTRY)?.id);
     let reviewer = numbered("customer", ENTRY);
     let of_owner = |route: &'static str| Call::new(route).path("id", OWNER).staff(STAFF);
+    let guests =
+        |route: &'static str| Call::new(route).path("id", order.as_str()).header("order-token", order_token().as_str());
     // A category path escapes every byte except letters, digits and hyphens.
     let child = format!("GROCERY~{}", numbered("child", ENTRY).replace(' ', "_20"));
     Ok(vec![
@@ -209,6 +216,8 @@ fn reads() -> Result<Vec<Route>, BenchError> {
         read(orders, Call::new("GET /v1/orders/{id}/lines").path("id", order.as_str()).staff(STAFF)),
         read(orders, Call::new("GET /v1/orders/{id}/history").path("id", order.as_str()).staff(STAFF)),
         read(orders, Call::new("GET /v1/orders/{id}/payments").path("id", order.as_str()).staff(STAFF)),
+        read(orders, guests("GET /v1/guest/orders/{id}")),
+        read(orders, guests("GET /v1/guest/orders/{id}/payments")),
         read(orders, Call::new("GET /v1/invoices/{number}").path("number", "4711").staff(STAFF)),
         read(wallet, of_owner("GET /v1/customers/{id}/wallet")),
         read(community, of_owner("GET /v1/customers/{id}/following/{other}").path("other", &reviewer)),

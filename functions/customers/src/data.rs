@@ -2,7 +2,7 @@ use http_api::contract::rules::{Described, described, list};
 use http_api::contract::{Node, Page, RuleSchema, Schema, Schemas, route};
 use http_api::{Problem, Request, Response, Services};
 use key_schema::customer;
-use key_schema::id::CustomerId;
+use key_schema::id::{CustomerId, is_guest};
 use key_schema::instant::Instant;
 use key_schema::order::SYSTEM;
 use key_schema::quota::Quota;
@@ -122,7 +122,8 @@ fn position(after: Option<String>) -> (Kind, Option<String>) {
 
 /// Removes the internal notes and the ids of staff.
 fn hide(record: &mut Record, customer: &CustomerId) {
-    if record.data.get("by").is_some_and(|by| by != customer.as_str() && by != SYSTEM) {
+    let is_own = |by: &Value| by.as_str().is_some_and(|by| by == customer.as_str() || by == SYSTEM || is_guest(by));
+    if record.data.get("by").is_some_and(|by| !is_own(by)) {
         record.data.remove("by");
         record.data.remove("note");
         // Staff wrote it about a refund.

@@ -22,7 +22,7 @@ use crate::view::{CartLineChange, CartLineView, CartView, GuestCartView, NewGues
 
 /// The header with the token.
 const TOKEN: &str = "cart-token";
-/// The longest token that the function accepts. The tokens of [`create`] have 64 bytes.
+/// The longest token in a body.
 const MAX_TOKEN_BYTES: usize = 200;
 
 #[derive(Body)]
@@ -73,7 +73,7 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     let (id, token) = named(request)?;
     let cart = services.table.get(&guest_cart::get(&id)?).await?;
-    let cart = cart.filter(|cart| is_open(cart, &token, Instant::now())).ok_or_else(no_cart)?;
+    let cart = cart.filter(|cart| cart.is_open(&token, Instant::now())).ok_or_else(no_cart)?;
     let lines = cart::in_sequence(&cart.lines);
     let (products, left_out) = products(services, lines.iter().map(|(product, _)| *product)).await?;
     Ok(Response::ok(&GuestCartView::new(&cart, &lines, &products)).leaving_out(left_out))
@@ -120,7 +120,7 @@ pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Resp
     let products = async { Ok::<_, Problem>(services.table.batch_get(&read).await?) };
     let (products, cart) = tokio::try_join!(products, cart)?;
     let stored = in_catalogue(cart::with_stocks(products).next().and_then(Offered::of))?;
-    let lines = cart.as_ref().filter(|cart| is_open(cart, &token, now)).map(|cart| &cart.lines);
+    let lines = cart.as_ref().filter(|cart| cart.is_open(&token, now)).map(|cart| &cart.lines);
     let line = CartLine { quantity, added_at: added_at(lines, &product, now) };
     let put = guest_cart::put_line(&id, &token, &product, &line, now)?;
     if let Err(refusal) = services.table.update(&put).await? {
@@ -172,7 +172,7 @@ pub async fn claim(services: &Services, request: &Request<'_>) -> Result<Respons
         if guest.claim.as_ref() == Some(&token.claim_of(customer)) {
             return respond(services, previous.as_deref()).await;
         }
-        if !is_open(&guest, &token, now) {
+        if !guest.is_open(&token, now) {
             return Err(no_cart());
         }
         let merged = Cart {
@@ -211,19 +211,14 @@ fn merged(
 
 fn named(request: &Request<'_>) -> Result<(GuestCartId, CartToken), Problem> {
     let id = request.path("id")?;
-    let token = request.header(TOKEN).filter(|token| token.len() <= MAX_TOKEN_BYTES).ok_or_else(no_cart)?;
+    let token = request.secret(TOKEN).ok_or_else(no_cart)?;
     Ok((id, CartToken::given(token)))
-}
-
-/// Returns whether the token opens the cart and the cart has neither expired nor been claimed.
-fn is_open(cart: &Stored<GuestCart>, token: &CartToken, now: Instant) -> bool {
-    cart.token_hash == token.hash() && !cart.is_expired(now) && cart.claim.is_none()
 }
 
 /// Explains a refusal: fails with 404 if the stored cart is missing or not open to the caller.
 fn refused(refusal: &Refusal, token: &CartToken, now: Instant) -> Result<(), Problem> {
     let cart = refusal.stored::<Stored<GuestCart>>()?;
-    cart.filter(|cart| is_open(cart, token, now)).map(|_| ()).ok_or_else(no_cart)
+    cart.filter(|cart| cart.is_open(token, now)).map(|_| ()).ok_or_else(no_cart)
 }
 
 fn no_cart() -> Problem {

@@ -6,10 +6,10 @@ use http_api::contract::rules::integer;
 use http_api::contract::{Body, route};
 use http_api::url::location;
 use http_api::view::{CUSTOMER_NAME, CustomerView, OrderSummaryView, QuestionView};
-use http_api::{Code, Problem, Request, Response, Services};
+use http_api::{Code, Invalid, Problem, Request, Response, Services};
 use key_schema::customer::OverviewItem;
 use key_schema::customer::{self, Customer, CustomerAction, Location, OVERVIEW_QUESTIONS};
-use key_schema::id::CustomerId;
+use key_schema::id::{CustomerId, IdError};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::order::OrderSummary;
@@ -22,6 +22,7 @@ use crate::verification::{email_taken, is_vouched_for};
 use crate::view::OverviewView;
 
 #[derive(Body)]
+#[body(check(id) = not_a_guest)]
 struct NewCustomer {
     /// The default is the `sub` of the token. Only staff may give another id. `me` is not an id.
     #[field(left_out)]
@@ -31,6 +32,13 @@ struct NewCustomer {
     #[field(rule = CUSTOMER_NAME, example = "Ann Ångström")]
     name: String,
     place: Option<Location>,
+}
+
+fn not_a_guest(id: &Option<CustomerId>) -> Result<(), Invalid> {
+    match id {
+        Some(id) if id.is_guest() => Err(Invalid::new(IdError::Guest.to_string()).under("id")),
+        _ => Ok(()),
+    }
 }
 
 /// Create a customer

@@ -16,6 +16,7 @@ use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::money::Money;
 use key_schema::order::OrderNumber;
+use key_schema::order::addresses::Guest;
 use key_schema::recipient::RecipientHash;
 use key_schema::text::{Email, mailed_name};
 use key_schema::verification::CODE_SECONDS;
@@ -31,6 +32,25 @@ pub struct Message {
     subject: String,
     text: String,
     kind: Kind,
+}
+
+/// The customer or the guest to whom a message about an order goes.
+#[derive(Clone)]
+pub struct Recipient {
+    email: Email,
+    name: String,
+}
+
+impl From<&Customer> for Recipient {
+    fn from(customer: &Customer) -> Self {
+        Self { email: customer.email.clone(), name: customer.name.clone() }
+    }
+}
+
+impl From<&Guest> for Recipient {
+    fn from(guest: &Guest) -> Self {
+        Self { email: guest.email.clone(), name: guest.name.clone() }
+    }
 }
 
 /// What a message says about an order.
@@ -71,7 +91,7 @@ impl Message {
 
     /// Creates a message to a customer about an order.
     #[must_use]
-    pub fn about(occasion: Occasion, customer: &Customer, order: &OrderNews<'_>) -> Self {
+    pub fn about(occasion: Occasion, customer: &Recipient, order: &OrderNews<'_>) -> Self {
         let (title, sentence) = words(occasion);
         let mut text = match mailed_name(&customer.name) {
             Some(name) => format!("Dear {name},\n\n"),

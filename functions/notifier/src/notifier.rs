@@ -12,6 +12,7 @@ use key_schema::instant::Instant;
 use key_schema::item::{EncodeError, Stored, take};
 use key_schema::key::KeyError;
 use key_schema::mail::{self, LIFETIME_SECONDS, Mail, MailAction, MailState};
+use key_schema::order::addresses::OrderAddresses;
 use key_schema::order::{self, CustomerOrder, OrderItem, OrderStatus};
 use key_schema::recipient::{self, RecipientHash};
 use key_schema::verification::{self, EmailVerification};
@@ -22,7 +23,7 @@ use tokio::time::{Instant as Clock, sleep, timeout_at};
 use crate::event::{Delivery, News, Occasion};
 use crate::feedback::{self, Feedback, NotFeedback};
 use crate::mailer::{MailError, Mailer};
-use crate::message::{Message, OrderNews};
+use crate::message::{Message, OrderNews, Recipient};
 
 /// How long an attempt's claim excludes other attempts.
 pub const LEASE: Duration = Duration::from_secs(10);
@@ -191,6 +192,10 @@ impl<M: Mailer> Notifier<M> {
     /// Returns the message about a new order. The event has everything about the order, unless it
     /// leaves the lines out.
     async fn about_placed(&self, placed: &OrderPlaced) -> Result<Composed, NotifyError> {
+        if placed.customer_id.is_guest() {
+            // Nobody has paid yet, so the mail could be to anybody.
+            return Ok(Composed::None(Outcome::Unverified));
+        }
         let mut found = self.table.batch_get(&mail::prepare(&placed.customer_id, None)?).await?;
         let Some(customer) = take::<Customer, _>(&mut found) else {
             return Ok(Composed::None(Outcome::NotFound));
@@ -207,7 +212,7 @@ impl<M: Mailer> Notifier<M> {
         };
         let (id, total, placed_at) = (&placed.order_id, placed.totals.total, placed.placed_at);
         let news = OrderNews { id, total, placed_at, lines: &lines, carrier: None, tracking: None, said: None };
-        Ok(Composed::Message(Message::about(Occasion::Placed, &customer, &news)))
+        Ok(Composed::Message(Message::about(Occasion::Placed, &Recipient::from(&customer.data), &news)))
     }
 
     async fn about_change(
@@ -216,18 +221,18 @@ impl<M: Mailer> Notifier<M> {
         order: &OrderId,
         customer: &CustomerId,
     ) -> Result<Composed, NotifyError> {
-        let mut found = self.table.batch_get(&mail::prepare(customer, Some(order))?).await?;
-        let (Some(customer), Some(copy)) = (take::<Customer, _>(&mut found), take::<CustomerOrder, _>(&mut found))
-        else {
-            return Ok(Composed::None(Outcome::NotFound));
-        };
-        if !customer.email_verified {
+        let steps = self.steps(order).await?;
+        // A customer may have claimed a guest's order since the event.
+        let owner = steps.customer.as_ref().filter(|_| customer.is_guest()).unwrap_or(customer);
+        if owner.is_guest() && !steps.was_paid {
+            // A visitor may enter anybody's address, but mail goes only to one who pays.
             return Ok(Composed::None(Outcome::Unverified));
         }
-        let said = match occasion.status() {
-            Some(status) => self.said(order, status).await?,
-            None => None,
+        let (to, copy) = match self.recipient(owner, order).await? {
+            Ok(found) => found,
+            Err(outcome) => return Ok(Composed::None(outcome)),
         };
+        let said = steps.said(occasion);
         let CustomerOrder { total, placed_at, carrier, tracking, .. } = &copy.data;
         let news = OrderNews {
             id: order,
@@ -238,18 +243,46 @@ impl<M: Mailer> Notifier<M> {
             tracking: tracking.as_deref(),
             said: said.as_deref(),
         };
-        Ok(Composed::Message(Message::about(occasion, &customer, &news)))
+        Ok(Composed::Message(Message::about(occasion, &to, &news)))
     }
 
-    /// Returns the words of staff for the customer about a change of an order's status.
-    async fn said(&self, order: &OrderId, status: OrderStatus) -> Result<Option<String>, NotifyError> {
-        // The mail is more important than these words, so it does not wait for an unreadable step.
+    /// Returns to whom a message about an order goes, and the copy of the order.
+    async fn recipient(
+        &self,
+        customer: &CustomerId,
+        order: &OrderId,
+    ) -> Result<Result<(Recipient, Stored<CustomerOrder>), Outcome>, NotifyError> {
+        let read =
+            if customer.is_guest() { mail::of_guest(customer, order)? } else { mail::prepare(customer, Some(order))? };
+        let mut found = self.table.batch_get(&read).await?;
+        let profile = take::<Customer, _>(&mut found);
+        let guest = take::<OrderAddresses, _>(&mut found).and_then(|addresses| addresses.data.guest);
+        let Some(copy) = take::<CustomerOrder, _>(&mut found) else { return Ok(Err(Outcome::NotFound)) };
+        Ok(match (profile, guest) {
+            (Some(profile), _) if !profile.email_verified => Err(Outcome::Unverified),
+            (Some(profile), _) => Ok((Recipient::from(&profile.data), copy)),
+            (None, Some(guest)) => Ok((Recipient::from(&guest), copy)),
+            (None, None) => Err(Outcome::NotFound),
+        })
+    }
+
+    /// Returns the history of an order.
+    async fn steps(&self, order: &OrderId) -> Result<Steps, NotifyError> {
+        // The mail is more important than the words of staff, so it does not wait for an unreadable
+        // step.
         let found = self.table.query_readable(&order::parts::with_history(order)?).await?;
-        let steps = found.items.into_iter().rev().filter_map(|item| match item {
-            OrderItem::OrderStatusEvent(step) => Some(step),
-            _ => None,
-        });
-        Ok(steps.into_iter().find(|step| step.status == status).and_then(|step| step.data.message))
+        let mut steps = Steps::default();
+        for item in found.items {
+            match item {
+                OrderItem::Order(head) => steps.customer = Some(head.data.customer_id),
+                OrderItem::OrderStatusEvent(step) => {
+                    steps.was_paid |= step.status == OrderStatus::Paid;
+                    steps.said.push((step.data.status, step.data.message));
+                }
+                _ => {}
+            }
+        }
+        Ok(steps)
     }
 
     /// Returns the message with the code of a request, if the request is still the customer's
@@ -376,6 +409,24 @@ impl<M: Mailer> Notifier<M> {
         if let Err(error) = released {
             tracing::info!(event_id = claim.event_id, error, "a claim was not released");
         }
+    }
+}
+
+/// What a message needs of an order's history.
+#[derive(Debug, Default)]
+struct Steps {
+    /// The present customer of the order, if the head was read.
+    customer: Option<CustomerId>,
+    was_paid: bool,
+    /// The words of staff for the customer, by status.
+    said: Vec<(OrderStatus, Option<String>)>,
+}
+
+impl Steps {
+    /// Returns the words of staff for the customer about a change of an order's status.
+    fn said(&self, occasion: Occasion) -> Option<String> {
+        let status = occasion.status()?;
+        self.said.iter().rev().find(|(step, _)| *step == status).and_then(|(_, said)| said.clone())
     }
 }
 

@@ -8,7 +8,7 @@ use key_schema::id::{AddressName, CustomerId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::order::Order;
-use key_schema::order::addresses::{Destination, OrderAddresses};
+use key_schema::order::addresses::{Destination, Guest, OrderAddresses};
 
 /// An address in a body: the name of one of the customer's addresses, or the address itself.
 #[derive(Debug)]
@@ -73,8 +73,10 @@ impl GivenAddresses {
         }
         let given = [(SHIPPING, &self.shipping_address), (BILLING, &self.billing_address)];
         let is_named = given.iter().any(|(_, given)| matches!(given, Some(Given::Named(_))));
-        let customer = if is_named { services.table.get(&customer::get(id)?).await? } else { None };
-        if is_named && customer.is_none() {
+        // A guest has no profile with named addresses.
+        let is_read = is_named && !id.is_guest();
+        let customer = if is_read { services.table.get(&customer::get(id)?).await? } else { None };
+        if is_read && customer.is_none() {
             return Err(Problem::not_found("customer"));
         }
         let [shipping, billing] = given.map(|(pointer, given)| {
@@ -83,8 +85,8 @@ impl GivenAddresses {
         Ok((shipping?, billing?))
     }
 
-    /// Returns the item of the order's addresses, if the caller gave any, and sets the order's
-    /// destination. `required` is whether the order must have an address.
+    /// Returns the item of the order's addresses, if the caller gave any or is a `guest`, and sets the
+    /// order's destination. `required` is whether the order must have an address.
     ///
     /// # Errors
     /// 422 `invalid_body` if a required address is missing, or if no address of the profile has the
@@ -92,22 +94,27 @@ impl GivenAddresses {
     pub fn resolve(
         &self,
         order: &mut Stored<Order>,
-        customer: &Customer,
+        customer: Option<&Customer>,
+        guest: Option<&Guest>,
         required: bool,
         now: Instant,
     ) -> Result<Option<Stored<OrderAddresses>>, Problem> {
-        let Some(shipping) = &self.shipping_address else {
-            let required = required || self.billing_address.is_some();
-            return if required { Err(refused(SHIPPING, "is required")) } else { Ok(None) };
-        };
-        let shipping_address = shipping.resolve(SHIPPING, Some(customer))?;
-        let billing = self.billing_address.as_ref().map(|billing| billing.resolve(BILLING, Some(customer)));
-        order.data.destination = Some(Destination::from(&shipping_address));
+        if self.shipping_address.is_none() && (required || self.billing_address.is_some()) {
+            return Err(refused(SHIPPING, "is required"));
+        }
+        let shipping = self.shipping_address.as_ref().map(|shipping| shipping.resolve(SHIPPING, customer));
+        let shipping_address = shipping.transpose()?;
+        if shipping_address.is_none() && guest.is_none() {
+            return Ok(None);
+        }
+        let billing = self.billing_address.as_ref().map(|billing| billing.resolve(BILLING, customer));
+        order.data.destination = shipping_address.as_ref().map(Destination::from);
         let addresses = OrderAddresses {
             order_id: order.id.clone(),
             customer_id: order.customer_id.clone(),
             shipping_address,
             billing_address: billing.transpose()?,
+            guest: guest.cloned(),
             expires_at: None,
         };
         Ok(Some(Stored::new(addresses, order.meta.born.clone(), now)))

@@ -1,42 +1,49 @@
 //! Checkout: turns the cart into an order. The transaction that makes the order visible also
 //! removes the cart.
 
+use std::collections::BTreeMap;
+
 use http_api::contract::rules::money;
 use http_api::contract::{Body, route};
-use http_api::{Code, Invalid, Once, Problem, Request, Response};
-use key_schema::cart::{self, Cart, CartLine};
+use http_api::{Code, Invalid, Once, Problem, Request, Response, SignedIn};
+use key_schema::cart::{self, CartLine};
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::idempotency;
 use key_schema::instant::Instant;
 use key_schema::money::Money;
 use key_schema::order::MAX_TOTAL;
+use key_schema::request::Guarded;
 
 use crate::App;
 use crate::addresses::GivenAddresses;
 use crate::lines::WantedLine;
 use crate::new_order::Details;
-use crate::place::{Wanted, first_response_or, place, replay};
+use crate::place::{NewGuest, Wanted, first_response_or, place, replay};
 use crate::promotions;
 use crate::quote::{self, QUOTE_ID, Quote, Quoted};
 use crate::view::OrderView;
 
 #[derive(Body)]
 #[body(example = {}, check(quote_id, addresses) = one_source_of_addresses)]
-struct Checkout {
+pub struct Checkout {
     /// The total that the customer has seen.
     #[field(rule = money(0..=MAX_TOTAL, "ExpectedTotal", ""), example = {"amount": 258, "currency": "USD"})]
-    expected_total: Option<Money>,
+    pub expected_total: Option<Money>,
     #[field(flatten)]
-    details: Details,
+    pub details: Details,
     #[field(flatten)]
-    addresses: GivenAddresses,
+    pub addresses: GivenAddresses,
     /// The `id` of a quote. It has the addresses, so no address can be given beside it.
     #[field(rule = QUOTE_ID)]
-    quote_id: Option<String>,
+    pub quote_id: Option<String>,
 }
 
 fn one_source_of_addresses(quote_id: &Option<String>, addresses: &GivenAddresses) -> Result<(), Invalid> {
-    if quote_id.is_some() && !addresses.is_empty() {
+    quote_or_addresses(quote_id, !addresses.is_empty())
+}
+
+pub fn quote_or_addresses(quote_id: &Option<String>, has_addresses: bool) -> Result<(), Invalid> {
+    if quote_id.is_some() && has_addresses {
         return Err(Invalid::new("already contains the addresses, so leave them out").under("quote_id"));
     }
     Ok(())
@@ -89,7 +96,7 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
     let customer_id: CustomerId = request.path("id")?;
     let owner = request.owner(&customer_id)?;
     let caller = owner.caller();
-    let Checkout { expected_total, details, addresses, quote_id: sealed } = request.body()?;
+    let checkout: Checkout = request.body()?;
     let once = Once::optional(request)?;
     let now = Instant::now();
     let cart = services.table.get(&cart::get(&customer_id)?).await?.filter(|cart| cart.expires_at > now);
@@ -97,32 +104,72 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
     // attempt has removed it, this read finds the record.
     if let Some(once) = &once
         && let Some(record) = services.table.get(&idempotency::get(once.scope())?).await?
-        && let Some(first) = replay(services, once, Some(&record), now).await?
+        && let Some(first) = replay(services, once, Some(&record), None, now).await?
     {
         return Ok(first);
     }
-    let Some(cart) = cart.filter(|cart| !cart.lines.is_empty()) else {
-        return Err(Problem::new(Code::CartEmpty, "The cart is empty."));
+    let cart = cart.ok_or_else(cart_empty)?;
+    let sale = CartCheckout {
+        caller: Some(caller),
+        guest: None,
+        lines: &cart.lines,
+        cart: cart::check_out(&cart)?,
+        sealed_for: customer_id.as_str(),
+        customer_id: customer_id.clone(),
     };
+    order(app, checkout, sale, once.as_ref(), now).await
+}
+
+/// What a customer's and a guest's checkout have in common.
+#[derive(Debug)]
+pub struct CartCheckout<'a> {
+    /// The caller, unless a guest orders.
+    pub caller: Option<&'a SignedIn>,
+    /// The customer, or the id of the guest.
+    pub customer_id: CustomerId,
+    pub guest: Option<NewGuest>,
+    /// The lines of the cart.
+    pub lines: &'a BTreeMap<ProductId, CartLine>,
+    /// The write that removes the cart.
+    pub cart: Guarded,
+    /// As in [`Quoter`](quote::Quoter).
+    pub sealed_for: &'a str,
+}
+
+pub async fn order(
+    app: &App,
+    checkout: Checkout,
+    sale: CartCheckout<'_>,
+    once: Option<&Once>,
+    now: Instant,
+) -> Result<Response, Problem> {
+    let services = &app.services;
+    let Checkout { expected_total, details, addresses, quote_id: sealed } = checkout;
+    let CartCheckout { caller, customer_id, guest, lines, cart, sealed_for } = sale;
+    if lines.is_empty() {
+        return Err(cart_empty());
+    }
+    // All guests are one customer for promotions.
+    let buyer = if guest.is_some() { &CustomerId::guests() } else { &customer_id };
     let (addresses, quote) = match sealed {
         None => (addresses, None),
         Some(sealed) => {
-            let quote = Quote::open(services, &customer_id, &sealed, now).await?;
+            let quote = Quote::open(services, sealed_for, &sealed, now).await?;
             let (rules, limits) = tokio::try_join!(quote::rules(services), app.limits())?;
-            let promotions = match promotions::usable(services, &customer_id, &rules, quote.codes(), None, now).await {
+            let promotions = match promotions::usable(services, buyer, &rules, quote.codes(), None, now).await {
                 Ok(promotions) => promotions,
                 // The first attempt may have completed meanwhile, and used up a promotion.
-                Err(problem) => return first_response_or(services, once.as_ref(), now, problem).await,
+                Err(problem) => return first_response_or(services, once, guest.as_ref(), now, problem).await,
             };
             let (rounding, shipping_tax) = (limits.tax_rounding, limits.shipping_tax);
             (quote.addresses(), Some(Quoted { quote, rules, promotions, rounding, shipping_tax }))
         }
     };
-    let lines = lines_of(&cart);
     let wanted = Wanted {
         customer_id,
+        guest,
         list: "/items",
-        lines,
+        lines: lines_of(lines),
         reference: None,
         placed_at: None,
         store_id: None,
@@ -131,11 +178,15 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
         addresses,
         quote,
     };
-    place(app, caller, wanted, once.as_ref(), None, Some(cart::check_out(&cart)?)).await
+    place(app, caller, wanted, once, None, Some(cart)).await
+}
+
+pub fn cart_empty() -> Problem {
+    Problem::new(Code::CartEmpty, "The cart is empty.")
 }
 
 /// Returns the lines of a cart, in the sequence in which the customer added them.
-pub fn lines_of(cart: &Cart) -> Vec<WantedLine> {
+pub fn lines_of(lines: &BTreeMap<ProductId, CartLine>) -> Vec<WantedLine> {
     let wanted_line = |(at, (product, line)): (usize, (&ProductId, &CartLine))| WantedLine {
         pointer: format!("/items/{at}"),
         product_id: product.clone(),
@@ -143,5 +194,5 @@ pub fn lines_of(cart: &Cart) -> Vec<WantedLine> {
         total: None,
         discounts: Vec::new(),
     };
-    cart::in_sequence(&cart.lines).into_iter().enumerate().map(wanted_line).collect()
+    cart::in_sequence(lines).into_iter().enumerate().map(wanted_line).collect()
 }

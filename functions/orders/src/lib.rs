@@ -1,8 +1,10 @@
 //! Orders: placing, payment, refunds, status changes, invoices and lists.
 
 mod addresses;
+mod asker;
 mod bounds;
 mod checkout;
+mod guest;
 mod invoice;
 mod limits;
 mod lines;
@@ -59,7 +61,8 @@ http_api::routes! {
     checkout::create, quote::create, place::create, list::by_status, list::get, status::change, refund::create,
     payments::create, payments::list, payments::capture, payments::cancel, payments::refund, webhook::receive,
     invoice::issue, invoice::get, log::add, log::list, list::lines, list::history, log::of_day, list::of_customer,
-    picking::queue, list::shipments, sales::of_product
+    picking::queue, list::shipments, sales::of_product, guest::price, guest::order, guest::read, guest::change,
+    guest::pay, guest::list_payments, guest::claim
 }
 
 pub async fn run() -> Result<(), Error> {

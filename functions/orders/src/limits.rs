@@ -57,6 +57,7 @@ fn of(known: &Known, defaults: Limits) -> Limits {
         tax_rounding: orders.tax_rounding.unwrap_or(defaults.tax_rounding),
         shipping_tax: orders.shipping_tax.unwrap_or(defaults.shipping_tax),
         quote_optional: orders.quote_optional.unwrap_or(defaults.quote_optional),
+        guest_orders: orders.guest_orders.unwrap_or(defaults.guest_orders),
     }
 }
 
@@ -88,6 +89,7 @@ struct Orders {
     tax_rounding: Option<TaxRounding>,
     shipping_tax: Option<ShippingTax>,
     quote_optional: Option<bool>,
+    guest_orders: Option<bool>,
 }
 
 #[cfg(test)]
@@ -112,7 +114,7 @@ mod tests {
         assert_eq!(
             set(r#"{"orders":{"pending_minutes":5,"max_pending_orders":2,"max_pending_quantity":7,
                     "max_pending_lines":800,"max_orders_per_day":9,"shipping_address_required":true,
-                    "tax_rounding":"order","shipping_tax":"apportioned","quote_optional":true}}"#),
+                    "tax_rounding":"order","shipping_tax":"apportioned","quote_optional":true,"guest_orders":false}}"#),
             Limits {
                 pending_minutes: 5,
                 max_pending_orders: 2,
@@ -122,7 +124,8 @@ mod tests {
                 shipping_address_required: true,
                 tax_rounding: TaxRounding::Order,
                 shipping_tax: ShippingTax::Apportioned,
-                quote_optional: true
+                quote_optional: true,
+                guest_orders: false,
             }
         );
         assert_eq!(set(r#"{"orders":{"max_pending_orders":2}}"#), Limits { max_pending_orders: 2, ..defaults });

@@ -15,6 +15,7 @@ use key_schema::request::Query;
 use serde::Serialize;
 use table::Page as Found;
 
+use crate::asker::Asker;
 use crate::view::{LineView, OrderView, StepView, history_views, line_views, no_such_order, visible, with_addresses};
 
 /// The cursor of a list that has only one page.
@@ -24,14 +25,17 @@ pub const NO_CURSOR: Described = described(r#"{"type": "null"}"#);
 #[route(GET "/v1/orders/{id}", id = "readOrder", who = owner, task = "orders", path(id: OrderId),
     answers(200 = OrderView<'_> "The order" [ETag]))]
 pub async fn get(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
-    request.signed_in()?;
+    show(services, request, &Asker::signed_in(request)?).await
+}
+
+pub async fn show(services: &Services, request: &Request<'_>, asker: &Asker) -> Result<Response, Problem> {
     let id: OrderId = request.path("id")?;
     let items = services.table.query(&order::get(&id)?).await?.items;
     let order = visible(items, Instant::now()).ok_or_else(no_such_order)?;
-    request.owner(&order.head.customer_id).map_err(|_| no_such_order())?;
+    asker.check(&order.head)?;
     // The addresses are in the customer's partition, and the Query did not read them.
     let order = with_addresses(services, order).await?;
-    let response = Response::ok(&OrderView::new(&order, request.caller().is_staff()));
+    let response = Response::ok(&OrderView::new(&order, asker.is_staff()));
     let version = order.head.meta.version;
     // An erasure removes the addresses and leaves the version.
     Ok(match order.addresses {

@@ -72,6 +72,7 @@ impl NewOrder {
         }
         Ok(Wanted {
             customer_id,
+            guest: None,
             list: "/lines",
             lines,
             reference,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ::payments::{AccountError, Intent};
 use http_api::contract::rules::{integer, list as list_rule, money, one_of, visible_text};
 use http_api::contract::{Body, Schema, route};
-use http_api::{Code, Once, Problem, Request, Response, SignedIn};
+use http_api::{Code, Once, Problem, Request, Response};
 use key_schema::id::{OperationId, OrderId, PaymentId};
 use key_schema::idempotency::StoredResponse;
 use key_schema::instant::Instant;
@@ -26,23 +26,24 @@ use workflows::payments::{Settled, is_late, settle};
 use workflows::staging;
 
 use crate::App;
+use crate::asker::Asker;
 use crate::list::NO_CURSOR;
 use crate::refund::wallet_refused;
-use crate::view::{PaymentView, location, no_such_order, visible};
+use crate::view::{PaymentView, guest_location, location, no_such_order, visible};
 
 /// The longest time that a request waits for the payment provider. The cashier does the rest.
 const PATIENCE: Duration = Duration::from_secs(12);
 const METHODS: &[&str] = &["card", "wallet", "manual"];
 
 #[derive(Body)]
-struct NewPayment {
+pub struct NewPayment {
     /// `card`: by the payment provider. `wallet`: from the customer's wallet. `manual`: staff received
     /// the money and reports it, so only staff may send it.
     #[field(rule = one_of(METHODS), example = "card")]
-    method: PaymentMethod,
+    pub method: PaymentMethod,
     /// A part of the order's total. The default is the part that no payment has secured yet.
     #[field(rule = money(1..=MAX_TOTAL, "PaymentMoney", ""), left_out)]
-    amount: Option<Money>,
+    pub amount: Option<Money>,
 }
 
 #[derive(Body)]
@@ -75,7 +76,7 @@ struct NewRefundedLine {
 /// A payment with the secret for the customer's browser.
 #[derive(Serialize, Schema)]
 #[schema(name = "CreatedPayment")]
-struct NewPaymentView<'a> {
+pub struct NewPaymentView<'a> {
     #[serde(flatten)]
     payment: PaymentView<'a>,
     /// The secret with which the customer's browser gives a card to the provider, for this payment
@@ -141,7 +142,7 @@ struct PaymentRefundView<'a> {
 
 #[derive(Serialize, Schema)]
 #[schema(name = "PaymentList")]
-struct PaymentListView<'a> {
+pub struct PaymentListView<'a> {
     items: Vec<PaymentDetailView<'a>>,
     #[field(rule = NO_CURSOR, example = null)]
     next_cursor: (),
@@ -199,26 +200,34 @@ impl<'a> OperationView<'a> {
         invalid_body = "also for more than the part of the total that is not secured yet",
     ))]
 pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
-    let caller = request.signed_in()?;
+    let (asker, once) = (Asker::signed_in(request)?, Once::optional(request)?);
+    pay(app, request, &asker, request.body()?, once.as_ref()).await
+}
+
+pub async fn pay(
+    app: &App,
+    request: &Request<'_>,
+    asker: &Asker,
+    wanted: NewPayment,
+    once: Option<&Once>,
+) -> Result<Response, Problem> {
     let id: OrderId = request.path("id")?;
-    let once = Once::optional(request)?;
-    let NewPayment { method, amount } = request.body()?;
-    if method == PaymentMethod::Manual && !caller.is_staff() {
+    let NewPayment { method, amount } = wanted;
+    if method == PaymentMethod::Manual && !asker.is_staff() {
         return Err(Problem::new(Code::Forbidden, "Only staff can report money."));
     }
     // The first read finds an order that the caller may see. The keys are read before anything is
     // written.
-    seen(app, request, &id).await?;
+    seen(app, asker, &id).await?;
     if method == PaymentMethod::Card {
         app.account.keys().await.map_err(unavailable)?;
     }
-    let (payment, is_new) =
-        retry_on_conflict(async || begin(app, &caller, &id, method, amount, once.as_ref()).await).await?;
+    let (payment, is_new) = retry_on_conflict(async || begin(app, asker, &id, method, amount, once).await).await?;
     if method != PaymentMethod::Card {
         let order = app.order(&id).await?;
         let payment = of(&order, &payment)?;
-        let view = NewPaymentView { payment: PaymentView::new(payment, caller.is_staff()), client_secret: None };
-        return Ok(answer(&id, &view, is_new));
+        let view = NewPaymentView { payment: PaymentView::new(payment, asker.is_staff()), client_secret: None };
+        return Ok(answer(&id, asker, &view, is_new));
     }
     let order = app.order(&id).await?;
     let hint = of(&order, &payment)?.intent.clone();
@@ -243,8 +252,8 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
         let cause = error.map_or_else(|| "no payment".to_owned(), |error| error.to_string());
         return Err(Problem::unavailable(cause));
     }
-    let view = NewPaymentView { payment: PaymentView::new(payment, caller.is_staff()), client_secret };
-    Ok(answer(&id, &view, is_new))
+    let view = NewPaymentView { payment: PaymentView::new(payment, asker.is_staff()), client_secret };
+    Ok(answer(&id, asker, &view, is_new))
 }
 
 /// Whether a payment was begun now, was begun before, or belongs to the first request with the key.
@@ -255,20 +264,23 @@ enum Begun {
     Replayed,
 }
 
-fn answer(id: &OrderId, view: &NewPaymentView<'_>, begun: Begun) -> Response {
+fn answer(id: &OrderId, asker: &Asker, view: &NewPaymentView<'_>, begun: Begun) -> Response {
+    let order = match asker {
+        Asker::Caller(_) => location(id),
+        Asker::Holder(_) => guest_location(id),
+    };
+    let created = || Response::created(format!("{order}/payments"), view);
     match begun {
-        Begun::Now => Response::created(format!("{}/payments", location(id)), view),
+        Begun::Now => created(),
         Begun::Before => Response::ok(view),
-        Begun::Replayed => {
-            Response::created(format!("{}/payments", location(id)), view).header("idempotency-replayed", "true")
-        }
+        Begun::Replayed => created().header("idempotency-replayed", "true"),
     }
 }
 
 /// Writes the payment. Returns `None` if the order has changed since it was read.
 async fn begin(
     app: &App,
-    caller: &SignedIn,
+    asker: &Asker,
     id: &OrderId,
     method: PaymentMethod,
     amount: Option<Money>,
@@ -284,7 +296,7 @@ async fn begin(
     if order.lacks_payment() {
         return Ok(None);
     }
-    let (at, by, total) = (order.next_step_at(Instant::now()), caller.id().as_str(), order.head.total);
+    let (at, by, total) = (order.next_step_at(Instant::now()), asker.id(&order.head), order.head.total);
     let mut ledger = order.ledger(at);
     if !ledger.takes_money() {
         let detail = "The order takes no money: only a pending order does.";
@@ -381,10 +393,13 @@ async fn replayed(app: &App, once: &Once) -> Result<Option<PaymentId>, Problem> 
 #[route(GET "/v1/orders/{id}/payments", id = "listPayments", who = owner, task = "payments", path(id: OrderId),
     answers(200 = PaymentListView<'_> "The payments" [ETag]))]
 pub async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
-    request.signed_in()?;
+    show(app, request, &Asker::signed_in(request)?).await
+}
+
+pub async fn show(app: &App, request: &Request<'_>, asker: &Asker) -> Result<Response, Problem> {
     let id: OrderId = request.path("id")?;
-    let order = seen(app, request, &id).await?;
-    let for_staff = request.caller().is_staff();
+    let order = seen(app, asker, &id).await?;
+    let for_staff = asker.is_staff();
     let items = order.payments.iter().map(|payment| PaymentDetailView::new(&order, payment, for_staff)).collect();
     Ok(Response::ok(&PaymentListView { items, next_cursor: () }).etag(order.head.meta.version))
 }
@@ -637,10 +652,10 @@ pub fn unavailable(error: AccountError) -> Problem {
     }
 }
 
-async fn seen(app: &App, request: &Request<'_>, id: &OrderId) -> Result<PlacedOrder, Problem> {
+async fn seen(app: &App, asker: &Asker, id: &OrderId) -> Result<PlacedOrder, Problem> {
     let items = app.services.table.query(&order::get(id)?).await?.items;
     let order = visible(items, Instant::now()).ok_or_else(no_such_order)?;
-    request.owner(&order.head.customer_id).map_err(|_| no_such_order())?;
+    asker.check(&order.head)?;
     Ok(order)
 }
 

@@ -17,11 +17,14 @@
 use http_api::contract::route;
 use http_api::{Code, Once, Problem, Request, Response, Services, SignedIn};
 use key_schema::customer::Customer;
+use key_schema::guest_cart::CartToken;
 use key_schema::id::{CustomerId, OrderId, OrderReference, StoreId};
 use key_schema::idempotency::{self, IdempotencyRecord, Scope, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::item::{MayBe as _, Stored, take};
 use key_schema::money::Money;
+use key_schema::order::addresses::Guest;
+use key_schema::order::guest::OrderToken;
 use key_schema::order::open::OpenOrders;
 use key_schema::order::{self, Charges, MAX_LINES, Order, OrderAction, PlacedOrder, PreparedItem, open};
 use key_schema::pricing::Pricing;
@@ -38,11 +41,21 @@ use crate::new_order::{Details, NewOrder};
 use crate::promotions;
 use crate::quote::Quoted;
 use crate::refusal::{price_changed, quote_required, reference_taken, refused};
-use crate::view::{OrderView, location, visible, with_addresses};
+use crate::view::{GuestOrderView, OrderView, guest_location, location, visible, with_addresses};
+
+/// The guest who orders.
+#[derive(Debug)]
+pub struct NewGuest {
+    pub guest: Guest,
+    /// The token of the guest's cart, from which the token of the order follows.
+    pub cart: CartToken,
+}
 
 #[derive(Debug)]
 pub struct Wanted {
+    /// The customer, or the id of the guest.
     pub customer_id: CustomerId,
+    pub guest: Option<NewGuest>,
     /// The JSON Pointer to the list of lines, in the request's body or in the cart.
     pub list: &'static str,
     /// The lines, in the sequence of their numbers in the order.
@@ -61,12 +74,13 @@ pub struct Wanted {
 }
 
 /// Returns the first response again, if the record belongs to this request and has not expired. The
-/// function rebuilds this response from data of the order. Only an invoice or an erasure changes
+/// function rebuilds this response from data of the order. Only an invoice, an erasure or a claim changes
 /// this data.
 pub async fn replay(
     services: &Services,
     once: &Once,
     record: Option<&IdempotencyRecord>,
+    guest: Option<&NewGuest>,
     now: Instant,
 ) -> Result<Option<Response>, Problem> {
     let Some(answer) = once.first(record, now)? else { return Ok(None) };
@@ -78,7 +92,7 @@ pub async fn replay(
     // repeated even after a retired order has expired.
     let order = visible(items, Instant::MIN).ok_or_else(Once::in_progress)?;
     let order = with_addresses(services, order).await?;
-    Ok(Some(created(&order.as_placed()).header("idempotency-replayed", "true")))
+    Ok(Some(created(&order.as_placed(), guest).header("idempotency-replayed", "true")))
 }
 
 /// Place an order
@@ -116,14 +130,14 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
     let once = Once::required(request)?;
     let wanted = request.body::<NewOrder>()?.wanted()?;
     request.owner(&wanted.customer_id)?;
-    place(app, &caller, wanted, Some(&once), Some(once.scope()), None).await
+    place(app, Some(&caller), wanted, Some(&once), Some(once.scope()), None).await
 }
 
-/// Places an order. `lookup` is the scope of the idempotency record, if the record was not read
-/// yet. `cart` is the write that removes the cart.
+/// Places an order. `caller` is absent for a guest. `lookup` is the scope of the idempotency record,
+/// if the record was not read yet. `cart` is the write that removes the cart.
 pub async fn place(
     app: &App,
-    caller: &SignedIn,
+    caller: Option<&SignedIn>,
     wanted: Wanted,
     once: Option<&Once>,
     lookup: Option<&Scope>,
@@ -142,7 +156,7 @@ pub async fn place(
 /// attempt has another id.
 async fn attempt(
     app: &App,
-    caller: &SignedIn,
+    caller: Option<&SignedIn>,
     wanted: &Wanted,
     once: Option<&Once>,
     lookup: Option<&Scope>,
@@ -152,39 +166,41 @@ async fn attempt(
     if wanted.lines.len() > MAX_LINES {
         return Err(Problem::new(Code::TooManyLines, format!("An order can have at most {MAX_LINES} lines.")));
     }
-    let bounded = !caller.is_staff();
+    let (bounded, guest) = (!caller.is_some_and(SignedIn::is_staff), wanted.guest.as_ref());
     let products = wanted.lines.iter().map(|line| &line.product_id);
     let known = order::prepare(&wanted.customer_id, bounded, lookup, products)?;
     let mut known = match lines::read_products(services, &known, &wanted.lines, 1).await {
         Ok(known) => known,
-        Err(problem) => return first_response_or(services, once, now, problem).await.map(Some),
+        Err(problem) => return first_response_or(services, once, guest, now, problem).await.map(Some),
     };
     let mut open = take::<OpenOrders, _>(&mut known);
     let has_rules = take::<Pricing, _>(&mut known).is_some_and(|pricing| pricing.rules > 0);
     if let (Some(once), Some(record)) = (once, take::<IdempotencyRecord, _>(&mut known))
-        && let Some(first) = replay(services, once, Some(&record), now).await?
+        && let Some(first) = replay(services, once, Some(&record), guest, now).await?
     {
         return Ok(Some(first));
     }
-    let Some(customer) = take::<Customer, _>(&mut known) else {
-        return first_response_or(services, once, now, Problem::not_found("customer")).await.map(Some);
-    };
+    let customer = take::<Customer, _>(&mut known);
+    if customer.is_none() && guest.is_none() {
+        return first_response_or(services, once, guest, now, Problem::not_found("customer")).await.map(Some);
+    }
     let products = known.split_off(known.len().saturating_sub(wanted.lines.len()));
     let limits = if bounded || wanted.details.lapses { Some(app.limits().await?) } else { None };
     if has_rules && wanted.quote.is_none() && limits.is_some_and(|limits| !limits.quote_optional) {
-        return first_response_or(services, once, now, quote_required()).await.map(Some);
+        return first_response_or(services, once, guest, now, quote_required()).await.map(Some);
     }
     let lapses_at = limits.map(|limits| limits.lapse_of(now));
     let order_id = OrderId::generate(wanted.placed_at.unwrap_or(now), services.random()?);
     let (mut order, mut with) = match assemble(services, wanted, order_id, lapses_at, products, caller, now) {
         Ok(assembled) => assembled,
         // The first attempt may have completed during these reads, and data may have changed since.
-        Err(problem) => return first_response_or(services, once, now, problem).await.map(Some),
+        Err(problem) => return first_response_or(services, once, guest, now, problem).await.map(Some),
     };
     let required = limits.is_some_and(|limits| bounded && limits.shipping_address_required);
-    order.addresses = match wanted.addresses.resolve(&mut order.head, &customer, required, now) {
+    let given = guest.map(|guest| &guest.guest);
+    order.addresses = match wanted.addresses.resolve(&mut order.head, customer.as_deref(), given, required, now) {
         Ok(addresses) => addresses,
-        Err(problem) => return first_response_or(services, once, now, problem).await.map(Some),
+        Err(problem) => return first_response_or(services, once, guest, now, problem).await.map(Some),
     };
     order.head.data.list_shards = services.layout(&order::BY_STATUS).await?.write;
     if let Some(once) = once {
@@ -199,7 +215,7 @@ async fn attempt(
             let (applied, open) = (order.head.promotions(), open.as_deref());
             let checked = promotions::check_first(services, &wanted.customer_id, quoted, applied, open).await;
             if let Err(problem) = checked {
-                return first_response_or(services, once, now, problem).await.map(Some);
+                return first_response_or(services, once, guest, now, problem).await.map(Some);
             }
         }
         let entry = match limits {
@@ -208,7 +224,7 @@ async fn attempt(
                 Ok(entry) => entry.map(|entry| open::enter(&order.head, entry, open.as_ref())).transpose()?.map(Some),
                 Err(problem) => {
                     let problem = reference_taken(services, &order.head, now).await?.unwrap_or(problem);
-                    return first_response_or(services, once, now, problem).await.map(Some);
+                    return first_response_or(services, once, guest, now, problem).await.map(Some);
                 }
             },
         };
@@ -216,7 +232,7 @@ async fn attempt(
             with.retain(|(action, _)| *action != OrderAction::Open);
             with.extend(entry.map(|entry| (OrderAction::Open, entry)));
             let Err(refusals) = send(services, &order, &with, once, now).await? else {
-                return Ok(Some(created(&order)));
+                return Ok(Some(created(&order, guest)));
             };
             if !refusals.only(OrderAction::Open) {
                 break refusals;
@@ -231,8 +247,8 @@ async fn attempt(
     if refusals.iter().all(|refusal| matches!(refusal.action, OrderAction::Number | OrderAction::Open)) {
         return Ok(None);
     }
-    match refused(services, caller, once, &wanted.lines, order.head.promotions(), &refusals, now).await {
-        Err(problem) => first_response_or(services, once, now, problem).await.map(Some),
+    match refused(services, !bounded, once, wanted, order.head.promotions(), &refusals, now).await {
+        Err(problem) => first_response_or(services, once, guest, now, problem).await.map(Some),
         answer => answer.map(Some),
     }
 }
@@ -263,12 +279,13 @@ async fn send(
 pub async fn first_response_or(
     services: &Services,
     once: Option<&Once>,
+    guest: Option<&NewGuest>,
     now: Instant,
     problem: Problem,
 ) -> Result<Response, Problem> {
     if let Some(once) = once
         && let Some(record) = services.table.get(&idempotency::get(once.scope())?).await?
-        && let Some(first) = replay(services, once, Some(&record), now).await?
+        && let Some(first) = replay(services, once, Some(&record), guest, now).await?
     {
         return Ok(first);
     }
@@ -291,7 +308,7 @@ fn assemble(
     id: OrderId,
     lapses_at: Option<Instant>,
     mut products: Vec<Option<PreparedItem>>,
-    caller: &SignedIn,
+    caller: Option<&SignedIn>,
     now: Instant,
 ) -> Result<(PlacedOrder, Vec<(OrderAction, Guarded)>), Problem> {
     let (sold, mut total) = Sold::all(&wanted.lines, products.iter_mut().map(PreparedItem::take_from), wanted.list)?;
@@ -313,8 +330,9 @@ fn assemble(
     }
     let order = Order {
         reference: wanted.reference.clone(),
-        by_customer: !caller.is_staff(),
+        by_customer: !caller.is_some_and(SignedIn::is_staff),
         lapses_at,
+        token_hash: wanted.guest.as_ref().map(|guest| OrderToken::of(&guest.cart, &id).hash()),
         store_id: wanted.store_id.clone(),
         charges,
         ..Order::new(
@@ -326,12 +344,21 @@ fn assemble(
         )
     };
     let uses = promotion::take(&uses, &order.customer_id, now)?;
+    let by = caller.map_or(&order.customer_id, SignedIn::id).to_string();
     let born = services.born(now)?;
     let lines = lines.into_iter().map(|line| Stored::new(line, born.clone(), now)).collect();
-    Ok((PlacedOrder::new(Stored::new(order, born, now), lines, caller.id().as_str()), uses))
+    Ok((PlacedOrder::new(Stored::new(order, born, now), lines, &by), uses))
 }
 
-fn created(order: &PlacedOrder) -> Response {
+fn created(order: &PlacedOrder, guest: Option<&NewGuest>) -> Response {
     // The only step is that of the caller, who may see it.
-    Response::created(location(&order.head.id), &OrderView::new(order, true)).etag(order.head.meta.version)
+    let (id, view) = (&order.head.id, OrderView::new(order, true));
+    let response = match guest {
+        None => Response::created(location(id), &view),
+        Some(guest) => {
+            let token = OrderToken::of(&guest.cart, id);
+            Response::created(guest_location(id), &GuestOrderView { order: view, order_token: token.as_str() })
+        }
+    };
+    response.etag(order.head.meta.version)
 }

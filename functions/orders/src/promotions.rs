@@ -40,6 +40,7 @@ fn code_error(pointer: impl Into<String>, code: &str, reason: Reason) -> FieldEr
         Reason::NotYetValid => "is not valid yet",
         Reason::TierTooLow => "is for customers of a higher tier",
         Reason::NotFirstOrder => "is only for the first order",
+        Reason::AccountRequired => "is only for customers with an account",
         Reason::OtherCurrency => "has amounts in another currency than this cart",
         Reason::NoGoods => "is for goods that are not in this cart",
         Reason::MinimumNotReached => "needs goods for a higher amount",
@@ -130,7 +131,7 @@ impl Codes<'_> {
 }
 
 /// Returns the promotions that the customer may use now, and those of codes with a condition that
-/// does not hold. `guesser` is the customer whose unknown
+/// does not hold. All guests are one customer. `guesser` is the customer whose unknown
 /// codes are counted. It is `None` for a request by staff, and for the codes of a quote.
 ///
 /// # Errors
@@ -189,10 +190,11 @@ async fn find(
     }
     let mut items = read.items;
     let counts = items.pop();
+    let quota = Quota::of_codes(customer);
     if let (Some(_), Some(Some(FoundItem::QuotaDay(counts)))) = (guesser, counts)
-        && counts.promotion_codes >= Quota::PromotionCodes.limit()
+        && counts.unknown_codes(quota) >= quota.limit()
     {
-        return Err(Problem::quota_exceeded(Quota::PromotionCodes, now));
+        return Err(too_many_guesses(quota, now));
     }
     for (at, item) in items.into_iter().enumerate() {
         match item {
@@ -204,9 +206,19 @@ async fn find(
     if let (Some(guesser), false) = (guesser, unknown.is_empty()) {
         let count = promotion::count_unknown_codes(guesser, unknown.len(), now)?;
         let counted = services.table.write(&count).await?;
-        counted.map_err(|_| Problem::quota_exceeded(Quota::PromotionCodes, now))?;
+        counted.map_err(|_| too_many_guesses(quota, now))?;
     }
     if unknown.is_empty() { Ok(found) } else { Err(codes.unknown(&unknown)) }
+}
+
+fn too_many_guesses(quota: Quota, now: Instant) -> Problem {
+    match quota {
+        Quota::GuestCodes => {
+            let detail = "Guests have entered too many unknown codes today. Sign in to use a code.";
+            Problem::new(Code::QuotaExceeded, detail).retry_after(now.seconds_left_of_day())
+        }
+        _ => Problem::quota_exceeded(quota, now),
+    }
 }
 
 /// The promotions of codes, and the uses of all candidates.
@@ -264,14 +276,15 @@ async fn for_customer(
     customer: &CustomerId,
     mut candidates: Vec<Candidate>,
 ) -> Result<Vec<Candidate>, Problem> {
-    let any = |depends: fn(&Promotion) -> bool| candidates.iter().any(|candidate| depends(&candidate.promotion));
+    let is_guest = customer.is_guest();
+    let any =
+        |depends: fn(&Promotion) -> bool| !is_guest && candidates.iter().any(|candidate| depends(&candidate.promotion));
     let profile = async {
         let depends = any(|promotion| promotion.conditions.tier.is_some());
         Ok::<_, Problem>(if depends { services.table.get(&customer::get(customer)?).await? } else { None })
     };
     let first = async {
-        let depends = any(|promotion| promotion.conditions.first_order);
-        if !depends {
+        if !any(|promotion| promotion.conditions.first_order) {
             return Ok(false);
         }
         let open = services.table.get(&open::get(customer)?).await?;
@@ -281,7 +294,9 @@ async fn for_customer(
     for candidate in &mut candidates {
         let conditions = &candidate.promotion.conditions;
         let has_tier = conditions.tier.is_none_or(|tier| profile.as_ref().is_some_and(|profile| profile.tier >= tier));
-        let unmet = if !has_tier {
+        let unmet = if is_guest && candidate.promotion.depends_on_customer() {
+            Some(Reason::AccountRequired)
+        } else if !has_tier {
             Some(Reason::TierTooLow)
         } else if conditions.first_order && !is_first {
             Some(Reason::NotFirstOrder)

@@ -6,11 +6,13 @@
 //! checkout computes the price again. If everything is equal, the order has exactly the quoted
 //! price. Otherwise the response names the lines and the parts that changed.
 
+use std::collections::BTreeMap;
+
 use http_api::contract::rules::{Text, exact_text, list};
 use http_api::contract::{Body, Schema, route};
 use http_api::{Code, FieldError, Problem, Reason, Request, Response, Services};
 use key_schema::address::PostalAddress;
-use key_schema::cart;
+use key_schema::cart::{self, CartLine};
 use key_schema::cursor::{MAX_SEALED_BYTES, Scope};
 use key_schema::id::{Born, CustomerId, MethodId, ProductId};
 use key_schema::instant::Instant;
@@ -22,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::App;
 use crate::addresses::GivenAddresses;
-use crate::checkout::lines_of;
+use crate::checkout::{cart_empty, lines_of};
 use crate::lines::{self, Sold};
 use crate::price::{Price, Terms};
 use crate::promotions::{self, CODES, Candidate, Codes};
@@ -156,18 +158,18 @@ impl Quote {
         Scope { list: "quote", parameters, caller: "" }
     }
 
-    async fn seal(&self, services: &Services, customer: &CustomerId, now: Instant) -> Result<String, Problem> {
+    async fn seal(&self, services: &Services, sealed_for: &str, now: Instant) -> Result<String, Problem> {
         let text = serde_json::to_string(self).map_err(Problem::internal)?;
-        let parameters = [("customer", customer.as_str())];
+        let parameters = [("customer", sealed_for)];
         services.cursors().await?.seal_text(&Self::scope(&parameters), &text, now).map_err(Problem::internal)
     }
 
-    /// Opens the quote of a customer.
+    /// Opens the quote of a customer, or of a guest's cart ([`Quoter::sealed_for`]).
     ///
     /// # Errors
     /// 409 `quote_expired` for a quote that has expired, is altered, or is another customer's.
-    pub async fn open(services: &Services, customer: &CustomerId, sealed: &str, now: Instant) -> Result<Self, Problem> {
-        let parameters = [("customer", customer.as_str())];
+    pub async fn open(services: &Services, sealed_for: &str, sealed: &str, now: Instant) -> Result<Self, Problem> {
+        let parameters = [("customer", sealed_for)];
         let text = services.cursors().await?.open_text(&Self::scope(&parameters), sealed, now);
         let quote = text.ok().and_then(|text| serde_json::from_str::<Self>(&text).ok());
         quote.filter(|quote| quote.expires_at > now).ok_or_else(|| {
@@ -243,15 +245,15 @@ pub fn changed(changes: impl IntoIterator<Item = FieldError>) -> Problem {
 
 #[derive(Body)]
 #[body(example = {})]
-struct QuoteRequest {
+pub struct QuoteRequest {
     #[field(flatten)]
-    addresses: GivenAddresses,
+    pub addresses: GivenAddresses,
     /// The id of the wanted method.
     #[field(example = "post")]
-    shipping_method: Option<MethodId>,
+    pub shipping_method: Option<MethodId>,
     /// The codes of promotions, in any letter case.
     #[field(rule = CODES, default, example = ["SUMMER"])]
-    codes: Vec<String>,
+    pub codes: Vec<String>,
 }
 
 /// Get the price of the cart
@@ -290,25 +292,51 @@ struct QuoteRequest {
         quota_exceeded = "too many unknown codes on this day",
     ))]
 pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
-    let services = &app.services;
     let customer_id: CustomerId = request.path("id")?;
     let owner = request.owner(&customer_id)?;
-    let QuoteRequest { addresses, shipping_method: method, codes: texts } = request.body()?;
-    let codes = Codes { texts: &texts, quoted: false };
+    let wanted: QuoteRequest = request.body()?;
     let now = Instant::now();
-    let cart = services.table.get(&cart::get(&customer_id)?).await?.filter(|cart| cart.expires_at > now);
-    let cart = cart.filter(|cart| !cart.lines.is_empty());
-    let cart = cart.ok_or_else(|| Problem::new(Code::CartEmpty, "The cart is empty."))?;
-    let (shipping_address, billing_address) = addresses.of_profile(services, &customer_id).await?;
+    let cart = app.services.table.get(&cart::get(&customer_id)?).await?.filter(|cart| cart.expires_at > now);
+    let cart = cart.ok_or_else(cart_empty)?;
+    let guesser = (!owner.is_staff()).then_some(&customer_id);
+    let quoter = Quoter { customer: &customer_id, guesser, sealed_for: customer_id.as_str() };
+    answer(app, wanted, &cart.lines, quoter, now).await
+}
+
+/// Who gets a quote.
+#[derive(Debug, Clone, Copy)]
+pub struct Quoter<'a> {
+    /// The customer, or all guests.
+    pub customer: &'a CustomerId,
+    /// As in [`promotions::usable`].
+    pub guesser: Option<&'a CustomerId>,
+    /// The id of the customer, or of the guest's cart. Only its checkout can open the quote.
+    pub sealed_for: &'a str,
+}
+
+pub async fn answer(
+    app: &App,
+    wanted: QuoteRequest,
+    lines: &BTreeMap<ProductId, CartLine>,
+    quoter: Quoter<'_>,
+    now: Instant,
+) -> Result<Response, Problem> {
+    let services = &app.services;
+    let QuoteRequest { addresses, shipping_method: method, codes: texts } = wanted;
+    let codes = Codes { texts: &texts, quoted: false };
+    let Quoter { customer, guesser, sealed_for } = quoter;
+    if lines.is_empty() {
+        return Err(cart_empty());
+    }
+    let (shipping_address, billing_address) = addresses.of_profile(services, customer).await?;
     let limits = app.limits().await?;
-    let wanted = lines_of(&cart);
+    let wanted = lines_of(lines);
     let products = cart::products(wanted.iter().map(|line| &line.product_id))?;
     let products = lines::read_products(services, &products, &wanted, 2);
     let (products, rules) = tokio::try_join!(products, rules(services))?;
     let (products, stocks): (Vec<_>, Vec<_>) = cart::with_stocks(products).unzip();
     let (sold, items) = Sold::all(&wanted, products, "/items")?;
-    let guesser = (!owner.is_staff()).then_some(&customer_id);
-    let usable = promotions::usable(services, &customer_id, &rules, codes, guesser, now).await?;
+    let usable = promotions::usable(services, customer, &rules, codes, guesser, now).await?;
     let terms = Terms {
         rules: &rules,
         address: shipping_address.as_ref(),
@@ -347,7 +375,7 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
     });
     let offers = price.offers.iter().map(|offer| MethodView::offered(offer.method, money(offer.price)));
     let view = QuoteView {
-        id: quote.seal(services, &customer_id, now).await?,
+        id: quote.seal(services, sealed_for, now).await?,
         lines: lines.collect(),
         shipping_method: quote.method.as_ref(),
         shipping_methods: offers.collect(),
@@ -365,7 +393,7 @@ pub async fn rules(services: &Services) -> Result<Rules, Problem> {
 }
 
 #[derive(Serialize, Schema)]
-struct QuoteView<'a> {
+pub struct QuoteView<'a> {
     /// The quote for the checkout. Its content is sealed.
     #[field(rule = QUOTE_ID, example = "AQQyMDI2kq2dWc0f3n1bq8Zk")]
     id: String,

@@ -93,6 +93,9 @@ pub fn refundable<'a>(order: &'a PlacedOrder, amount: Money, pointer: &str) -> R
     if order.head.expires_at.is_some() {
         return Err(Problem::new(Code::IllegalTransition, "The order is archived and cannot change."));
     }
+    if order.head.customer_id.is_guest() {
+        return Err(Problem::new(Code::IllegalTransition, "A guest has no wallet. Refund the payment instead."));
+    }
     if !order.history.iter().any(|step| step.status == OrderStatus::Paid) {
         return Err(Problem::new(Code::IllegalTransition, "The order was never paid."));
     }

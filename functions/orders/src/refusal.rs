@@ -1,6 +1,6 @@
 //! Explains why an order was not placed.
 
-use http_api::{Code, Once, Problem, Reason, Response, Services, SignedIn};
+use http_api::{Code, Once, Problem, Reason, Response, Services};
 use key_schema::idempotency::IdempotencyRecord;
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem, Stored};
@@ -11,7 +11,7 @@ use key_schema::promotion::AppliedPromotion;
 use table::{Refusal, Refusals, TableError};
 
 use crate::lines::WantedLine;
-use crate::place::replay;
+use crate::place::{Wanted, replay};
 use crate::promotions;
 use crate::view::location;
 
@@ -95,9 +95,9 @@ async fn claimed(services: &Services, claim: &Stored<ReferenceClaim>, now: Insta
 /// attempt instead.
 pub async fn refused(
     services: &Services,
-    caller: &SignedIn,
+    is_staff: bool,
     once: Option<&Once>,
-    lines: &[WantedLine],
+    wanted: &Wanted,
     applied: &[AppliedPromotion],
     refusals: &Refusals<OrderAction>,
     now: Instant,
@@ -106,7 +106,9 @@ pub async fn refused(
         // A concurrent attempt of the same request was first, and this attempt gets the same
         // response.
         let record = stored::<IdempotencyRecord>(refusal);
-        return replay(services, once, record.as_deref(), now).await?.ok_or_else(Once::in_progress);
+        return replay(services, once, record.as_deref(), wanted.guest.as_ref(), now)
+            .await?
+            .ok_or_else(Once::in_progress);
     }
     if let Some(refusal) = refusals.of(OrderAction::Reference) {
         return Err(match stored::<ReferenceClaim>(refusal) {
@@ -128,7 +130,7 @@ pub async fn refused(
         .filter_map(|refusal| match refusal.action {
             OrderAction::Stock(number) => {
                 let at = usize::try_from(number).ok()?.checked_sub(1)?;
-                Some((lines.get(at)?, stored(refusal)))
+                Some((wanted.lines.get(at)?, stored(refusal)))
             }
             _ => None,
         })
@@ -171,7 +173,7 @@ pub async fn refused(
             return line.error("quantity", "out of stock").reason(Reason::OutOfStock);
         }
         // Only staff may see the exact stock.
-        let exact = caller.is_staff().then(|| format!("only {available} in stock"));
+        let exact = is_staff.then(|| format!("only {available} in stock"));
         let detail = exact.unwrap_or_else(|| "not enough in stock".to_owned());
         line.error("quantity", detail).reason(Reason::InsufficientStock)
     })))

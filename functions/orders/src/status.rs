@@ -14,6 +14,7 @@ use key_schema::payment::{Ledger, OperationKind, Payment, PaymentMethod};
 use table::TableError;
 
 use crate::App;
+use crate::asker::Asker;
 use crate::payments::refused;
 use crate::refund::{refundable, wallet_refused};
 use crate::view::{OrderView, no_such_order, visible, with_addresses};
@@ -30,7 +31,7 @@ const TARGETS: &[&str] = &["paid", "picking", "shipped", "delivered", "cancelled
     check(to, carrier) = |to, carrier| only_if_shipped(to, "carrier", carrier),
     check(to, tracking) = |to, tracking| only_if_shipped(to, "tracking", tracking),
 )]
-struct StatusChange {
+pub struct StatusChange {
     #[field(rule = one_of(TARGETS), example = "shipped")]
     to: OrderStatus,
     /// The reason, 1 to 1000 bytes. The customer does not see the notes of staff.
@@ -78,10 +79,26 @@ fn only_if_shipped(to: &OrderStatus, field: &str, given: &Option<String>) -> Res
         conflict = "a refund would exceed the maximum balance",
     ))]
 pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    let asker = Asker::signed_in(request)?;
+    change_as(app, request, &asker, request.body()?).await
+}
+
+impl StatusChange {
+    /// Returns the change that a guest wants.
+    pub const fn of_guest(to: OrderStatus, note: Option<String>) -> Self {
+        Self { to, note, carrier: None, tracking: None, pay_from_wallet: false, refund: None, message: None }
+    }
+}
+
+pub async fn change_as(
+    app: &App,
+    request: &Request<'_>,
+    asker: &Asker,
+    change: StatusChange,
+) -> Result<Response, Problem> {
     let services = &app.services;
-    let caller = request.signed_in()?;
     let id: OrderId = request.path("id")?;
-    let StatusChange { to, note, carrier, tracking, pay_from_wallet, refund, message } = request.body()?;
+    let StatusChange { to, note, carrier, tracking, pay_from_wallet, refund, message } = change;
     let misplaced = |field: &str, detail: &'static str| {
         Err(Problem::new(Code::InvalidBody, "A field does not belong to this transition.").error(field, detail))
     };
@@ -94,14 +111,14 @@ pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Proble
     let items = services.table.query(&order::read_for_update(&id)?).await?.items;
     let mut order = visible(items, Instant::now()).ok_or_else(no_such_order)?;
     // Another customer's order gets a 404 response, so the ownership is checked before the version.
-    request.owner(&order.head.customer_id).map_err(|_| no_such_order())?;
+    asker.check(&order.head)?;
     let version = request.if_match()?;
     if version != order.head.meta.version {
         return Err(Problem::version_mismatch());
     }
     let from = order.head.status;
     let owners = to == OrderStatus::Cancelled || pay_from_wallet;
-    if !caller.is_staff() && !owners {
+    if !asker.is_staff() && !owners {
         return Err(Problem::new(Code::Forbidden, "Only staff can make this change."));
     }
     if order.head.expires_at.is_some() {
@@ -110,23 +127,24 @@ pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Proble
     if !from.may_become(to) {
         return Err(Problem::new(Code::IllegalTransition, format!("The status cannot change from {from} to {to}.")));
     }
-    if !caller.is_staff() && !pay_from_wallet && !from.owner_may(to) {
+    if !asker.is_staff() && !pay_from_wallet && !from.owner_may(to) {
         return Err(Problem::new(Code::Forbidden, format!("Only staff can change the status from {from} to {to}.")));
     }
     // The customer has taken the goods of a sale in a store, and an invoice may be in the
     // customer's books.
     let is_final = order.head.store_id.is_some() || order.head.invoice_number.is_some();
-    if !caller.is_staff() && to == OrderStatus::Cancelled && is_final {
+    if !asker.is_staff() && to == OrderStatus::Cancelled && is_final {
         return Err(Problem::new(Code::Forbidden, "Only staff can cancel a sale in a store or an invoiced order."));
     }
     // A customer must not confirm an order with a total of 0. The order would hold stock without a
     // payment.
-    if !caller.is_staff() && pay_from_wallet && order.head.total.amount == 0 {
+    if !asker.is_staff() && pay_from_wallet && order.head.total.amount == 0 {
         return Err(Problem::new(Code::Forbidden, "There is nothing to pay. Only staff can confirm this order."));
     }
     // This read comes before the write, so that its failure does not hide a change that was made.
     order = with_addresses(services, order).await?;
-    let (at, by) = (order.next_step_at(Instant::now()), caller.id().as_str());
+    let (at, by) = (order.next_step_at(Instant::now()), asker.id(&order.head).to_owned());
+    let by = by.as_str();
     let event = OrderStatusEvent {
         message: message.clone(),
         carrier: carrier.clone(),
@@ -191,7 +209,7 @@ pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Proble
             Err(problem) => tracing::warn!(order = %id, ?problem, "the payments are left to the cashier"),
         }
     }
-    Ok(Response::ok(&OrderView::new(&order, caller.is_staff())).etag(order.head.meta.version))
+    Ok(Response::ok(&OrderView::new(&order, asker.is_staff())).etag(order.head.meta.version))
 }
 
 /// Gives the money of a cancelled or returned order back: all of it to the cards and to the wallet, or

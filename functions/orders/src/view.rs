@@ -2,15 +2,17 @@ mod price;
 
 use http_api::contract::Schema;
 use http_api::contract::rules::{VERSION, integer, list, one_of};
+use http_api::view::CUSTOMER_NAME;
 use http_api::{Problem, Services};
 use key_schema::address::PostalAddress;
-use key_schema::id::{CustomerId, OrderId, OrderReference, PaymentId, StoreId};
+use key_schema::id::{CustomerId, OrderId, OrderReference, PaymentId, StoreId, is_guest};
 use key_schema::instant::Instant;
 use key_schema::money::Money;
 use key_schema::order::OrderItem;
-use key_schema::order::addresses::{self, Destination, OrderAddresses};
+use key_schema::order::addresses::{self, Destination, Guest, OrderAddresses};
 use key_schema::order::{MAX_LINES, Order, OrderNumber, OrderStatus, OrderStatusEvent, PlacedOrder, TaxRounding};
 use key_schema::payment::{Payment, PaymentMethod, PaymentStatus};
+use key_schema::text::Email;
 use serde::Serialize;
 
 pub use price::{
@@ -25,9 +27,9 @@ pub fn visible(items: Vec<OrderItem>, now: Instant) -> Option<PlacedOrder> {
     PlacedOrder::of(items).filter(|order| order.is_visible(now) && order.has_all_lines() && order.has_begun())
 }
 
-/// Reads the addresses, if the order has any.
+/// Reads the addresses and the guest, if the order has any.
 pub async fn with_addresses(services: &Services, mut order: PlacedOrder) -> Result<PlacedOrder, Problem> {
-    if order.head.destination.is_some() {
+    if order.head.has_addresses() {
         order.addresses = services.table.get(&addresses::get(&order.head)?).await?;
     }
     Ok(order)
@@ -47,6 +49,10 @@ pub fn location(id: &OrderId) -> String {
     http_api::url::location(&["orders", id.as_str()])
 }
 
+pub fn guest_location(id: &OrderId) -> String {
+    http_api::url::location(&["guest", "orders", id.as_str()])
+}
+
 /// Returns 404 for an order that does not exist or is invisible to the caller.
 pub fn no_such_order() -> Problem {
     Problem::not_found("order")
@@ -57,7 +63,12 @@ pub struct OrderView<'a> {
     id: &'a OrderId,
     number: OrderNumber,
     reference: Option<&'a OrderReference>,
+    /// The customer. The ids of guests begin with `guest:`.
     customer_id: &'a CustomerId,
+    /// The guest who placed the order. Absent for an order of a customer, and after an erasure.
+    #[field(left_out)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guest: Option<GuestView<'a>>,
     /// The store where the order was placed, if any.
     #[field(example = null)]
     store_id: Option<&'a StoreId>,
@@ -151,6 +162,7 @@ impl<'a> OrderView<'a> {
             number: OrderNumber::of(id),
             reference: reference.as_ref(),
             customer_id,
+            guest: addresses.as_ref().and_then(|addresses| addresses.guest.as_ref()).map(GuestView::from),
             store_id: store_id.as_ref(),
             shipping_address: AddressView::of(addresses.as_deref(), destination.as_ref()),
             billing_address: addresses.as_ref().and_then(|addresses| addresses.billing_address.as_ref()),
@@ -173,6 +185,31 @@ impl<'a> OrderView<'a> {
             refunded: (*refunded > 0).then(|| Money::new(*refunded, total.currency)),
             version: head.meta.version,
         }
+    }
+}
+
+/// The order of a guest, in the response that creates it.
+#[derive(Serialize, Schema)]
+#[schema(name = "GuestOrder")]
+pub struct GuestOrderView<'a> {
+    #[serde(flatten)]
+    pub order: OrderView<'a>,
+    /// The secret that gives access to the order. Send it in the header `Order-Token`.
+    #[field(example = "9d0c4c1b6c2e4f0fa0a1b5f6c7d8e9f00112233445566778899aabbccddeeff0")]
+    pub order_token: &'a str,
+}
+
+#[derive(Debug, Serialize, Schema)]
+#[schema(name = "OrderGuest")]
+struct GuestView<'a> {
+    email: &'a Email,
+    #[field(rule = CUSTOMER_NAME, example = "Ann Ångström")]
+    name: &'a str,
+}
+
+impl<'a> From<&'a Guest> for GuestView<'a> {
+    fn from(Guest { email, name }: &'a Guest) -> Self {
+        Self { email, name }
     }
 }
 
@@ -216,7 +253,7 @@ impl<'a> PaymentView<'a> {
     /// Only staff see the ids of staff.
     pub fn new(payment: &'a Payment, for_staff: bool) -> Self {
         let Payment { id, customer_id, method, status, amount, at, by, capture_before, .. } = payment;
-        let by = (for_staff || by == customer_id.as_str()).then_some(by.as_str());
+        let by = (for_staff || by == customer_id.as_str() || is_guest(by)).then_some(by.as_str());
         Self {
             id,
             method: *method,
@@ -244,7 +281,7 @@ enum AddressView<'a> {
 
 impl<'a> AddressView<'a> {
     fn of(addresses: Option<&'a OrderAddresses>, destination: Option<&'a Destination>) -> Option<Self> {
-        let whole = addresses.map(|addresses| Self::Whole(&addresses.shipping_address));
+        let whole = addresses.and_then(|addresses| addresses.shipping_address.as_ref()).map(Self::Whole);
         whole.or_else(|| destination.map(Self::Erased))
     }
 }

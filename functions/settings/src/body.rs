@@ -126,6 +126,7 @@ struct OrderLimits {
     #[field(rule = one_of(&["rule", "apportioned"]))]
     shipping_tax: Option<String>,
     quote_optional: Option<bool>,
+    guest_orders: Option<bool>,
 }
 
 #[derive(Body)]

@@ -47,7 +47,7 @@ pub async fn whole(services: &Services, request: &Request<'_>) -> Result<Respons
 /// category `shipping`, or else of `standard`. With `apportioned`, the price of shipping is
 /// spread over the rates of the shipped goods, in proportion to their prices after discounts.
 /// With `quote_optional: true` customers may order without a quote, at the prices of the
-/// products alone.
+/// products alone. With `guest_orders: false` only customers with an account may order.
 ///
 /// The public value `maintenance` is the maintenance mode, such as `{"on": true,
 /// "retry_after_seconds": 300}`. While it is on, every write except `PUT /v1/settings` gets 503

@@ -176,7 +176,7 @@ fn permissions_are_only_for_the_queried_indexes_and_never_for_a_scan() {
 }
 
 #[test]
-fn only_the_catalogue_the_counters_guest_carts_and_webhooks_are_public() {
+fn only_the_catalogue_the_counters_guests_and_webhooks_are_public() {
     let template = real();
     let public: BTreeSet<String> =
         template.routes.iter().filter(|route| route.authorizer.is_none()).map(Route::key).collect();
@@ -190,6 +190,8 @@ fn only_the_catalogue_the_counters_guest_carts_and_webhooks_are_public() {
         "GET /v1/categories/{path}/children",
         "GET /v1/categories/{path}/products",
         "GET /v1/categories/{path}/subtree",
+        "GET /v1/guest/orders/{id}",
+        "GET /v1/guest/orders/{id}/payments",
         "GET /v1/leaderboards/{by}",
         "GET /v1/products",
         "GET /v1/products/{id}",
@@ -203,7 +205,11 @@ fn only_the_catalogue_the_counters_guest_carts_and_webhooks_are_public() {
         "GET /v1/search/products",
         "GET /v1/settings",
         "POST /v1/carts",
+        "POST /v1/carts/{id}/checkout",
+        "POST /v1/carts/{id}/quote",
         "POST /v1/counters/{name}",
+        "POST /v1/guest/orders/{id}/payments",
+        "POST /v1/guest/orders/{id}/status",
         "POST /v1/products/{id}/views",
         "POST /v1/webhooks/stripe",
         "PUT /v1/carts/{id}/items/{product}",

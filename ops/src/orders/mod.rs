@@ -205,7 +205,7 @@ async fn retire_one(
         let at = Instant::now();
         let grace = i64::try_from(options.grace.as_secs()).unwrap_or(i64::MAX);
         let expires_at = at.plus_seconds(grace);
-        if head.destination.is_some() {
+        if head.has_addresses() {
             order.addresses = table.get(&addresses::get(head)?).await?;
         }
         for transaction in order::retire(&order, expires_at, at)? {

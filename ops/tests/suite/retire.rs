@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use fixture::seed;
+use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
+use key_schema::order::addresses::{Guest, OrderAddresses};
 use key_schema::order::{self, CustomerOrder, Order, OrderLine, OrderStatus, PlacedOrder, addresses};
+use key_schema::text::Email;
 use ops::orders::{RetireOptions, Retired, retire};
 use table::Table;
 
@@ -21,7 +24,7 @@ pub async fn large(shop: &Shop, id: &str) -> Stored<Order> {
     let mut head = order(id, OrderStatus::Delivered, 5);
     head.data.line_count = LINES;
     let addresses = seed::order_addresses(id, head.customer_id.as_str());
-    head.data.destination = Some(addresses::Destination::from(&addresses.shipping_address));
+    head.data.destination = addresses.shipping_address.as_ref().map(addresses::Destination::from);
     shop.put(&with_meta(addresses, 1)).await;
     shop.put(&head).await;
     for line in 1..=LINES {
@@ -102,6 +105,28 @@ async fn a_large_order_whose_retirement_was_stopped_anywhere_is_found_again_and_
 
         assert_eq!(run(&table, Instant::now()).await, Retired::default(), "a second run retires nothing");
     }
+}
+
+/// A guest's order without an address has an item with the guest's name.
+#[tokio::test]
+async fn the_name_of_a_guest_expires_with_the_order() {
+    let shop = Shop::open().await;
+    let table = shop.table.table();
+    let email: Email = "gil@example.com".parse().unwrap();
+    let mut head = order("o1", OrderStatus::Delivered, 5);
+    head.data.customer_id = CustomerId::guest(&email);
+    let guest = Some(Guest { email, name: "Gil".to_owned() });
+    let addresses = seed::order_addresses("o1", head.customer_id.as_str());
+    shop.put(&with_meta(OrderAddresses { shipping_address: None, guest, ..addresses }, 1)).await;
+    shop.put(&head).await;
+    shop.put(&with_meta(seed::line(&head.id, 1, "p1".parse().unwrap()), 1)).await;
+    shop.put(&with_meta(order::history(&head, OrderStatus::Delivered, head.placed_at, "c1", None), 1)).await;
+    shop.put(&with_meta(CustomerOrder::of(&head), 5)).await;
+
+    assert_eq!(run(&table, Instant::now()).await.orders, 1);
+    let head = read(&table, "o1").await.head;
+    let addresses = table.get(&addresses::get(&head).unwrap()).await.unwrap().unwrap();
+    assert!(addresses.expires_at.is_some() && addresses.expires_at == head.expires_at, "{addresses:?}");
 }
 
 #[tokio::test]

@@ -21,6 +21,9 @@ struct Declaration {
     always: bool,
 }
 
+/// The parameters with a secret that gives access, instead of the caller's token.
+const SECRETS: [&str; 2] = ["CartToken", "OrderToken"];
+
 /// Returns the handler, and a module of the same name with the route and its operation.
 pub fn expand(declaration: TokenStream, handler: TokenStream) -> Result<TokenStream> {
     let handler: ItemFn = syn::parse2(handler)?;
@@ -38,10 +41,10 @@ pub fn expand(declaration: TokenStream, handler: TokenStream) -> Result<TokenStr
         syn::Visibility::Inherited => quote!(pub(crate)),
         visibility => quote!(#visibility),
     };
-    // A guest's cart is private, although it needs no token.
+    // A guest's cart and a guest's order are private, although they need no caller's token.
     let is_public = who == "any"
         && key.starts_with("GET ")
-        && !parameters.iter().any(|known| known.to_string().contains("CartToken"));
+        && !parameters.iter().any(|known| SECRETS.iter().any(|secret| known.to_string().contains(secret)));
     let mut modes = if always { quote!(.always()) } else { quote!() };
     if is_public {
         modes.extend(quote!(.public()));

@@ -53,6 +53,10 @@ codes! {
     Unauthenticated = "unauthenticated", UNAUTHORIZED, "Not signed in";
     /// The caller is known but has no permission.
     Forbidden = "forbidden", FORBIDDEN, "Not allowed";
+    /// The shop takes orders only from customers with an account.
+    GuestOrdersDisabled = "guest_orders_disabled", FORBIDDEN, "Guest orders disabled";
+    /// The customer has not verified the email address.
+    EmailUnverified = "email_unverified", FORBIDDEN, "Email address not verified";
     /// The record does not exist, or the caller has no permission to know that it exists.
     NotFound = "not_found", NOT_FOUND, "Not found";
     /// An account of a deposit or a transfer does not exist.

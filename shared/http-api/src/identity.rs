@@ -58,6 +58,7 @@ impl Caller {
             return Self::Anonymous;
         };
         let id = match CustomerId::new(subject.as_ref()) {
+            Ok(id) if id.is_guest() => return Self::Unnamed(IdError::Guest),
             Ok(id) => id,
             Err(error) => return Self::Unnamed(error),
         };

@@ -18,7 +18,7 @@
 //! A record is valid for 24 hours ([`idempotency::LIFETIME_SECONDS`]). After that time the handlers
 //! ignore it, even if DynamoDB has not removed it yet.
 
-use key_schema::id::Born;
+use key_schema::id::{Born, CustomerId, Id};
 use key_schema::idempotency::{self, IdempotencyRecord, LIFETIME_SECONDS, Scope, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
@@ -61,6 +61,15 @@ impl Once {
     pub fn of_anybody(request: &Request<'_>) -> Result<Option<Self>, Problem> {
         let key = request.idempotency_key_optional()?;
         key.map(|key| Self::of(request, request.caller().key().to_owned(), key)).transpose()
+    }
+
+    /// Reads the key of a request by a guest. `of` names the guest's cart or order, so that no other
+    /// caller has the key. Without an Idempotency-Key, `default` is the key, if there is one.
+    pub fn of_guest(request: &Request<'_>, of: &impl Id, default: Option<&str>) -> Result<Option<Self>, Problem> {
+        let key = request.idempotency_key_optional()?.or(default);
+        // Nobody can sign in with such an id.
+        let caller = format!("{}{}", CustomerId::guests(), of.as_str());
+        key.map(|key| Self::of(request, caller, key)).transpose()
     }
 
     fn new(request: &Request<'_>, key: &str) -> Result<Self, Problem> {

@@ -33,6 +33,8 @@ reasons! {
     NotYetValid;
     TierTooLow;
     NotFirstOrder;
+    /// The promotion depends on who orders, so guests cannot use it.
+    AccountRequired;
     /// The promotion has an amount in another currency than the cart.
     OtherCurrency;
     /// The cart has none of the promotion's goods.

@@ -275,6 +275,12 @@ impl<'a> Request<'a> {
         self.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
     }
 
+    /// Returns a header with a secret that gives access to one item.
+    #[must_use]
+    pub fn secret(&self, name: &str) -> Option<&str> {
+        self.header(name).filter(|secret| secret.len() <= MAX_SECRET_BYTES)
+    }
+
     /// Returns this request's path and query with this cursor instead of the request's own cursor.
     /// The Link header from a page to the next page has this URL.
     pub(crate) fn url_with_cursor(&self, cursor: &str) -> String {
@@ -310,6 +316,9 @@ impl FromStr for Day {
 fn find<'p>(pairs: &'p Pairs<'_>, name: &str) -> Option<&'p str> {
     pairs.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_ref())
 }
+
+/// The longest secret in a header. The secrets that functions make have 64 bytes.
+const MAX_SECRET_BYTES: usize = 200;
 
 /// The maximum length of an unknown parameter's name in an error text, in characters.
 const MAX_SHOWN: usize = 64;

@@ -36,6 +36,9 @@ pub enum IdError {
     /// The text is [`ME`], which is not the id of a caller.
     #[error("must not be `{ME}`, which names the caller")]
     Reserved,
+    /// The text is the id of a guest, and nobody can sign in with it.
+    #[error("must not be the id of a guest")]
+    Guest,
 }
 
 /// The word that names the caller in place of the caller's own id.

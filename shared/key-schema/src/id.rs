@@ -5,6 +5,9 @@ pub use item_model::id::{
 };
 use item_model::ids;
 
+use crate::key::hash;
+use crate::text::Email;
+
 /// Declares ids, and the macro [`each_id`]. An id without an example is always generated.
 macro_rules! ids_of_bodies {
     (($dollar:tt) $($rule:ident: { $($(#[$doc:meta])* $name:ident $(= $example:literal)?)* })*) => {
@@ -70,6 +73,36 @@ ids! { check:
     /// A client's own number for an order ([`crate::order::ReferenceClaim`]). No URL path contains
     /// it, so the weaker rule of [`check`] is enough.
     OrderReference
+}
+
+/// The beginning of the ids of guests. Nobody can sign in with such an id.
+const GUEST: &str = "guest:";
+
+impl CustomerId {
+    /// Returns the id of the guests who order with this address. Only the case of ASCII letters may
+    /// differ, because addresses with the same folded form can belong to different people, such as
+    /// `straße.example` and `strasse.example`. A guest has orders, but no profile.
+    #[must_use]
+    pub fn guest(email: &Email) -> Self {
+        Self(format!("{GUEST}{}", hash("guest", &email.as_str().to_ascii_lowercase())))
+    }
+
+    /// Returns the id under which the requests of all guests are counted together.
+    #[must_use]
+    pub fn guests() -> Self {
+        Self(GUEST.to_owned())
+    }
+
+    #[must_use]
+    pub fn is_guest(&self) -> bool {
+        is_guest(&self.0)
+    }
+}
+
+/// Returns whether the id of an order's customer, or of the author of a change, is that of a guest.
+#[must_use]
+pub fn is_guest(id: &str) -> bool {
+    id.starts_with(GUEST)
 }
 
 impl StoreId {

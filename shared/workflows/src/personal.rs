@@ -34,7 +34,7 @@ const ORDER_LINES: u64 = 500;
 /// A question has up to 100 answers.
 const QUESTIONS: usize = 5;
 /// The attributes that only the model needs, besides the reserved ones.
-const INTERNAL: [&str; 2] = ["list_shards", "unfinished"];
+const INTERNAL: [&str; 3] = ["list_shards", "token_hash", "unfinished"];
 
 pub const PATTERNS: &[&Pattern] = &[
     &customer::DATA_PARTS,

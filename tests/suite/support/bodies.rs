@@ -95,6 +95,14 @@ pub fn body(operation: &str) -> Json {
         "checkoutCart" => {
             with(api().example("Checkout"), json!({ "expected_total": { "amount": 129, "currency": "USD" } }))
         }
+        "checkoutGuestCart" => {
+            with(api().example("GuestCheckout"), json!({ "expected_total": { "amount": 129, "currency": "USD" } }))
+        }
+        "quoteGuestCart" => json!({
+            "email": "ann@example.com", "name": "Ann", "shipping_address": destination("DE"),
+            "billing_address": destination("FR"), "shipping_method": "post", "codes": [],
+        }),
+        "moveGuestOrder" => json!({ "to": "cancelled", "note": "N" }),
         "quoteCart" => json!({
             "shipping_address": destination("DE"), "billing_address": destination("FR"), "shipping_method": "post",
             "codes": ["SUMMER"],
@@ -126,7 +134,7 @@ pub fn body(operation: &str) -> Json {
         "moveOrder" => json!({
             "to": "shipped", "note": "N", "carrier": "DHL", "tracking": "0034", "pay_from_wallet": false,
         }),
-        "payOrder" => json!({ "method": "card", "amount": { "amount": 100, "currency": "USD" } }),
+        "payOrder" | "payGuestOrder" => json!({ "method": "card", "amount": { "amount": 100, "currency": "USD" } }),
         "capturePayment" => json!({ "amount": { "amount": 100, "currency": "USD" } }),
         "refundPayment" => json!({
             "amount": { "amount": 5, "currency": "USD" }, "reason": "R", "lines": [{ "line": 1, "quantity": 1 }],

@@ -123,6 +123,11 @@ impl<'a> Operation<'a> {
         of(self.item).chain(of(self.own)).map(move |parameter| self.api.follow(parameter))
     }
 
+    /// Returns whether a secret in a header, and not the caller's token, gives access.
+    pub fn takes_secret(self) -> bool {
+        self.parameters().any(|parameter| matches!(parameter["name"].as_str(), Some("Cart-Token" | "Order-Token")))
+    }
+
     /// Returns the schema of the request body, for the first listed media type.
     pub fn body(self) -> Option<&'a Json> {
         let content = self.own.get("requestBody")?["content"].as_object()?;

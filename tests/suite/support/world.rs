@@ -28,8 +28,11 @@ pub struct World {
     invoice: String,
     session: String,
     question: String,
-    /// The guest carts with their tokens: one to change, one to delete and one to claim.
-    guest_carts: [(String, String); 3],
+    /// The guest carts with their tokens: one to change, one to delete, one to claim, and two with a line:
+    /// one to quote and one to order.
+    guest_carts: [(String, String); 5],
+    /// A guest's order with its token.
+    guest_order: (String, String),
     /// The id of an uploaded text.
     upload: String,
     /// The instant of the two points of the metric `bad-metric`.
@@ -279,12 +282,25 @@ impl World {
             http().put(permit["upload"]["url"].as_str().unwrap()).header("content-type", "text/plain").body("# Ice");
         assert_eq!(put.send().await.unwrap().status().as_u16(), 200);
         let upload = permit["id"].as_str().unwrap().to_owned();
-        let mut guest_carts = [const { (String::new(), String::new()) }; 3];
+        let mut guest_carts = [const { (String::new(), String::new()) }; 5];
         for cart in &mut guest_carts {
             let created = Call::new("POST", "/v1/carts").send(system).await.expect(201).body;
             *cart = (created["id"].as_str().unwrap().to_owned(), created["token"].as_str().unwrap().to_owned());
         }
+        let fill = async || {
+            let cart = Call::new("POST", "/v1/carts").send(system).await.expect(201).body;
+            let [id, token] = ["id", "token"].map(|name| cart[name].as_str().unwrap().to_owned());
+            let line = Call::new("PUT", &path(&["carts", &id, "items", "bad-1"])).json(&json!({ "quantity": 1 }));
+            line.header("cart-token", &token).send(system).await.expect(200);
+            (id, token)
+        };
+        let (cart, token) = fill().await;
+        let checkout = Call::new("POST", &path(&["carts", &cart, "checkout"])).json(&body("checkoutGuestCart"));
+        let guest_order = checkout.header("cart-token", &token).send(system).await.expect(201).body;
+        (guest_carts[3], guest_carts[4]) = (fill().await, fill().await);
+        let guest_order = ["id", "order_token"].map(|name| guest_order[name].as_str().unwrap().to_owned());
         Self {
+            guest_order: guest_order.into(),
             unpaid: unpaid.remove(0),
             payments,
             guest_carts,
@@ -299,10 +315,12 @@ impl World {
 
     /// Returns the guest cart that this operation may use, with the cart's token.
     fn guest_cart(&self, operation: &str) -> &(String, String) {
-        let [changed, deleted, claimed] = &self.guest_carts;
+        let [changed, deleted, claimed, quoted, ordered] = &self.guest_carts;
         match operation {
             "deleteGuestCart" => deleted,
             "claimCart" => claimed,
+            "quoteGuestCart" => quoted,
+            "checkoutGuestCart" => ordered,
             _ => changed,
         }
     }
@@ -337,6 +355,7 @@ impl World {
                 ("invoices", "number") => &self.invoice,
                 ("sessions", "id") => &self.session,
                 ("carts", "id") => &self.guest_cart(id).0,
+                ("guest", "id") => &self.guest_order.0,
                 ("questions", "id") => &self.question,
                 ("stores", "id") => "bad-shop",
                 ("shipping", "id") => "bad-zone",
@@ -402,7 +421,8 @@ impl World {
                         _ if id == "putContentUpload" => path(&["products", "bad-1", "content"]),
                         _ => good.url().trim_end_matches("/status").to_owned(),
                     };
-                    let found = Call::new("GET", &thing).staff().send(system).await.expect(200);
+                    let read = Call::new("GET", &thing).staff().header("order-token", &self.guest_order.1);
+                    let found = read.send(system).await.expect(200);
                     // A read of an organization returns the versions of its teams.
                     let tag = if operation.path.contains("{team}") {
                         format!("\"{}\"", found.body["teams"][0]["version"])
@@ -417,6 +437,7 @@ impl World {
                     let now = Instant::now().as_seconds();
                     good.headers.push(("stripe-signature".to_owned(), sign(&["whsec_local"], now, &body)));
                 }
+                "Order-Token" => good.headers.push(("order-token".to_owned(), self.guest_order.1.clone())),
                 "Cart-Token" => good.headers.push(("cart-token".to_owned(), self.guest_cart(id).1.clone())),
                 // The record already exists, so the request has no `If-None-Match`.
                 "If-None-Match" => {}

@@ -10,6 +10,7 @@ mod changes;
 mod data;
 mod erasure;
 mod guest_carts;
+mod guests;
 mod lists;
 mod names;
 mod overviews;

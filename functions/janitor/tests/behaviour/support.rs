@@ -69,6 +69,8 @@ pub struct Plan {
 impl Shop {
     /// Opens a shop with a customer and this many products.
     pub async fn open(products: usize) -> Self {
+        // Without a subscriber, a log line that another test reaches first stays disabled.
+        let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry());
         let test = TestTable::create().await;
         let objects = ObjectServer::start(None, &[BUCKET.to_owned(), ARCHIVE.to_owned()]).await.unwrap();
         let shop = Self { test, objects, products };

@@ -6,8 +6,10 @@
 mod addresses;
 mod bounds;
 mod checkout;
+mod claims;
 mod examples;
 mod growing;
+mod guests;
 mod log;
 mod numbers;
 mod payment;

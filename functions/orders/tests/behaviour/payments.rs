@@ -25,9 +25,9 @@ const WEBHOOK: &str = "POST /v1/webhooks/stripe";
 const INSUFFICIENT: &str = "pm_card_visa_chargeDeclinedInsufficientFunds";
 
 /// A shop that sells tea for five dollars, with an account at the local payment provider.
-struct Till {
+pub struct Till {
     shop: Shop,
-    server: PaymentServer,
+    pub server: PaymentServer,
 }
 
 impl Deref for Till {
@@ -43,7 +43,7 @@ fn stripe(server: &PaymentServer) -> Stripe {
 }
 
 /// Returns the provider's id of a payment, which is a part of the secret for the browser.
-fn intent(payment: &Value) -> String {
+pub fn intent(payment: &Value) -> String {
     payment["client_secret"].as_str().unwrap().split_once("_secret_").unwrap().0.to_owned()
 }
 
@@ -82,7 +82,7 @@ fn step(order: &Value, body: &Value) -> Call {
 }
 
 impl Till {
-    async fn open() -> Self {
+    pub async fn open() -> Self {
         let server = PaymentServer::start(Settings { seed: 7, ..Settings::default() }).await.unwrap();
         let keys = Keys::new(Arc::new(stripe(&server)), vec!["whsec_1".to_owned()]);
         let shop = Shop::open_with(payments::Account::with(Some(keys))).await;
@@ -135,7 +135,7 @@ impl Till {
     }
 
     /// Returns a payment in the provider's books.
-    fn books(&self, intent: &str) -> Account {
+    pub fn books(&self, intent: &str) -> Account {
         self.server.account(intent).unwrap()
     }
 

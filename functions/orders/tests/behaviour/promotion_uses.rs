@@ -16,7 +16,7 @@ use crate::shop::{Shop, checkout, moved, staff_order, stored};
 
 impl Shop {
     /// Returns the uses of a promotion by all customers and by ann.
-    async fn uses(&self, id: &str) -> (u64, u64) {
+    pub async fn uses(&self, id: &str) -> (u64, u64) {
         let id: PromotionId = id.parse().unwrap();
         let read = self.own().batch_get(&promotion::read([], [&id], &ann()).unwrap()).await.unwrap();
         let uses = |item: &Option<PromotionItem>| match item {

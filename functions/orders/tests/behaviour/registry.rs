@@ -8,6 +8,7 @@ use fixture::Recorder;
 use futures::future::join_all;
 use http_api::sample::Call;
 use key_schema::customer::Tier;
+use key_schema::guest_cart::MAX_LINES;
 use key_schema::id::{CustomerId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -19,6 +20,7 @@ use key_schema::promotion::{Conditions, Promotion};
 use payments::{Account, Keys, Stripe};
 use serde_json::{Value, json};
 
+use crate::guests::{Cart, guest, with_token};
 use crate::promotions::{named, ten};
 use crate::shop::{Shop, checkout, money, moved, order, staff_order, stored};
 
@@ -132,6 +134,47 @@ async fn promotions(recorder: &mut Recorder<'_, Shop>) {
     shop.end(&automatic).await;
 }
 
+/// Builds the quote of a guest's cart with these codes.
+fn quote_of(cart: &Cart, codes: &[&str]) -> Call {
+    cart.call("POST /v1/carts/{id}/quote").json(&json!({ "codes": codes }))
+}
+
+/// Checks out guest carts, pays, and cancels. A customer then claims the orders.
+async fn guests(recorder: &mut Recorder<'_, Shop>, lines: &[(&str, u64)], provider: &PaymentServer) {
+    let shop = recorder.shop;
+    shop.wait(30);
+    let coded = shop.promote(Promotion { limit_total: Some(9), ..named("guests", Some("GUESTS")) }).await;
+    let cart = shop.guest_cart(&lines[..1]).await;
+    recorder.expect(409, quote_of(&cart, &["NO"])).await;
+    let quoted = recorder.expect(200, quote_of(&cart, &["GUESTS"])).await;
+    let mut others = open_orders(1, 1_000);
+    others.data.customer_id = guest("ann@example.com");
+    shop.put(&others).await;
+    others.data.entries.clear();
+    let body = json!({ "quote_id": quoted["id"] });
+    let (once, repaired) = (cart.check_out_with("ann@example.com", &body), shop.put(&others));
+    recorder.expect_paused(201, once.clone(), "orders.open", repaired).await;
+    let order = recorder.expect(201, once.clone()).await;
+    recorder.expect(201, once).await;
+    shop.wait(30);
+    let cart = shop.guest_cart(&[&lines[..MAX_LINES - 1], &[("salt", 1)]].concat()).await;
+    recorder.expect(409, cart.check_out_with("ann@example.com", &json!({ "shipping_address": address() }))).await;
+    shop.end(&coded).await;
+    let read = with_token("GET /v1/guest/orders/{id}", &order);
+    recorder.expect(200, read.clone()).await;
+    let pay = with_token("POST /v1/guest/orders/{id}/payments", &order).json(&json!({ "method": "card" }));
+    let pay = pay.header("idempotency-key", "g");
+    let begun = recorder.expect(201, pay.clone()).await;
+    provider.confirm(begun["client_secret"].as_str().unwrap().split("_secret_").next().unwrap(), None).unwrap();
+    recorder.expect(201, pay).await;
+    recorder.expect(200, with_token("GET /v1/guest/orders/{id}/payments", &order)).await;
+    let version = format!("\"{}\"", recorder.expect(200, read).await["version"]);
+    let cancel = with_token("POST /v1/guest/orders/{id}/status", &order).header("if-match", &version);
+    recorder.expect(200, cancel.json(&json!({ "to": "cancelled" }))).await;
+    let claim = Call::new("POST /v1/customers/{id}/orders/claim").path("id", "ann").customer("ann");
+    recorder.expect(200, claim).await;
+}
+
 /// Pays an order, refunds it, and cancels the order with the most lines. Returns the paid order.
 async fn change(recorder: &mut Recorder<'_, Shop>, largest: &Value) -> Value {
     let shop = recorder.shop;
@@ -240,6 +283,7 @@ async fn every_route_uses_exactly_the_recorded_patterns() {
     let mut recorder = Recorder::new(&shop);
     let largest = place(&mut recorder, &lines).await;
     check_out(&mut recorder, &lines).await;
+    guests(&mut recorder, &lines, &provider).await;
     let order = change(&mut recorder, &largest).await;
     read(&mut recorder, &order).await;
     pay(&mut recorder, &provider).await;

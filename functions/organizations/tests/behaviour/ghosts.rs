@@ -60,6 +60,18 @@ async fn a_customer_without_a_profile_cannot_create_an_organization_or_become_a_
 }
 
 #[tokio::test]
+async fn a_guest_becomes_no_member() {
+    let club = Club::open().await;
+    let before = club.items("").await;
+    let guest = CustomerId::guest(&"gil@example.com".parse().unwrap());
+    let add = || put_member(CLUB, guest.as_str(), "member", None);
+    for call in [add().customer("ann"), add().staff("s1")] {
+        assert_eq!(club.refusal(call).await, hidden());
+    }
+    assert_eq!(club.items("").await, before);
+}
+
+#[tokio::test]
 async fn an_organization_does_not_exist_to_an_erased_customer() {
     let club = Club::open().await;
     club.delete_profile("ann").await;

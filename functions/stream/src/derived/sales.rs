@@ -57,13 +57,15 @@ const ATTEMPTS: usize = 8;
 const BUDGET: Duration = Duration::from_secs(30);
 
 /// Returns whether the change may have affected the order's sales. A change affects them if the
-/// order became visible, or if it began or ceased to count as sold or as shipped.
+/// order became visible, if it began or ceased to count as sold or as shipped, or if a customer
+/// claimed a guest's order.
 pub(super) fn affects_sales(old: Option<&AnyEntity>, new: &Order) -> bool {
     match old {
         Some(AnyEntity::Order(old)) => {
-            old.status.is_sale() != new.status.is_sale() || old.status.is_shipped() != new.status.is_shipped()
+            old.status.is_sale() != new.status.is_sale()
+                || old.status.is_shipped() != new.status.is_shipped()
+                || old.customer_id != new.customer_id
         }
-
         // The order is new, or its old image cannot be read.
         _ => new.status != OrderStatus::Placing,
     }

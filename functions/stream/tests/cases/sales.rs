@@ -1,8 +1,8 @@
 //! Tests of derived sales: in every schedule of deliveries the rows match the order's state.
 
 use key_schema::instant::Instant;
-use key_schema::item::IMPORTED;
-use key_schema::order::OrderStatus;
+use key_schema::item::{IMPORTED, Stored};
+use key_schema::order::{Order, OrderStatus};
 use key_schema::region::{self, SaleRegion};
 use key_schema::sales;
 use serde_json::json;
@@ -37,6 +37,63 @@ async fn the_lines_of_a_placed_order_are_purchases_of_its_customer_until_it_is_c
     // A second delivery of the old record restores nothing.
     shop.deliver(&[&[modify("3", &pending, &cancelled)], &placed]).await;
     assert_eq!(shop.bought("c1").await, ["p1 in o2"]);
+}
+
+/// Returns an order after a claim by c1, in the next version.
+fn claimed(order: &Stored<Order>) -> Stored<Order> {
+    let mut claimed = order.clone();
+    claimed.data.customer_id = "c1".parse().unwrap();
+    claimed.meta.version += 1;
+    claimed.meta.rev += 1;
+    claimed
+}
+
+fn of_guest(status: OrderStatus) -> Stored<Order> {
+    let mut order = order("o1", status, 1, 2);
+    order.data.customer_id = "guest:1".parse().unwrap();
+    order
+}
+
+#[tokio::test]
+async fn the_purchases_of_a_guest_follow_the_order_to_the_customer_who_claims_it() {
+    for status in [OrderStatus::Pending, OrderStatus::Shipped] {
+        let shop = Shop::open().await;
+        let placed = of_guest(status);
+        let claimed = claimed(&placed);
+        shop.place(&placed).await;
+        shop.deliver(&[&[insert("1", &placed)]]).await;
+        assert_eq!(shop.bought("guest:1").await, ["p2 in o1", "p1 in o1"]);
+        let (sold, listed) = (shop.sold("p1").await, shop.listed("p1").await);
+        shop.put(&claimed).await;
+        shop.deliver(&[&[modify("2", &placed, &claimed)]]).await;
+        assert_eq!(shop.bought("c1").await, ["p2 in o1", "p1 in o1"]);
+        assert!(shop.bought("guest:1").await.is_empty());
+        assert_eq!((shop.sold("p1").await, shop.listed("p1").await), (sold, listed), "nothing was sold twice");
+        // Old records change nothing.
+        shop.deliver(&[&[insert("1", &placed), modify("2", &placed, &claimed)]]).await;
+        assert_eq!((shop.bought("c1").await.len(), shop.sold("p1").await), (2, sold));
+    }
+}
+
+#[tokio::test]
+async fn the_records_of_a_claim_a_placement_and_a_cancellation_may_arrive_in_any_order() {
+    let placed = of_guest(OrderStatus::Pending);
+    let claimed = claimed(&placed);
+    let mut cancelled = claimed.clone();
+    cancelled.data.status = OrderStatus::Cancelled;
+    cancelled.meta.version += 1;
+    cancelled.meta.rev += 1;
+    let records = [insert("1", &placed), modify("2", &placed, &claimed), modify("3", &claimed, &cancelled)];
+    for sequence in [[1, 0, 2], [2, 1, 0], [2, 0, 1]] {
+        let shop = Shop::open().await;
+        shop.place(&claimed).await;
+        shop.deliver(&[&[records[sequence[0]].clone()]]).await;
+        assert_eq!(shop.bought("c1").await.len(), 2, "{sequence:?}");
+        shop.put(&cancelled).await;
+        shop.deliver(&[&sequence.map(|at| records[at].clone())]).await;
+        assert!(shop.bought("c1").await.is_empty() && shop.bought("guest:1").await.is_empty(), "{sequence:?}");
+        assert_eq!(shop.listed("p1").await, []);
+    }
 }
 
 /// An export contains the sales as separate items, so the sink must not derive them again.

@@ -2,11 +2,12 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures::future::join_all;
+use key_schema::id::CustomerId;
 use key_schema::instant::Instant;
 use key_schema::wallet::MAX_BALANCE;
 use serde_json::json;
 
-use crate::bank::{Bank, balance_of, deposit, euros, usd};
+use crate::bank::{Bank, balance_of, deposit, euros, transfer, usd};
 
 #[tokio::test]
 async fn the_first_deposit_opens_a_wallet_and_each_response_has_the_new_balance() {
@@ -26,6 +27,22 @@ async fn the_first_deposit_opens_a_wallet_and_each_response_has_the_new_balance(
     let wallet = json!({ "customer_id": "a+b #1", "balance": usd(0), "balances": [euros(501)], "version": 2 });
     assert_eq!((read.status, read.version(), read.body), (200, Some(2), wallet));
     assert_eq!(bank.balance_in("a+b #1", "EUR").await, 501);
+}
+
+/// A guest has orders, but no profile.
+#[tokio::test]
+async fn a_guest_gets_no_wallet() {
+    let bank = Bank::open(&["a"]).await;
+    bank.pay_in("a", &usd(10)).await;
+    let guest = CustomerId::guest(&"gil@example.com".parse().unwrap());
+    for to in [&guest, &CustomerId::guests()] {
+        for call in [deposit(to.as_str(), &json!({ "amount": usd(1) }), "k"), transfer("a", to.as_str(), &usd(1), "k")]
+        {
+            assert_eq!(bank.refusal(call).await, (404, "account_not_found".to_owned()), "{to}");
+        }
+    }
+    assert_eq!(bank.keys("WALLET#").await.into_iter().filter(|(pk, _)| pk != "WALLET#a").count(), 0);
+    assert_eq!(bank.balance("a").await, 10);
 }
 
 #[tokio::test]

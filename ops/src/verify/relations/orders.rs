@@ -66,7 +66,7 @@ pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Result<Vec<Problem>,
             })
         }
         AnyEntity::OrderAddresses(item) if !item.is_expired(seen.now) => {
-            let destination = Some(Destination::from(&item.shipping_address));
+            let destination = item.shipping_address.as_ref().map(Destination::from);
             let head = seen.find::<Order>(order::head(&item.order_id)?.key())?;
             Ok(match head {
                 Some(head) if head.customer_id == item.customer_id && head.destination == destination => Vec::new(),
@@ -129,7 +129,7 @@ fn copy(item: &Stored<Order>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
         let has_profile = seen.find::<Customer>(customer::get(&item.customer_id)?.key())?.is_some();
         // A customer without a profile needs no copy. DynamoDB may remove an expired copy before
         // the order.
-        if !has_profile || item.expires_at.is_some() {
+        if !(has_profile || item.customer_id.is_guest()) || item.expires_at.is_some() {
             return Ok(Vec::new());
         }
         let right = Stored { meta: item.meta.clone(), data: right };

@@ -108,6 +108,7 @@ fn an_invalid_subject_is_forbidden_with_the_reason() {
         ("auth0/5f7c", "must not contain `/`, `?`, `%` or `\\`"),
         ("50%", "must not contain `/`, `?`, `%` or `\\`"),
         ("..", "must not be `.` or `..`"),
+        ("guest:1", "must not be the id of a guest"),
     ] {
         let caller = caller(&format!(r#"{{"sub":"{subject}","cognito:groups":"[staff]"}}"#));
         assert_eq!((caller.is_staff(), caller.key()), (false, ""), "{subject}");

@@ -28,6 +28,9 @@ pub enum Quota {
     /// Pages of a copy of the customer's data.
     DataPages,
     Documents,
+    /// Unknown codes of promotions that guests enter. All guests are counted together, because a
+    /// guest can have any number of carts.
+    GuestCodes,
     Organizations,
     PromotionCodes,
     Questions,
@@ -38,10 +41,11 @@ pub enum Quota {
 }
 
 impl Quota {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Codes,
         Self::DataPages,
         Self::Documents,
+        Self::GuestCodes,
         Self::Organizations,
         Self::PromotionCodes,
         Self::Questions,
@@ -50,6 +54,12 @@ impl Quota {
         Self::Transfers,
     ];
 
+    /// Returns the quota of a customer's unknown codes of promotions.
+    #[must_use]
+    pub fn of_codes(customer: &CustomerId) -> Self {
+        if customer.is_guest() { Self::GuestCodes } else { Self::PromotionCodes }
+    }
+
     /// Returns the name of the counter, which error messages also use.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -57,6 +67,7 @@ impl Quota {
             Self::Codes => "codes",
             Self::DataPages => "data_pages",
             Self::Documents => "documents",
+            Self::GuestCodes => "guest_codes",
             Self::Organizations => "organizations",
             Self::PromotionCodes => "promotion_codes",
             Self::Questions => "questions",
@@ -75,7 +86,7 @@ impl Quota {
             Self::Organizations => 100,
             Self::PromotionCodes => 50,
             Self::Questions | Self::Reviews => 200,
-            Self::Transfers => 10_000,
+            Self::GuestCodes | Self::Transfers => 10_000,
         }
     }
 }
@@ -111,6 +122,8 @@ entity! {
             data_pages: u64,
             #[serde(default)]
             documents: u64,
+            #[serde(skip_serializing_if = "is_zero", default)]
+            guest_codes: u64,
             #[serde(default)]
             organizations: u64,
             #[serde(skip_serializing_if = "is_zero", default)]
@@ -131,6 +144,17 @@ entity! {
 #[allow(clippy::trivially_copy_pass_by_ref)]
 const fn is_zero(count: &u64) -> bool {
     *count == 0
+}
+
+impl QuotaDay {
+    /// Returns the number of unknown codes that count for this quota ([`Quota::of_codes`]).
+    #[must_use]
+    pub const fn unknown_codes(&self, quota: Quota) -> u64 {
+        match quota {
+            Quota::GuestCodes => self.guest_codes,
+            _ => self.promotion_codes,
+        }
+    }
 }
 
 impl Entity for QuotaDay {

@@ -19,6 +19,7 @@ use crate::id::{CustomerId, OrderId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
+use crate::order::addresses::{self, OrderAddresses};
 use crate::order::{self, CustomerOrder};
 use crate::pattern::Consistency;
 use crate::recipient::{self, RecipientHash};
@@ -77,8 +78,8 @@ patterns! {
         id: "mail.prepare",
         purpose: "Read the customer for a message, and the order's state after a change",
         request: BatchGetItem,
-        key: "PK = CUSTOMER#<id>, SK = PROFILE and, after a change, ORDER#<order>",
-        returns: "the customer, the customer's copy of the order",
+        key: "PK = CUSTOMER#<id>, SK = PROFILE, or SHIPTO#<order> of a guest, and, after a change, ORDER#<order>",
+        returns: "the customer or the guest, the customer's copy of the order",
         consistency: Consistency::Strong("an erased customer gets no mail, and the mail about a \
             new shipment has the tracking number"),
         callers: "system",
@@ -120,13 +121,19 @@ patterns! {
 }
 
 one_of! {
-    pub enum PreparedItem { Customer CustomerOrder }
+    pub enum PreparedItem { Customer CustomerOrder OrderAddresses }
 }
 
-/// Reads the customer, then the customer's copy of the order, if the message needs it.
+/// Reads the customer, then the customer's copy of the order, if the message needs it. [`of_guest`]
+/// reads the guest instead of the customer.
 pub fn prepare(customer: &CustomerId, order: Option<&OrderId>) -> Result<BatchGet<PreparedItem>, KeyError> {
     let copy = order.map(|order| order::copy_key(customer, order)).transpose()?;
     Ok(BatchGet::new(&PREPARE, [customer::key(customer)?].into_iter().chain(copy).collect()))
+}
+
+/// Reads the guest who placed an order, then the copy of the order.
+pub fn of_guest(guest: &CustomerId, order: &OrderId) -> Result<BatchGet<PreparedItem>, KeyError> {
+    Ok(BatchGet::new(&PREPARE, vec![addresses::addresses_key(guest, order)?, order::copy_key(guest, order)?]))
 }
 
 /// An action of the transaction that claims a message. A refusal names the action whose condition

@@ -31,32 +31,45 @@ pub const MAX_LINES: usize = 30;
 /// How long a guest cart lives after a line was last set.
 pub const LIFETIME_SECONDS: i64 = 14 * 24 * 60 * 60;
 
-/// The secret that gives access to a guest cart.
-#[derive(Clone, PartialEq, Eq)]
-pub struct CartToken(String);
+/// Declares a secret that gives access to one item. The table holds only its hash.
+macro_rules! secret {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq)]
+        pub struct $name(String);
 
-impl std::fmt::Debug for CartToken {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("CartToken(..)")
-    }
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(concat!(stringify!($name), "(..)"))
+            }
+        }
+
+        impl $name {
+            /// Makes a secret from a client's text. Every text makes a secret, but only one is right
+            /// for an item.
+            #[must_use]
+            pub fn given(text: &str) -> Self {
+                Self(text.to_owned())
+            }
+
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+    };
+}
+pub(crate) use secret;
+
+secret! {
+    /// The secret that gives access to a guest cart.
+    CartToken
 }
 
 impl CartToken {
     #[must_use]
     pub fn new(random: [u8; 32]) -> Self {
         Self(hexadecimal(&random))
-    }
-
-    /// Makes a token from a client's text. Every text makes a token, but only one token is right
-    /// for a cart.
-    #[must_use]
-    pub fn given(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 
     /// Returns the hash that the table holds.
@@ -72,7 +85,7 @@ impl CartToken {
     }
 }
 
-fn hash(texts: &[&str]) -> String {
+pub(crate) fn hash(texts: &[&str]) -> String {
     let mut hash = Context::new(&SHA256);
     for text in texts {
         // The lengths distinguish ("ab", "c") from ("a", "bc").
@@ -101,6 +114,14 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             claim: Option<String>,
         }
+    }
+}
+
+impl GuestCart {
+    /// Returns whether the token opens the cart, and the cart has neither expired nor been claimed.
+    #[must_use]
+    pub fn is_open(&self, token: &CartToken, now: Instant) -> bool {
+        self.token_hash == token.hash() && !self.is_expired(now) && self.claim.is_none()
     }
 }
 
@@ -237,6 +258,13 @@ pub fn remove_line(
 /// so that a repeated claim is recognised.
 pub fn discard(id: &GuestCartId, token: &CartToken) -> Result<Single<()>, EncodeError> {
     Ok(Single::new(&DISCARD, Guarded::delete(key(id)?, has(token)?.and(Condition::Lacks("claim")))))
+}
+
+/// Removes the guest cart that was read, as an action of the transaction that places an order from
+/// the cart. DynamoDB refuses the write if the cart has changed since the read.
+pub fn check_out(cart: &Stored<GuestCart>) -> Result<Guarded, EncodeError> {
+    let unchanged = Condition::Is("born", value(&cart.meta.born)?).and(Condition::Is("rev", number(cart.meta.rev)));
+    Ok(Guarded::delete(key(&cart.id)?, unchanged))
 }
 
 /// Adds the lines of a guest cart to a customer's cart, and empties the guest cart. `merged` is the

@@ -21,7 +21,7 @@ use crate::pattern::Consistency;
 use crate::request::{Get, Guarded, Transaction};
 
 entity! {
-    /// An invoice. It never changes.
+    /// An invoice. It changes only if a customer claims the order of a guest.
     Invoice = "Invoice" {
         fixed {
             /// The number, from 1 without a gap.
@@ -44,7 +44,7 @@ impl Entity for Invoice {
     }
 }
 
-fn key(number: u64) -> Result<Key, KeyError> {
+pub(crate) fn key(number: u64) -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::of("INVOICE", &[&number])?, sk: SortKey::new("INVOICE")? })
 }
 

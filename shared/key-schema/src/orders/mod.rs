@@ -15,6 +15,7 @@ pub(crate) const PATTERNS: &[&[&Pattern]] = &[
     guest_cart::PATTERNS,
     order::PATTERNS,
     order::addresses::PATTERNS,
+    order::guest::PATTERNS,
     order::parts::PATTERNS,
     order::daily_log::PATTERNS,
     order::open::PATTERNS,

@@ -210,7 +210,9 @@ pub fn derive(order: &Stored<Order>, line: &OrderLine) -> Stored<Sale> {
 fn at_state_of(order: &Stored<Order>, row: Sale) -> Stored<Sale> {
     let reversed = !order.status.is_sale();
     let ranked_at = order.status.is_shipped().then(|| row.ranked_at.unwrap_or(order.meta.updated_at));
-    Stored { meta: order.meta.clone(), data: Sale { reversed, ranked_at, ..row } }
+    // A guest's order may have been claimed since.
+    let customer_id = order.customer_id.clone();
+    Stored { meta: order.meta.clone(), data: Sale { customer_id, reversed, ranked_at, ..row } }
 }
 
 /// The items derived from an order so far, as they were read.

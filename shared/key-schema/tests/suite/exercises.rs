@@ -17,7 +17,9 @@ use crate::rendering::{Request as _, Shown};
 use crate::support::at;
 use crate::world::World;
 use crate::world::catalog::{categories, category_moves, media, memberships, pictures, products, reviews, variants};
-use crate::world::orders::{guest_carts, invoices, orders, payments, pricing_rules, promotions, sold, staged};
+use crate::world::orders::{
+    guest_carts, guest_orders, invoices, orders, payments, pricing_rules, promotions, sold, staged,
+};
 use crate::world::others::{counters, documents, invitations, metrics, organizations, others, questions, subscribers};
 
 pub fn exercises() -> Vec<Shown> {
@@ -28,6 +30,7 @@ pub fn exercises() -> Vec<Shown> {
         sessions(&world),
         carts(&world),
         guest_carts(&world),
+        guest_orders(&world),
         products(&world),
         variants(&world),
         memberships(&world),

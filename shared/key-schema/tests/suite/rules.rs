@@ -196,6 +196,7 @@ fn roles_quotas_and_statuses_have_the_names_of_the_api() {
             ("codes", 3),
             ("data_pages", 1_000),
             ("documents", 1_000),
+            ("guest_codes", 10_000),
             ("organizations", 100),
             ("promotion_codes", 50),
             ("questions", 200),

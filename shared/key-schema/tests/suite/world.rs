@@ -351,6 +351,7 @@ pub fn customers_goldens(world: &World) -> Vec<Golden> {
         Golden::of("Erasure", world.erasure(), Any::Erasure),
         Golden::of("QuotaDay", world.quota_day(), Any::QuotaDay),
         Golden::of("QuotaDay-data-pages", with(world.quota_day(), |day| day.data_pages = 3), Any::QuotaDay),
+        Golden::of("QuotaDay-guest-codes", with(world.quota_day(), |day| day.guest_codes = 3), Any::QuotaDay),
         Golden::of("QuotaDay-reviews", with(world.quota_day(), |day| day.reviews = 3), Any::QuotaDay),
         Golden::of("QuotaDay-promotions", with(world.quota_day(), |day| day.promotion_codes = 3), Any::QuotaDay),
         Golden::of("QuotaDay-transfers", with(world.quota_day(), |day| day.transfers = 3), Any::QuotaDay),

@@ -126,7 +126,8 @@ impl Belonging {
     }
 }
 
-/// Removes the addresses of the customer's orders. The orders keep only country and city.
+/// Removes the addresses of the customer's orders, and who the guest was. The orders keep only country
+/// and city.
 async fn erase_addresses(
     table: &Table,
     customer: &CustomerId,
@@ -306,7 +307,12 @@ impl Worker for Eraser<'_> {
 
 impl Eraser<'_> {
     async fn erase_belongings(&mut self) -> Result<(), Stop<CustomerAction>> {
-        Ok(erase_belongings(self.table, &self.profile.id, self.until, self.budget).await?)
+        erase_belongings(self.table, &self.profile.id, self.until, self.budget).await?;
+        if self.profile.email_verified {
+            let guest = CustomerId::guest(&self.profile.email);
+            erase_addresses(self.table, &guest, self.until, self.budget).await?;
+        }
+        Ok(())
     }
 
     async fn delete_profile(&mut self) -> Result<(), Stop<CustomerAction>> {

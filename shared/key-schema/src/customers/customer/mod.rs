@@ -214,6 +214,17 @@ pub(crate) fn check(id: &CustomerId) -> Result<Guarded, KeyError> {
     Ok(Guarded::check(key(id)?, Condition::Exists.and(stays())))
 }
 
+/// Returns the [`check`] of the customer of a new order. A guest has no profile.
+pub(crate) fn check_profile(id: &CustomerId) -> Result<Option<Guarded>, KeyError> {
+    if id.is_guest() { Ok(None) } else { check(id).map(Some) }
+}
+
+/// Returns a [`check`] that the customer's verified address is still the one that was read.
+pub(crate) fn check_email(customer: &Customer) -> Result<Guarded, EncodeError> {
+    let same = Condition::Is("email", value(&customer.email)?).and(Condition::Is("email_verified", value(true)?));
+    Ok(Guarded::check(key(&customer.id)?, same.and(stays())))
+}
+
 pub(crate) const fn stays() -> Condition {
     Condition::Lacks("erasing_since")
 }

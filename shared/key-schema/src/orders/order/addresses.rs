@@ -1,6 +1,7 @@
-//! The addresses of an order, as they were when it was placed.
+//! The addresses of an order, as they were when it was placed, and the name and the email address of
+//! a guest.
 //!
-//! The addresses are personal data, so they are one item in the customer's partition. The erasure
+//! They are personal data, so they are one item in the customer's partition. The erasure
 //! of a customer reads these items with one Query and deletes them. The order itself keeps only
 //! country and city ([`Destination`]), which appear in lists and in the results of searches.
 
@@ -17,6 +18,7 @@ use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, SortKey};
 use crate::pattern::Consistency;
 use crate::request::{BatchWrite, BatchWriteAction, Get, Guarded, Query, Range};
+use crate::text::Email;
 
 /// The country and city to which an order is sent. An order keeps them after its customer was
 /// erased.
@@ -32,15 +34,26 @@ impl From<&PostalAddress> for Destination {
     }
 }
 
+/// The guest who placed an order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Guest {
+    pub email: Email,
+    pub name: String,
+}
+
 entity! {
     OrderAddresses = "OrderAddresses" {
         fixed {
             order_id: OrderId,
             customer_id: CustomerId,
-            shipping_address: PostalAddress,
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            shipping_address: Option<PostalAddress>,
             /// The address on the invoice, if it is not the shipping address.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             billing_address: Option<PostalAddress>,
+            /// The guest, until a customer claims the order.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            guest: Option<Guest>,
             /// The time to live of a retired order's addresses.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             expires_at: Option<Instant>,
@@ -63,7 +76,7 @@ impl Entity for OrderAddresses {
 
 /// Returns the key. It sorts after the questions, so the ranges of other items in the customer's
 /// partition do not contain it.
-fn addresses_key(customer: &CustomerId, order: &OrderId) -> Result<Key, KeyError> {
+pub(crate) fn addresses_key(customer: &CustomerId, order: &OrderId) -> Result<Key, KeyError> {
     Ok(Key { pk: customer::partition(customer)?, sk: SortKey::of("SHIPTO", &[order])? })
 }
 

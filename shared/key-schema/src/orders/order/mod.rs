@@ -9,6 +9,7 @@
 pub mod addresses;
 mod charges;
 pub mod daily_log;
+pub mod guest;
 mod index_keys;
 mod log;
 mod number;
@@ -27,7 +28,7 @@ mod views;
 use item_model::prelude::*;
 
 use crate::customer;
-use crate::id::{Born, CustomerId, MediaId, OrderId, OrderReference, ProductId, StoreId};
+use crate::id::{Born, CustomerId, MediaId, OrderId, OrderReference, ProductId, StoreId, is_guest};
 use crate::instant::Instant;
 use crate::item::{Entity, Meta};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
@@ -82,6 +83,9 @@ entity! {
             /// never lapses.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             lapses_at: Option<Instant>,
+            /// The hash of the token with which a guest opens the order ([`guest::OrderToken`]).
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            token_hash: Option<String>,
             #[serde(skip_serializing_if = "Option::is_none", default)]
             store_id: Option<StoreId>,
             /// The country and city to which the order is sent, if it has an address. The address
@@ -133,6 +137,7 @@ impl Order {
             reference: None,
             by_customer: false,
             lapses_at: None,
+            token_hash: None,
             store_id: None,
             destination: None,
             total,
@@ -145,6 +150,15 @@ impl Order {
             refunded: 0,
             lapsed: false,
         }
+    }
+}
+
+impl Order {
+    /// Returns whether the order was placed with addresses or by a guest, so that there is an item of
+    /// its [`addresses`] unless an erasure has removed it.
+    #[must_use]
+    pub fn has_addresses(&self) -> bool {
+        self.destination.is_some() || self.customer_id.is_guest()
     }
 }
 
@@ -260,10 +274,11 @@ entity! {
 }
 
 impl OrderStatusEvent {
-    /// Returns whether a member of staff made the change, and not the order's customer or the system.
+    /// Returns whether a member of staff made the change, and not the order's customer, a guest or the
+    /// system.
     #[must_use]
     pub fn is_by_staff(&self, customer: &CustomerId) -> bool {
-        self.by != customer.as_str() && self.by != SYSTEM
+        self.by != customer.as_str() && self.by != SYSTEM && !is_guest(&self.by)
     }
 }
 

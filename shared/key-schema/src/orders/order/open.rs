@@ -88,6 +88,8 @@ pub struct Limits {
     pub shipping_tax: ShippingTax,
     /// Whether a customer may order without a quote although there are pricing rules.
     pub quote_optional: bool,
+    /// Whether guests may order.
+    pub guest_orders: bool,
 }
 
 impl Default for Limits {
@@ -102,6 +104,7 @@ impl Default for Limits {
             tax_rounding: TaxRounding::Line,
             shipping_tax: ShippingTax::Rule,
             quote_optional: false,
+            guest_orders: true,
         }
     }
 }

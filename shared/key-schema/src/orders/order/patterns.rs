@@ -24,7 +24,7 @@ patterns! {
         key: "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = \
             ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = NUMBER#<number>; PK = \
             REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check), \
-            SHIPTO#<id> and, for a customer's order, OPEN; PK = CART#<id>; PK = PROMOTION#<id>, \
+            SHIPTO#<id> and, for a customer's order, OPEN; PK = CART#<id> or GUESTCART#<id>; PK = PROMOTION#<id>, \
             SK = USES and USE#<customer hash>, for each promotion with a limit",
         requires: "every stock has enough pieces, is for sale and belongs to the product that was \
             read; number, reference and idempotency key are free; the customer exists and no erasure has \

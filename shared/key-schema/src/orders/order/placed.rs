@@ -136,7 +136,7 @@ pub fn place(order: &PlacedOrder, with: &[(OrderAction, Guarded)]) -> Result<Tra
     let mut transaction = Transaction::new(&PLACE)
         .action(OrderAction::Order, Guarded::put(head, Condition::NotExists)?)
         .action(OrderAction::Copy, Guarded::put(&stored(head, CustomerOrder::of(head)), Condition::NotExists)?)
-        .action(OrderAction::Customer, customer::check(&head.customer_id)?)
+        .optional(OrderAction::Customer, customer::check_profile(&head.customer_id)?)
         .action(OrderAction::Number, number::claim(head)?)
         .optional(OrderAction::Reference, staged::claim_of_reference(head)?)
         .optional(OrderAction::Addresses, addresses.as_ref().map(addresses::add).transpose()?);

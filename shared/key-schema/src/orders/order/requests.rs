@@ -26,7 +26,7 @@ one_of! {
     pub enum PreparedItem { Customer OpenOrders Pricing IdempotencyRecord Product }
 }
 
-/// Reads the items that placing an order needs: the customer, if `of_customer` the open orders and
+/// Reads the items that placing an order needs: the customer unless it is a guest, if `of_customer` the open orders and
 /// the head of the pricing rules, if `scope` is given the idempotency record, and last the products.
 pub fn prepare<'a>(
     customer: &CustomerId,
@@ -34,7 +34,10 @@ pub fn prepare<'a>(
     scope: Option<&idempotency::Scope>,
     products: impl IntoIterator<Item = &'a ProductId>,
 ) -> Result<BatchGet<PreparedItem>, KeyError> {
-    let mut keys = vec![customer::key(customer)?];
+    let mut keys = Vec::new();
+    if !customer.is_guest() {
+        keys.push(customer::key(customer)?);
+    }
     if of_customer {
         keys.extend([open::key(customer)?, pricing::head_key()?]);
     }
@@ -87,6 +90,8 @@ pub enum OrderAction {
     Payment,
     /// The operation of a payment already exists, or changed since it was read.
     Operation,
+    /// The invoice does not exist.
+    Invoice,
 }
 
 one_of! {

@@ -149,7 +149,7 @@ pub fn available<'a>(products: impl IntoIterator<Item = &'a ProductId>) -> Resul
 pub fn begin(order: &Stored<Order>, with: &[(OrderAction, Guarded)]) -> Result<Transaction<OrderAction>, EncodeError> {
     let begun = Transaction::new(&BEGIN)
         .action(OrderAction::Order, Guarded::put(order, Condition::NotExists)?)
-        .action(OrderAction::Customer, customer::check(&order.customer_id)?)
+        .optional(OrderAction::Customer, customer::check_profile(&order.customer_id)?)
         .action(OrderAction::Number, number::claim(order)?)
         .optional(OrderAction::Reference, claim_of_reference(order)?);
     let with = with.iter().filter(|(action, _)| *action != OrderAction::Cart);
@@ -219,7 +219,7 @@ pub fn commit(order: &PlacedOrder, with: &[(OrderAction, Guarded)]) -> Result<Tr
     let mut transaction = Transaction::new(&COMMIT)
         .action(OrderAction::Order, Guarded::update(key(&head.id)?, change, untouched(head)?))
         .action(OrderAction::Copy, Guarded::put(&stored(head, copied), Condition::NotExists)?)
-        .action(OrderAction::Customer, customer::check(&head.customer_id)?)
+        .optional(OrderAction::Customer, customer::check_profile(&head.customer_id)?)
         .optional(OrderAction::Addresses, addresses.as_ref().map(addresses::add).transpose()?);
     for step in history {
         transaction = transaction.action(OrderAction::History, Guarded::put(step, Condition::NotExists)?);

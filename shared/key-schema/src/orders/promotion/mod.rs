@@ -151,6 +151,13 @@ impl Promotion {
         from.is_none_or(|from| from <= now) && until.is_none_or(|until| now < until)
     }
 
+    /// Returns whether the promotion depends on who orders. A guest may have any number of addresses,
+    /// so such a promotion is only for customers with an account.
+    #[must_use]
+    pub const fn depends_on_customer(&self) -> bool {
+        self.uses_per_customer().is_some() || self.conditions.tier.is_some()
+    }
+
     /// Returns the maximum number of uses by one customer. For a promotion of first orders, the
     /// number is 1.
     #[must_use]

@@ -48,7 +48,7 @@ pub fn find(codes: &[String], customer: &CustomerId, now: Instant) -> Result<Bat
 /// Counts unknown codes of a customer. DynamoDB refuses the write if the day's quota is used up.
 pub fn count_unknown_codes(customer: &CustomerId, codes: usize, now: Instant) -> Result<Single<()>, EncodeError> {
     let codes = i64::try_from(codes).unwrap_or(i64::MAX);
-    Ok(Single::new(&UNKNOWN_CODES, quota::count_many(customer, Quota::PromotionCodes, codes, now)?))
+    Ok(Single::new(&UNKNOWN_CODES, quota::count_many(customer, Quota::of_codes(customer), codes, now)?))
 }
 
 one_of! {

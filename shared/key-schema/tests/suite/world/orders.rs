@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use key_schema::address::PostalAddress;
 use key_schema::entity::AnyEntity as Any;
+use key_schema::id::CustomerId;
 use key_schema::idempotency::{self, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::invoice::{self, Invoice, InvoiceCounter};
 use key_schema::item::Stored;
 use key_schema::money::Currency;
-use key_schema::order::addresses::{Destination, OrderAddresses};
+use key_schema::order::addresses::{Destination, Guest, OrderAddresses};
+use key_schema::order::guest::{self, Claimable, OrderToken};
 use key_schema::order::open::{OpenOrder, OpenOrders};
 use key_schema::order::staged::{Claims, Unfinished, Work};
 use key_schema::order::{
@@ -26,7 +28,7 @@ use key_schema::provider_event::{self, LIFETIME_SECONDS, ProviderEvent};
 use key_schema::region::{self, RegionSales, SHARDS, SaleRegion, StoreLocation};
 use key_schema::sales::{self, DerivedItem, Sale};
 use key_schema::shard::Shards;
-use key_schema::{cart, guest_cart, lists};
+use key_schema::{cart, guest_cart, lists, mail};
 
 use super::{LAPSES, PLACED, UNFINISHED, World};
 use crate::exercises::NOW;
@@ -94,7 +96,7 @@ impl World {
     /// Makes an order that is sent to an address.
     pub fn addressed_order(&self) -> Stored<Order> {
         let mut order = self.own_order(OrderStatus::Pending);
-        order.data.destination = Some(Destination::from(&self.order_addresses().shipping_address));
+        order.data.destination = self.order_addresses().shipping_address.as_ref().map(Destination::from);
         order
     }
 
@@ -116,10 +118,26 @@ impl World {
         self.stored(OrderAddresses {
             order_id: self.order.clone(),
             customer_id: self.customer.clone(),
-            shipping_address: address("Ann", Some("3rd floor")),
+            shipping_address: Some(address("Ann", Some("3rd floor"))),
             billing_address: Some(address("Ann's company", None)),
+            guest: None,
             expires_at: None,
         })
+    }
+
+    /// Makes an order that a guest placed.
+    pub fn guest_order(&self) -> Stored<Order> {
+        let mut order = self.own_order(OrderStatus::Pending);
+        order.data.customer_id = CustomerId::guest(&self.email);
+        order.data.token_hash = Some(OrderToken::of(&self.cart_token(), &self.order).hash());
+        order
+    }
+
+    pub fn guest_addresses(&self) -> Stored<OrderAddresses> {
+        let mut addresses = self.order_addresses();
+        addresses.data.customer_id = CustomerId::guest(&self.email);
+        addresses.data.guest = Some(Guest { email: self.email.clone(), name: "Zoë".into() });
+        addresses
     }
 
     pub fn retired_order_addresses(&self) -> Stored<OrderAddresses> {
@@ -346,6 +364,7 @@ pub fn orders_goldens(world: &World) -> Vec<Golden> {
         Golden::of("CustomerOrder-addressed", world.addressed_customer_order(), Any::CustomerOrder),
         Golden::of("Order-addressed", world.addressed_order(), Any::Order),
         Golden::of("OrderAddresses", world.order_addresses(), Any::OrderAddresses),
+        Golden::of("OrderAddresses-guest", world.guest_addresses(), Any::OrderAddresses),
         Golden::of("OrderAddresses-retired", world.retired_order_addresses(), Any::OrderAddresses),
         Golden::of("Cart", world.cart(), Any::Cart),
         Golden::of("GuestCart", world.guest_cart(false), Any::GuestCart),
@@ -371,6 +390,7 @@ pub fn orders_goldens(world: &World) -> Vec<Golden> {
         Golden::of("Order-returning", world.returning_order(), Any::Order),
         Golden::of("Order-refunded", world.refunded_order(), Any::Order),
         Golden::of("Order-own", world.own_order(OrderStatus::Pending), Any::Order),
+        Golden::of("Order-guest", world.guest_order(), Any::Order),
         Golden::of(
             "Order-lapsed",
             with(world.own_order(OrderStatus::Cancelled), |order| order.lapsed = true),
@@ -579,6 +599,33 @@ pub fn promotions(world: &World) -> Vec<Shown> {
         order::place(&placed, &uses).unwrap().show("order::place"),
         order::transition(step).unwrap().show("order::transition"),
         order::lapse(&cancelled, &[], None, now).unwrap().show("order::lapse"),
+    ]
+}
+
+/// The orders of guests, and the claim of such an order.
+pub fn guest_orders(world: &World) -> Vec<Shown> {
+    let (head, addresses, customer, now) = (world.guest_order(), world.guest_addresses(), world.customer(), at(NOW));
+    let copy = world.stored(CustomerOrder::of(&head));
+    let of_guest = OpenOrders { customer_id: head.customer_id.clone(), ..world.open_orders().data };
+    let cart = [(OrderAction::Cart, guest_cart::check_out(&world.guest_cart(false)).unwrap())];
+    let mut placed = PlacedOrder::new(head.clone(), vec![world.order_line()], head.customer_id.as_str());
+    placed.addresses = Some(addresses.clone());
+    let mut paid = PlacedOrder::new(head, Vec::new(), "c1");
+    paid.head.data.status = OrderStatus::Paid;
+    paid.head.data.invoice_number = Some(4711);
+    paid.payments = vec![world.card_payment(PaymentStatus::Captured)];
+    let entry = of_guest.entries.get(&world.order).copied();
+    let whole = |open| Claimable { order: &placed, copy: &copy, addresses: Some(&addresses), entry, open };
+    let least = Claimable { order: &paid, copy: &copy, addresses: None, entry: None, open: None };
+    let known = world.open_orders();
+    vec![
+        order::prepare(&placed.head.customer_id, true, None, [&world.product]).unwrap().show("order::prepare"),
+        order::place(&placed, &cart).unwrap().show("order::place"),
+        guest::claimable(&placed.head.customer_id, &world.order, &world.customer).unwrap().show("order::claimable"),
+        guest::claim(&whole(None), &customer, now).unwrap().show("order::claim"),
+        guest::claim(&whole(Some(&known)), &customer, now).unwrap().show("order::claim"),
+        guest::claim(&least, &customer, now).unwrap().show("order::claim"),
+        mail::of_guest(&placed.head.customer_id, &world.order).unwrap().show("mail::of_guest"),
     ]
 }
 

@@ -143,6 +143,7 @@ impl World {
             codes: 2,
             data_pages: 0,
             documents: 5,
+            guest_codes: 0,
             organizations: 1,
             promotion_codes: 0,
             questions: 0,

@@ -4,11 +4,13 @@ use fixture::seed;
 use key_schema::change::Change;
 use key_schema::customer::{self, Customer, CustomerChanges as _, Names, Tier, TierIndexKey};
 use key_schema::guest_cart::CartToken;
-use key_schema::id::{AddressName, Born, StoreId};
+use key_schema::id::{AddressName, Born, CustomerId, StoreId};
 use key_schema::item::Stored;
 use key_schema::lists;
-use key_schema::order::addresses::{Destination, OrderAddresses};
-use key_schema::order::{self, OrderAction, OrderStatus, PlacedOrder, Step};
+use key_schema::order::addresses::{Destination, Guest, OrderAddresses};
+use key_schema::order::guest::{self, Claimable};
+use key_schema::order::open::{self, OpenOrder};
+use key_schema::order::{self, CustomerOrder, OrderAction, OrderStatus, PlacedOrder, Step};
 use key_schema::payment::PaymentMethod;
 use key_schema::product::{CategoryPath, Product, ProductChanges as _};
 use key_schema::revocation::SignIn;
@@ -296,13 +298,44 @@ async fn addressed(bench: &mut Bench) {
         ..seed::order_addresses("any", "any")
     };
     let addresses = data::stored(addresses, 26);
-    head.data.destination = Some(Destination::from(&addresses.shipping_address));
+    head.data.destination = addresses.shipping_address.as_ref().map(Destination::from);
     let order =
         PlacedOrder { addresses: Some(addresses.clone()), ..PlacedOrder::new(head.clone(), lines, customer.as_str()) };
     bench.transact("5 lines with reference and address", order::place(&order, &[]).unwrap()).await;
     bench.get("an order's addresses", order::addresses::get(&head).unwrap()).await;
     bench.query("addresses of one order", 1, order::addresses::of_customer(&customer).unwrap()).await;
     bench.batch_write("addresses of one order", order::addresses::erase([&addresses.data]).unwrap()).await;
+}
+
+/// Measures the claim of a guest's order with an address.
+async fn claimed(bench: &mut Bench) {
+    let (mut head, lines) = data::order(27, 5);
+    let customer = data::customer(2).data;
+    head.data.customer_id = CustomerId::guest(&customer.email);
+    head.data.reference = None;
+    head.data.by_customer = true;
+    let guest = Some(Guest { email: customer.email.clone(), name: customer.name.clone() });
+    let addresses = OrderAddresses {
+        order_id: head.id.clone(),
+        customer_id: head.customer_id.clone(),
+        guest,
+        ..seed::order_addresses("any", "any")
+    };
+    let addresses = data::stored(addresses, 27);
+    head.data.destination = addresses.shipping_address.as_ref().map(Destination::from);
+    let entry = OpenOrder { most: 2, lines: 5 };
+    let open = (OrderAction::Open, open::enter(&head, entry, None).unwrap());
+    let order = PlacedOrder {
+        addresses: Some(addresses.clone()),
+        ..PlacedOrder::new(head.clone(), lines, head.customer_id.as_str())
+    };
+    bench.table.transact(&order::place(&order, &[open]).unwrap()).await.unwrap().unwrap();
+    let _ = bench.table.meter().take();
+    let copy = data::stored(CustomerOrder::of(&head), 27);
+    let read = guest::claimable(&head.customer_id, &head.id, &customer.id).unwrap();
+    bench.batch_get("one pending order", read).await;
+    let from = Claimable { order: &order, copy: &copy, addresses: Some(&addresses), entry: Some(entry), open: None };
+    bench.transact("one pending order", guest::claim(&from, &customer, at(500)).unwrap()).await;
 }
 
 pub(super) async fn orders(bench: &mut Bench) {
@@ -323,6 +356,7 @@ pub(super) async fn orders(bench: &mut Bench) {
     }
     let _ = bench.table.meter().take();
     addressed(bench).await;
+    claimed(bench).await;
     bench.get("one record", idempotency::get(&data::scope(1)).unwrap()).await;
     bench.query("5 lines", 7, order::get(&order_id(1)).unwrap()).await;
     bench.query("5 lines", 7, order::read_for_update(&order_id(1)).unwrap()).await;
