@@ -231,7 +231,9 @@ async fn compare(
     if fix {
         let settled = workflows::payments::settle(table, provider, id, Some(&intent.id)).await;
         if let Some(settled) = settled.map_err(OpsError::failed)? {
-            found.repaired = differs(provider, &settled.order, intent).await?.is_none();
+            // The repair changes the provider's books, too: it sends captures and cancellations.
+            let after = provider.read(&intent.id).await.map_err(OpsError::failed)?;
+            found.repaired = differs(provider, &settled.order, &after).await?.is_none();
         }
     }
     Ok(Some(found))

@@ -202,6 +202,15 @@ fn a_consumer_gets_the_records_that_its_sinks_use_and_none_of_its_own_writes() {
                 assert_eq!(filter.matches(&record(kind, entity)), wanted, "{}: {kind} {entity}", stream.function);
             }
         }
+        for (attribute, value, is_reversed) in [
+            ("refunded", json!({"N": "1"}), true),
+            ("status", json!({"S": "cancelled"}), true),
+            ("status", json!({"S": "captured"}), false),
+        ] {
+            let image = json!({"entity": {"S": "Payment"}, attribute: value});
+            let change = json!({"eventName": "MODIFY", "dynamodb": {"NewImage": image, "OldImage": image}});
+            assert_eq!(filter.matches(&change), is_reversed && stream.function == "StreamEvents", "{image}");
+        }
     }
 }
 

@@ -37,7 +37,7 @@ use workflows::payments::SettleError;
 pub use round::Round;
 
 pub const PATTERNS: &[&Pattern] =
-    &[&payment::UNSETTLED, &payment::EXPIRING, &payment::CHANGE, &order::EDIT, &order::MOVE];
+    &[&payment::UNSETTLED, &payment::EXPIRING, &payment::CHANGE, &order::EDIT, &order::MOVE, &order::REVIVE];
 
 /// The time before the deadline at which the function stops, so that its response is still sent.
 const MARGIN: Duration = Duration::from_secs(2);

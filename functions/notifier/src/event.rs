@@ -1,9 +1,14 @@
 //! The events from EventBridge, and the news that they contain for customers.
 
-use bus::{Data, DecodeError, EmailVerificationRequested, Event, OrderPlaced, OrderStatusChanged, Reason};
+use bus::{
+    Data, DecodeError, EmailVerificationRequested, Event, OrderPlaced, OrderStatusChanged, PaymentReversed, Reason,
+    Reversal,
+};
 use key_schema::id::{CustomerId, OrderId};
 use key_schema::instant::Instant;
+use key_schema::money::Money;
 use key_schema::order::OrderStatus;
+use key_schema::payment::PaymentMethod;
 use serde::Deserialize;
 use serde_json::Value;
 use telemetry::correlation;
@@ -50,19 +55,32 @@ pub enum Occasion {
     /// The order was cancelled, because it was not paid in time.
     Lapsed,
     Returned,
+    /// The provider gives this amount back to the customer's card.
+    Refunded(Money),
+    /// This amount is no longer reserved on the customer's card.
+    Released(Money),
 }
 
 impl Occasion {
-    /// Returns the order's new status, unless the order is new.
+    /// Returns the order's new status, if the order has one.
     #[must_use]
     pub const fn status(self) -> Option<OrderStatus> {
         match self {
-            Self::Placed => None,
+            Self::Placed | Self::Refunded(_) | Self::Released(_) => None,
             Self::Paid => Some(OrderStatus::Paid),
             Self::Shipped => Some(OrderStatus::Shipped),
             Self::Delivered => Some(OrderStatus::Delivered),
             Self::Cancelled | Self::Lapsed => Some(OrderStatus::Cancelled),
             Self::Returned => Some(OrderStatus::Returned),
+        }
+    }
+
+    /// Returns the amount that goes back to the customer.
+    #[must_use]
+    pub const fn moved(self) -> Option<Money> {
+        match self {
+            Self::Refunded(amount) | Self::Released(amount) => Some(amount),
+            _ => None,
         }
     }
 }
@@ -106,6 +124,15 @@ impl<'a> News<'a> {
             }
             Data::EmailVerificationRequested(EmailVerificationRequested { customer_id, expires_at }) => {
                 Some(Self::Code { customer: customer_id, expires_at: *expires_at })
+            }
+            Data::PaymentReversed(PaymentReversed { order_id, customer_id, method, reversal, amount, .. }) => {
+                let occasion = match (method, reversal) {
+                    (PaymentMethod::Card, Reversal::Refund) => Occasion::Refunded(*amount),
+                    (PaymentMethod::Card, Reversal::Release) => Occasion::Released(*amount),
+                    // A refund to the wallet is in the wallet's history, and staff pay other money out.
+                    (PaymentMethod::Wallet | PaymentMethod::Manual, _) => return None,
+                };
+                Some(Self::Changed { occasion, order: order_id, customer: customer_id })
             }
             Data::StockLow(_) | Data::ReviewPosted(_) | Data::CustomerTierChanged(_) | Data::PaymentNotified(_) => None,
         }

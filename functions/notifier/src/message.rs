@@ -97,7 +97,9 @@ impl Message {
             Some(name) => format!("Dear {name},\n\n"),
             None => "Dear customer,\n\n".to_owned(),
         };
-        let _ = writeln!(text, "{}", sentence.replace("{number}", &OrderNumber::of(order.id).to_string()));
+        let sentence = sentence.replace("{number}", &OrderNumber::of(order.id).to_string());
+        let moved = occasion.moved().map(amount).unwrap_or_default();
+        let _ = writeln!(text, "{}", sentence.replace("{amount}", &moved));
         if occasion == Occasion::Shipped {
             for (label, value) in [("Carrier", order.carrier), ("Tracking number", order.tracking)] {
                 if let Some(value) = value {
@@ -122,7 +124,11 @@ impl Message {
         }
         let _ = writeln!(text, "Total: {}", amount(order.total));
         let _ = writeln!(text, "Ordered on: {}", order.placed_at.day());
-        let kind = if occasion == Occasion::Placed { Kind::OrderPlaced } else { Kind::OrderStatusChanged };
+        let kind = match occasion {
+            Occasion::Placed => Kind::OrderPlaced,
+            Occasion::Refunded(_) | Occasion::Released(_) => Kind::PaymentReversed,
+            _ => Kind::OrderStatusChanged,
+        };
         Self { to: customer.email.clone(), subject: title.to_owned(), text, kind }
     }
 
@@ -164,6 +170,16 @@ const fn words(occasion: Occasion) -> (&'static str, &'static str) {
              the goods, please place a new order.",
         ),
         Occasion::Returned => ("Your order was returned", "your order {number} has come back to us."),
+        Occasion::Refunded(_) => (
+            "Your refund",
+            "we have refunded {amount} for your order {number} to your card. Until your bank shows it, some days may \
+             pass.",
+        ),
+        Occasion::Released(_) => (
+            "Your payment was released",
+            "the {amount} that were reserved on your card for your order {number} are released. We have not taken \
+             them.",
+        ),
     }
 }
 

@@ -224,8 +224,9 @@ impl<M: Mailer> Notifier<M> {
         let steps = self.steps(order).await?;
         // A customer may have claimed a guest's order since the event.
         let owner = steps.customer.as_ref().filter(|_| customer.is_guest()).unwrap_or(customer);
-        if owner.is_guest() && !steps.was_paid {
-            // A visitor may enter anybody's address, but mail goes only to one who pays.
+        if owner.is_guest() && !steps.was_paid && occasion.moved().is_none() {
+            // A visitor may enter anybody's address, but mail goes only to one who pays. Money that goes
+            // back was paid.
             return Ok(Composed::None(Outcome::Unverified));
         }
         let (to, copy) = match self.recipient(owner, order).await? {

@@ -185,7 +185,8 @@ impl<'a> OperationView<'a> {
 ///
 /// The order becomes `paid` when the authorised and captured amounts of its payments, less refunds, reach
 /// its total. Open card payments are then cancelled. If the order lapses or is cancelled before, every
-/// amount goes back.
+/// amount goes back. But if captured card payments of the whole total arrive after the order has lapsed,
+/// and its stock is still there, the order becomes `paid`.
 #[route(POST "/v1/orders/{id}/payments", id = "payOrder", who = owner, task = "payments", path(id: OrderId),
     parameters(OptionalIdempotencyKey), body = NewPayment,
     answers(
@@ -222,16 +223,15 @@ pub async fn pay(
     if method == PaymentMethod::Card {
         app.account.keys().await.map_err(unavailable)?;
     }
-    let (payment, is_new) = retry_on_conflict(async || begin(app, asker, &id, method, amount, once).await).await?;
+    let (known, is_new) = retry_on_conflict(async || begin(app, asker, &id, method, amount, once).await).await?;
+    let payment = known.id;
     if method != PaymentMethod::Card {
         let order = app.order(&id).await?;
         let payment = of(&order, &payment)?;
         let view = NewPaymentView { payment: PaymentView::new(payment, asker.is_staff()), client_secret: None };
         return Ok(answer(&id, asker, &view, is_new));
     }
-    let order = app.order(&id).await?;
-    let hint = of(&order, &payment)?.intent.clone();
-    let Settled { order, intents, error } = app.settled(&id, hint.as_deref()).await?;
+    let Settled { order, intents, error } = app.settled(&id, known.intent.as_deref()).await?;
     let payment = of(&order, &payment)?;
     if payment.status == PaymentStatus::Failed {
         return Err(declined(payment.declined.as_deref()));
@@ -277,6 +277,17 @@ fn answer(id: &OrderId, asker: &Asker, view: &NewPaymentView<'_>, begun: Begun) 
     }
 }
 
+/// A payment that was begun.
+struct Known {
+    id: PaymentId,
+    /// The provider's id, if the provider may have a later state than the table.
+    intent: Option<String>,
+}
+
+/// How long a payment that the provider has not created keeps the customer from another one. The
+/// provider repeats a stored error for 24 hours.
+const STUCK: Duration = Duration::from_secs(60);
+
 /// Writes the payment. Returns `None` if the order has changed since it was read.
 async fn begin(
     app: &App,
@@ -285,13 +296,14 @@ async fn begin(
     method: PaymentMethod,
     amount: Option<Money>,
     once: Option<&Once>,
-) -> Result<Option<(PaymentId, Begun)>, Problem> {
+) -> Result<Option<(Known, Begun)>, Problem> {
     let services = &app.services;
     let order = app.order(id).await?;
     if let Some(once) = once
-        && let Some(payment) = replayed(app, once).await?
+        && let Some(id) = replayed(app, once).await?
     {
-        return Ok(Some((payment, Begun::Replayed)));
+        let intent = order.payments.iter().find(|known| known.id == id).and_then(|known| known.intent.clone());
+        return Ok(Some((Known { id, intent }, Begun::Replayed)));
     }
     if order.lacks_payment() {
         return Ok(None);
@@ -310,17 +322,23 @@ async fn begin(
         ));
     }
     let wanted = amount.unwrap_or(Money::new(due, total.currency));
+    let is_left = |operation: &PaymentOperation| match operation.kind {
+        OperationKind::Cancel => operation.state.is_unsettled(),
+        OperationKind::Create => {
+            let age = at.as_millis().saturating_sub(operation.at.as_millis());
+            operation.state == OperationState::Unknown && u128::try_from(age).is_ok_and(|age| age > STUCK.as_millis())
+        }
+        OperationKind::Capture | OperationKind::Refund => false,
+    };
     let is_same = |known: &&Payment| {
         method == PaymentMethod::Card
             && known.method == method
             && known.status.is_open()
             && known.amount == wanted
-            && !order.operations.iter().any(|other| {
-                other.payment_id == known.id && other.kind == OperationKind::Cancel && other.state.is_unsettled()
-            })
+            && !order.operations.iter().any(|other| other.payment_id == known.id && is_left(other))
     };
-    if let Some(known) = ledger.payments().iter().find(is_same) {
-        return Ok(Some((known.id.clone(), Begun::Before)));
+    if let Some(Payment { id, intent, .. }) = ledger.payments().iter().find(is_same) {
+        return Ok(Some((Known { id: id.clone(), intent: intent.clone() }, Begun::Before)));
     }
     let refuse = |field: &str, detail: String| {
         Err(Problem::new(Code::InvalidBody, "The amount cannot be paid for this order.")
@@ -346,7 +364,7 @@ async fn begin(
     let with: Vec<_> = claim.transpose()?.into_iter().map(|claim| (OrderAction::Idempotency, claim)).collect();
     let is_paid = ledger.settle();
     if write(app, &order, &ledger, is_paid, by, &with).await? {
-        return Ok(Some((new, Begun::Now)));
+        return Ok(Some((Known { id: new, intent: None }, Begun::Now)));
     }
     Ok(None)
 }
@@ -427,7 +445,8 @@ pub async fn capture(app: &App, request: &Request<'_>) -> Result<Response, Probl
     let operation = retry_on_conflict(async || {
         let order = app.order(&id).await?;
         let known = of(&order, &payment)?;
-        let wanted = amount.map_or(known.capturable(), |amount| amount.amount);
+        let most = order.ledger(Instant::now()).capturable(known);
+        let wanted = amount.map_or(most, |amount| amount.amount);
         in_currency(known, amount)?;
         let is_same = |other: &&Stored<PaymentOperation>| {
             other.payment_id == payment
@@ -502,6 +521,10 @@ pub async fn cancel(app: &App, request: &Request<'_>) -> Result<Response, Proble
 /// that staff reported is only recorded. The order's status does not change. If the provider does not
 /// answer in time, the refund is `sending` or `unknown` in the response and continues. A repeated request
 /// returns the refund with its present state.
+///
+/// While authorised payments exceed the total of a paid order, a refund gets 409 `illegal_transition`,
+/// because the shipment would capture its amount from the other card. Capture the rest of the total
+/// first.
 #[route(POST "/v1/orders/{id}/payments/{payment}/refunds", id = "refundPayment", who = staff, task = "payments",
     path(id: OrderId, payment: PaymentId), parameters(IdempotencyKey), body = NewPaymentRefund,
     answers(201 = PaymentRefundView<'_> "The refund" [Location, IdempotencyReplayed]),

@@ -7,12 +7,13 @@
 
 use bus::{
     CustomerTierChanged, Data, EmailVerificationRequested, Event, EventId, OrderPlaced, OrderStatusChanged, Origin,
-    PaymentNotified, Reason, ReviewPosted, StockLow,
+    PaymentNotified, PaymentReversed, Reason, Reversal, ReviewPosted, StockLow,
 };
 use key_schema::customer::Customer;
 use key_schema::entity::AnyEntity;
 use key_schema::item::{Meta, Stored};
 use key_schema::order::{Order, OrderStatus};
+use key_schema::payment::{Payment, PaymentStatus};
 use key_schema::product::Stock;
 use key_schema::provider_event::ProviderEvent;
 use key_schema::review::Review;
@@ -55,6 +56,9 @@ impl Rules {
             }
             AnyEntity::Review(new) => review(change, new),
             AnyEntity::ProviderEvent(new) => notified(change, new),
+            AnyEntity::Payment(new) => {
+                reversed(before(change, |old| if let AnyEntity::Payment(old) = old { Some(old) } else { None }), new)?
+            }
             AnyEntity::EmailVerification(new) => verification(
                 before(change, |old| if let AnyEntity::EmailVerification(old) = old { Some(old) } else { None }),
                 new,
@@ -151,6 +155,36 @@ fn review<'a>(change: &Mutation, new: &'a Stored<Review>) -> Option<(&'a Meta, D
 fn notified<'a>(change: &Mutation, new: &'a Stored<ProviderEvent>) -> Option<(&'a Meta, Data)> {
     let Mutation::Created { .. } = change else { return None };
     Some((&new.meta, PaymentNotified { intent: new.intent.clone(), order_id: new.order_id.clone() }.into()))
+}
+
+/// Returns the event of a payment of which more is refunded than before, or whose authorisation has ended
+/// without a capture.
+fn reversed<'a>(before: Before<'_, Payment>, new: &'a Stored<Payment>) -> Happened<'a> {
+    let is_cancelled = new.status == PaymentStatus::Cancelled && new.authorised > 0;
+    if new.refunded == 0 && !is_cancelled {
+        return Ok(None);
+    }
+    let (reversal, amount) = match before {
+        // A payment that is new and already refunded was restored from the archive.
+        Before::Absent => return Ok(None),
+        Before::Unreadable => return Err(UnreadableOldImage),
+        Before::Known(old) if new.refunded > old.refunded => {
+            (Reversal::Refund, new.refunded.saturating_sub(old.refunded))
+        }
+        Before::Known(old) if is_cancelled && old.status == PaymentStatus::Authorised => {
+            (Reversal::Release, old.authorised)
+        }
+        Before::Known(_) => return Ok(None),
+    };
+    let data = PaymentReversed {
+        order_id: new.order_id.clone(),
+        customer_id: new.customer_id.clone(),
+        payment_id: new.id.clone(),
+        method: new.method,
+        reversal,
+        amount: new.money(amount),
+    };
+    Ok(Some((&new.meta, data.into())))
 }
 
 /// Returns the event of a new request for a code. A request is new if its code expires at another

@@ -8,7 +8,7 @@ use key_schema::id::{OrderId, PaymentId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::Money;
-use key_schema::order::{self, Order, OrderStatus, PlacedOrder};
+use key_schema::order::{self, Order, OrderStatus, PlacedOrder, Step};
 use key_schema::payment::{CaptureMode, Payment, PaymentStatus};
 use ops::payments::{Difference, Reconciled, reconcile};
 use ops::{Items, Pace};
@@ -35,6 +35,10 @@ impl Shop {
 
     /// Places an order and begins a card payment of its total. Returns the provider's id.
     async fn begin(&self, number: u8) -> (OrderId, String) {
+        self.begin_with(number, CaptureMode::AtOnce).await
+    }
+
+    async fn begin_with(&self, number: u8, capture: CaptureMode) -> (OrderId, String) {
         let now = Instant::now();
         let id = OrderId::generate(now, [number; 10]);
         self.table.sign_up(&format!("c{number}")).await;
@@ -52,7 +56,7 @@ impl Shop {
         let placed = self.read(&id).await;
         let mut ledger = placed.ledger(now);
         let payment = PaymentId::generate(now, [number; 10]);
-        ledger.add(Payment::card(payment, &placed.head, dollars(500), CaptureMode::AtOnce, now, "staff")).unwrap();
+        ledger.add(Payment::card(payment, &placed.head, dollars(500), capture, now, "staff")).unwrap();
         self.table.transact(&order::change_payments(&ledger, &[]).unwrap()).await;
         let settled = settle(self.table.own(), &self.stripe, &id, None).await.unwrap().unwrap();
         (id, settled.order.payments[0].intent.clone().unwrap())
@@ -92,6 +96,22 @@ async fn a_payment_without_a_webhook_is_found_and_pays_its_order() {
     assert_eq!((paid.head.status, paid.payments[0].status), (OrderStatus::Paid, PaymentStatus::Captured));
     assert_eq!(shop.read(&other).await.head.status, OrderStatus::Pending);
     assert!(differences(&shop.reconcile(true).await).is_empty());
+}
+
+/// The provider authorised a payment, and the order was cancelled before the webhook arrived. The repair
+/// cancels the payment, so the provider's books change, too.
+#[tokio::test]
+async fn a_repair_that_changes_the_providers_books_is_complete() {
+    let shop = Shop::open().await;
+    let (order, intent) = shop.begin_with(1, CaptureMode::AtShipping).await;
+    shop.provider.confirm(&intent, None).unwrap();
+    let read = shop.read(&order).await;
+    let cancelled = Step::new(&read.head, &[], OrderStatus::Cancelled, Instant::now(), "staff");
+    shop.table.transact(&order::transition(cancelled).unwrap()).await;
+    assert_eq!(differences(&shop.reconcile(false).await), [(Difference::State, false)]);
+    assert_eq!(differences(&shop.reconcile(true).await), [(Difference::State, true)]);
+    assert_eq!(shop.read(&order).await.payments[0].status, PaymentStatus::Cancelled);
+    assert!(differences(&shop.reconcile(false).await).is_empty());
 }
 
 #[tokio::test]

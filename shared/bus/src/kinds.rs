@@ -2,10 +2,11 @@ use std::fmt;
 
 use key_schema::address::Country;
 use key_schema::customer::Tier;
-use key_schema::id::{CustomerId, MethodId, OrderId, OrderReference, ProductId, PromotionId, StoreId};
+use key_schema::id::{CustomerId, MethodId, OrderId, OrderReference, PaymentId, ProductId, PromotionId, StoreId};
 use key_schema::instant::Instant;
 use key_schema::money::{Currency, Money};
 use key_schema::order::{Order, OrderLine, OrderNumber, OrderStatus};
+use key_schema::payment::PaymentMethod;
 use key_schema::promotion::AppliedPromotion;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -79,6 +80,7 @@ kinds! {
     CustomerTierChanged "CustomerTierChanged" = 1
     EmailVerificationRequested "EmailVerificationRequested" = 1
     PaymentNotified "PaymentNotified" = 1
+    PaymentReversed "PaymentReversed" = 1
 }
 
 impl Kind {
@@ -299,6 +301,27 @@ pub struct PaymentNotified {
     pub intent: String,
     /// The order of the payment, if the provider named it.
     pub order_id: Option<OrderId>,
+}
+
+/// Money of a payment went back to the customer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PaymentReversed {
+    pub order_id: OrderId,
+    pub customer_id: CustomerId,
+    pub payment_id: PaymentId,
+    pub method: PaymentMethod,
+    pub reversal: Reversal,
+    #[serde(deserialize_with = "money")]
+    pub amount: Money,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reversal {
+    /// The shop had the money and has given it back.
+    Refund,
+    /// The amount was reserved on the customer's card, and the reservation has ended.
+    Release,
 }
 
 /// Decodes [`Money`] and ignores unknown fields. The decoder of [`Money`] itself refuses unknown

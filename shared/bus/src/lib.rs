@@ -41,7 +41,8 @@ pub use event::{DecodeError, Event};
 pub use id::{EventId, NotAnEventId, Origin};
 pub use kinds::{
     CustomerTierChanged, Data, EmailVerificationRequested, Kind, MAX_LINES_BYTES, OrderPlaced, OrderStatusChanged,
-    PaymentNotified, PlacedLine, PlacedPromotion, PlacedTotals, Reason, ReviewPosted, StockLow,
+    PaymentNotified, PaymentReversed, PlacedLine, PlacedPromotion, PlacedTotals, Reason, Reversal, ReviewPosted,
+    StockLow,
 };
 pub use publisher::{EventBus, Limits, MAX_ENTRIES, MAX_REQUEST_BYTES, Outcome};
 

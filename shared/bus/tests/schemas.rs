@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 use boon::{Compiler, SchemaIndex, Schemas};
 use bus::{
     CustomerTierChanged, Data, DecodeError, EmailVerificationRequested, Event, EventId, Kind, MAX_REQUEST_BYTES,
-    OrderPlaced, OrderStatusChanged, Origin, PaymentNotified, PlacedLine, PlacedPromotion, PlacedTotals, Reason,
-    ReviewPosted, StockLow,
+    OrderPlaced, OrderStatusChanged, Origin, PaymentNotified, PaymentReversed, PlacedLine, PlacedPromotion,
+    PlacedTotals, Reason, Reversal, ReviewPosted, StockLow,
 };
 use key_schema::customer::Tier;
 use key_schema::id::{Born, MAX_ID_BYTES};
 use key_schema::key::{Key, PartitionKey, SortKey};
 use key_schema::money::{Currency, Money};
 use key_schema::order::{MAX_LINES, MAX_QUANTITY, MAX_TOTAL, OrderLine, OrderNumber, OrderStatus};
+use key_schema::payment::PaymentMethod;
 use serde_json::{Value, json};
 
 /// The field of the envelope that may be missing.
@@ -121,6 +122,19 @@ fn examples(kind: Kind) -> Vec<Event> {
         Kind::PaymentNotified => {
             let notified = |order_id| PaymentNotified { intent: "pi_1".to_owned(), order_id };
             vec![event(notified(None)), event(notified(Some("o1".parse().unwrap())))]
+        }
+        Kind::PaymentReversed => {
+            let reversed = |(method, reversal)| PaymentReversed {
+                order_id: "o1".parse().unwrap(),
+                customer_id: "c1".parse().unwrap(),
+                payment_id: "p1".parse().unwrap(),
+                method,
+                reversal,
+                amount: total,
+            };
+            let methods = [PaymentMethod::Card, PaymentMethod::Wallet, PaymentMethod::Manual];
+            let all = methods.into_iter().flat_map(|method| [(method, Reversal::Refund), (method, Reversal::Release)]);
+            all.map(|each| event(reversed(each))).collect()
         }
     }
 }

@@ -303,25 +303,59 @@ impl Settler<'_> {
         let at = self.order.next_step_at(Instant::now());
         let mut ledger = self.order.ledger(at);
         change(&mut ledger);
-        let is_paid = ledger.settle();
-        if ledger.is_changed() {
-            let head = &self.order.head;
-            let step = Step { money: Some(&ledger), ..Step::new(head, &[], OrderStatus::Paid, at, SYSTEM) };
-            let transaction = if is_paid { order::transition(step)? } else { order::change_payments(&ledger, &[])? };
-            match staging::transition(self.table, transaction).await? {
-                Err(refusals) if is_late(&refusals) => return Err(Stop::Late),
-                outcome => outcome?,
+        let (ledger, is_paid) = match self.revived(&ledger).await? {
+            Some(revived) => (revived, true),
+            None => {
+                let is_paid = ledger.settle();
+                self.write(&ledger, is_paid).await?;
+                (ledger, is_paid)
             }
-            let refunded = head.refunded.saturating_add(ledger.refunded());
+        };
+        if ledger.is_changed() {
+            let refunded = self.order.head.refunded.saturating_add(ledger.refunded());
             (self.order.payments, self.order.operations) = ledger.after();
             self.order.head.data.refunded = refunded;
             self.order.head.meta.version += 1;
             if is_paid {
-                self.order.head.data.status = OrderStatus::Paid;
+                (self.order.head.data.status, self.order.head.data.lapsed) = (OrderStatus::Paid, false);
             }
         }
         self.is_current = true;
         Ok(())
+    }
+
+    async fn write(&self, ledger: &Ledger<'_>, is_paid: bool) -> Result<(), Stop<OrderAction>> {
+        if !ledger.is_changed() {
+            return Ok(());
+        }
+        let paid = Step::new(ledger.order(), &[], OrderStatus::Paid, ledger.at(), SYSTEM);
+        let step = Step { money: Some(ledger), ..paid };
+        let transaction = if is_paid { order::transition(step)? } else { order::change_payments(ledger, &[])? };
+        match staging::transition(self.table, transaction).await? {
+            Err(refusals) if is_late(&refusals) => Err(Stop::Late),
+            outcome => Ok(outcome?),
+        }
+    }
+
+    /// Makes a lapsed order `paid` if captured payments of its whole total have arrived, and its stock
+    /// is still there. Returns the ledger that was written. After [`None`], the money goes back.
+    async fn revived<'l>(&self, ledger: &Ledger<'l>) -> Result<Option<Ledger<'l>>, Stop<OrderAction>> {
+        let mut ledger = ledger.clone();
+        if !ledger.revive() {
+            return Ok(None);
+        }
+        if !self.order.has_all_lines() {
+            return Err(Stop::Late);
+        }
+        match self.table.transact(&order::revive(&self.order.lines, &ledger)?).await? {
+            Ok(()) => Ok(Some(ledger)),
+            Err(refusals) if is_late(&refusals) => Err(Stop::Late),
+            Err(refusals) => {
+                let order = &self.order.head.id;
+                tracing::info!(%order, ?refusals, "a late payment goes back, because the order lacks stock");
+                Ok(None)
+            }
+        }
     }
 }
 

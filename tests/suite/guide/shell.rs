@@ -52,11 +52,14 @@ fn take_until<'a>(text: &mut &'a str, end: char) -> &'a str {
     taken
 }
 
+/// Replaces `$NAME`, and `${NAME%TEXT*}`, which is the part of the value before the last `TEXT`.
 fn expanded(text: &str, variables: &Variables) -> String {
-    let name = Regex::new(r"\$([A-Z]+)").unwrap();
+    let name = Regex::new(r"\$(?:([A-Z]+)|\{([A-Z]+)%(\w+)\*\})").unwrap();
     let value = |found: &Captures<'_>| {
-        let name = &found[1];
-        variables.get(name).unwrap_or_else(|| panic!("{name} has no value yet")).clone()
+        let name = found.get(1).or(found.get(2)).unwrap().as_str();
+        let value = variables.get(name).unwrap_or_else(|| panic!("{name} has no value yet")).as_str();
+        let end = found.get(3).and_then(|mark| value.rfind(mark.as_str()));
+        value[..end.unwrap_or(value.len())].to_owned()
     };
     name.replace_all(text, value).into_owned()
 }
@@ -110,6 +113,8 @@ fn commands_are_read_as_a_shell_reads_them() {
     let third = take_command(&mut text, &variables);
     assert_eq!(third, Command { words: words(&["ETAG=\"1\""]), comment: "etag".to_owned() });
     assert_eq!(text, "");
+    let secret = Variables::from([("SECRET".to_owned(), "pi_1_secret_2".to_owned())]);
+    assert_eq!(expanded("a/${SECRET%_secret_*}/b $SECRET", &secret), "a/pi_1/b pi_1_secret_2");
     let request = Request::of_curl(&first.words[1..]);
     assert_eq!((request.method.as_str(), request.url.as_str()), ("POST", "http://shop/a b"));
     assert_eq!(request.headers["content-type"], "application/json");

@@ -75,6 +75,17 @@ async fn a_guest_who_has_not_paid_gets_no_mail() {
     assert_eq!(shop.post.calls(), 0);
 }
 
+/// The payment arrived after the order had lapsed, so the order was never paid.
+#[tokio::test]
+async fn a_guest_whose_late_payment_goes_back_gets_mail() {
+    let shop = shop("gil@example.com", "Gil").await;
+    step(&shop, OrderStatus::Cancelled, 1, None).await;
+    let event = shop.reversed(1, "card", "refund", 357);
+    assert_eq!(shop.notifier.take(&event, at(NOW), at_once()).await.unwrap(), Outcome::Sent);
+    let [sent] = shop.post.sent().try_into().unwrap();
+    assert_eq!((sent.to.as_str(), sent.subject.as_str()), ("gil@example.com", "Your refund"));
+}
+
 #[tokio::test]
 async fn a_guest_who_has_paid_gets_mail_at_the_address_of_the_order() {
     let shop = shop("Gil@Example.com", "Gil Ångström").await;

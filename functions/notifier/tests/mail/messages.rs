@@ -82,6 +82,33 @@ async fn the_mail_about_a_lapsed_order_gives_the_reason_and_says_that_no_payment
 }
 
 #[tokio::test]
+async fn money_that_goes_back_to_a_card_is_announced_with_its_amount() {
+    let shop = Shop::open().await;
+    let number = OrderNumber::of(&shop.order);
+    for (event, method, reversal, subject, text) in [
+        (
+            1,
+            "card",
+            "refund",
+            "Your refund",
+            format!("we have refunded 1.20 USD for your order {number} to your card."),
+        ),
+        (2, "card", "release", "Your payment was released", "the 1.20 USD that were reserved on your card".to_owned()),
+    ] {
+        let event = shop.reversed(event, method, reversal, 120);
+        assert_eq!(shop.notifier.take(&event, at(NOW), at_once()).await.unwrap(), Outcome::Sent);
+        let sent = shop.post.sent().pop().unwrap();
+        assert_eq!((sent.subject.as_str(), sent.kind), (subject, "PaymentReversed"));
+        assert!(sent.text.contains(&text) && sent.text.contains("\nTotal: 3.57 USD\n"), "{}", sent.text);
+    }
+    for (event, method) in [(3, "wallet"), (4, "manual")] {
+        let event = shop.reversed(event, method, "refund", 120);
+        assert_eq!(shop.notifier.take(&event, at(NOW), at_once()).await.unwrap(), Outcome::NoNews, "{method}");
+    }
+    assert_eq!(shop.post.calls(), 2);
+}
+
+#[tokio::test]
 async fn the_mail_of_a_shipment_has_carrier_and_tracking_number_and_no_client_reference() {
     let shop = Shop::open().await;
     let mut copy = shop.copy();

@@ -204,6 +204,15 @@ impl Shop {
         delivery("OrderStatusChanged", number, data)
     }
 
+    /// Returns the event of money that goes back.
+    pub fn reversed(&self, number: u32, method: &str, reversal: &str, amount: i64) -> Delivery {
+        let data = json!({
+            "order_id": self.order, "customer_id": self.customer, "payment_id": "p1", "method": method,
+            "reversal": reversal, "amount": usd(amount),
+        });
+        delivery("PaymentReversed", number, data)
+    }
+
     /// Returns the event of a status change with a reason.
     pub fn moved_because(&self, number: u32, from: &str, to: &str, reason: &str) -> Delivery {
         let mut delivery = self.moved(number, from, to);

@@ -1125,6 +1125,25 @@ async fn a_payment_that_the_provider_has_in_spite_of_its_error_is_found() {
     assert_eq!((till.server.accounts().len(), till.payments(&order).await.len()), (1, 1));
 }
 
+/// The provider has not done anything, and repeats its error for 24 hours. The customer can pay with a
+/// new payment after a minute.
+#[tokio::test]
+async fn a_payment_that_the_provider_does_not_create_keeps_the_customer_waiting_for_a_minute() {
+    let till = Till::open().await;
+    let order = till.placed("k").await;
+    till.server.faults().add(Fault { kind: FaultKind::Error, rate: 1.0, count: Some(1), seed: 0 }).unwrap();
+    assert_eq!(till.send(card(&order)).await.status, 503);
+    assert_eq!(till.send(card(&order)).await.status, 503);
+    let [stuck] = till.payments(&order).await.try_into().unwrap();
+    assert_eq!((states(&stuck), &stuck["status"]), (vec![("create", "unknown", 1000)], &json!("starting")));
+    let item = format!("TENDER#{}#{}", text(&stuck, "id"), text(&stuck["operations"][0], "id"));
+    let earlier = AttributeValue::S(Instant::now().plus_seconds(-61).to_string());
+    till.set(&format!("ORDER#{}", text(&order, "id")), &item, "at", earlier).await;
+    let (_, paid) = till.card_paid(&order, 1000).await;
+    assert_eq!((&paid["status"], till.status(&order).await.as_str()), (&json!("captured"), "paid"));
+    assert_ne!(paid["id"], stuck["id"]);
+}
+
 #[tokio::test]
 async fn a_refund_that_the_provider_has_made_in_spite_of_its_error_is_found() {
     let till = Till::open().await;

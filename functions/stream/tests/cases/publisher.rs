@@ -24,6 +24,7 @@ pub fn subject(event: &Event) -> String {
         Data::CustomerTierChanged(data) => data.customer_id.to_string(),
         Data::EmailVerificationRequested(data) => data.customer_id.to_string(),
         Data::PaymentNotified(data) => data.intent.clone(),
+        Data::PaymentReversed(data) => data.payment_id.to_string(),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Tests of the rules that derive events from changes.
 
-use bus::{Data, EmailVerificationRequested, Event, Kind, Reason};
+use bus::{Data, EmailVerificationRequested, Event, Kind, Reason, Reversal};
 use key_schema::customer::{Customer, Tier};
 use key_schema::item::{Entity, IMPORTED, Meta, Stored};
 use key_schema::order::{Charges, OrderStatus};
+use key_schema::payment::{CaptureMode, Payment, PaymentStatus};
 use key_schema::product::Stock;
 use key_schema::promotion::AppliedPromotion;
 use key_schema::review::Review;
@@ -254,6 +255,47 @@ fn a_tier_change_is_an_event_and_a_new_customers_tier_is_not() {
                 other => assert!(other.is_none() && from == to, "{from} {to}: {other:?}"),
             }
         }
+    }
+}
+
+fn payment(status: PaymentStatus, authorised: i64, refunded: i64, rev: u64) -> Stored<Payment> {
+    let order = order("o1", OrderStatus::Paid, 1, 1);
+    let (id, at) = ("p1".parse().unwrap(), order.placed_at);
+    let mut payment = Payment::card(id, &order, order.total, CaptureMode::AtShipping, at, "c1");
+    (payment.status, payment.authorised, payment.refunded) = (status, authorised, refunded);
+    payment.captured = if status == PaymentStatus::Captured { authorised } else { 0 };
+    Stored { meta: meta(rev), data: payment }
+}
+
+#[test]
+fn money_of_a_payment_that_goes_back_is_an_event_with_the_amount_of_this_change() {
+    use PaymentStatus::{Authorised, Cancelled, Captured, Pending};
+    for ((before, authorised, refunded), (after, held, refunded_after), expected) in [
+        ((Captured, 900, 0), (Captured, 900, 900), Some((Reversal::Refund, 900))),
+        ((Captured, 900, 300), (Captured, 900, 350), Some((Reversal::Refund, 50))),
+        ((Authorised, 900, 0), (Cancelled, 900, 0), Some((Reversal::Release, 900))),
+        // The provider says later that a refund has failed.
+        ((Captured, 900, 350), (Captured, 900, 300), None),
+        ((Captured, 900, 350), (Captured, 900, 350), None),
+        ((Authorised, 900, 0), (Captured, 900, 0), None),
+        // The customer has not paid, so nothing goes back.
+        ((Pending, 0, 0), (Cancelled, 0, 0), None),
+        ((Cancelled, 900, 0), (Cancelled, 900, 0), None),
+    ] {
+        let (old, new) = (payment(before, authorised, refunded, 1), payment(after, held, refunded_after, 2));
+        let reversed = data(modify("1", &old, &new)).map(|data| match data {
+            Data::PaymentReversed(reversed) => reversed,
+            other => panic!("{other:?}"),
+        });
+        let amounts = reversed.as_ref().map(|reversed| (reversed.reversal, reversed.amount.amount));
+        assert_eq!(amounts, expected, "{before:?} {after:?}");
+        if let Some(reversed) = reversed {
+            assert_eq!((reversed.order_id, reversed.customer_id), (new.order_id.clone(), new.customer_id.clone()));
+            assert_eq!((reversed.payment_id, reversed.method), (new.id.clone(), new.method));
+            assert_eq!(event_of(unreadable(modify("1", &old, &new))), Err(UnreadableOldImage));
+        }
+        // An order that is restored from the archive gives nothing back.
+        assert_eq!(data(insert("1", &new)), None);
     }
 }
 

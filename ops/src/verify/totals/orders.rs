@@ -3,7 +3,7 @@
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::order::{self, Order, OrderLine, OrderStatus};
-use key_schema::payment::{OperationKind, OperationState, Payment, PaymentMethod, PaymentOperation, PaymentStatus};
+use key_schema::payment::{OperationKind, OperationState, Payment, PaymentMethod, PaymentOperation};
 use key_schema::promotion::{CustomerUses, PromotionUses};
 
 use super::Scope::{Partition, Table};
@@ -61,9 +61,8 @@ pub(super) fn payment(facts: &mut Facts, item: &Stored<Payment>) -> Result<(), O
     let (head, key) = (order::head(&item.order_id)?.key().clone(), item.key()?);
     facts.under(&head);
     facts.part(Partition, &head, REFUNDED, item.refunded);
-    if matches!(item.status, PaymentStatus::Authorised | PaymentStatus::Captured) {
-        facts.part(Partition, &head, PAID, item.authorised);
-    }
+    // An authorisation that has expired made the order `paid` before.
+    facts.part(Partition, &head, PAID, item.authorised);
     facts.push(Partition, &key, HEAD, Says::Held(item.meta.rev));
     let pending =
         [("captured_pending", item.captured_pending.into()), ("refunded_pending", item.refunded_pending.into())];

@@ -71,7 +71,7 @@ pub enum LedgerError {
     NoPayment,
     #[error("the payment's status does not allow it")]
     Status,
-    #[error("must be at most {0}, the authorised amount that is not captured")]
+    #[error("must be at most {0}, what is authorised and not captured of the order's total")]
     Authorised(i64),
     #[error("must be at most {0}, the captured amount that is not refunded")]
     Captured(i64),
@@ -134,7 +134,8 @@ impl<'a> Ledger<'a> {
             let ends = |known: &PaymentOperation| {
                 known.payment_id == payment.id && known.kind == OperationKind::Cancel && known.state.is_unsettled()
             };
-            self.operations.iter().any(ends)
+            // The provider refuses to cancel a captured payment.
+            payment.status != PaymentStatus::Captured && self.operations.iter().any(ends)
         };
         let secured = self.payments.iter().filter(|payment| !is_ending(payment)).map(Payment::secured);
         secured.fold(0, i64::saturating_add)
@@ -197,7 +198,18 @@ impl<'a> Ledger<'a> {
         if by_staff.count() >= MAX_BY_STAFF {
             return Err(LedgerError::TooMany);
         }
+        if kind == OperationKind::Refund && self.captures_more() {
+            return Err(LedgerError::Status);
+        }
         self.begin_by(payment, kind, amount, by, reason, lines)
+    }
+
+    /// Returns whether the shipment could capture from another card what is refunded now: the order is
+    /// paid, and authorised payments exceed its total.
+    fn captures_more(&self) -> bool {
+        let is_sold = self.order.status.is_sale() && self.order.status != OrderStatus::Pending;
+        let is_open = |payment: &Payment| payment.status == PaymentStatus::Authorised && payment.captured_pending == 0;
+        is_sold && self.secured() > self.order.total.amount && self.payments.iter().any(is_open)
     }
 
     /// Begins an operation of the system.
@@ -221,6 +233,7 @@ impl<'a> Ledger<'a> {
         // The provider captures or cancels a payment once.
         let ends = |kind| matches!(kind, OperationKind::Capture | OperationKind::Cancel);
         let is_ending = of_payment.clone().any(|known| known.state.is_unsettled() && ends(known.kind));
+        let uncaptured = self.uncaptured();
         let known = self.payments.iter_mut().find(|known| known.id == *payment).ok_or(LedgerError::NoPayment)?;
         match kind {
             OperationKind::Create => return Err(LedgerError::Status),
@@ -228,8 +241,9 @@ impl<'a> Ledger<'a> {
                 if known.status != PaymentStatus::Authorised || is_ending {
                     return Err(LedgerError::Status);
                 }
-                if !(1..=known.capturable()).contains(&amount) {
-                    return Err(LedgerError::Authorised(known.capturable()));
+                let most = known.capturable().min(uncaptured);
+                if !(1..=most).contains(&amount) {
+                    return Err(LedgerError::Authorised(most));
                 }
                 known.captured_pending = known.captured_pending.saturating_add(amount);
             }
@@ -328,7 +342,7 @@ impl<'a> Ledger<'a> {
     /// Records the result of an operation.
     pub fn close(&mut self, id: &OperationId, result: &Closing) {
         let Some(operation) = self.operations.iter_mut().find(|known| known.id == *id) else { return };
-        let amount = operation.amount;
+        let (amount, is_own) = (operation.amount, operation.by == SYSTEM);
         operation.state = match result {
             Closing::Done => OperationState::Done,
             Closing::Unknown => OperationState::Unknown,
@@ -354,6 +368,12 @@ impl<'a> Ledger<'a> {
                 if *result == Closing::Done {
                     payment.refunded = payment.refunded.saturating_add(amount);
                     self.refunded = self.refunded.saturating_add(amount);
+                }
+                // Nobody would begin a refund of the system again. A call that was not sent changed
+                // nothing, so it is begun with another key.
+                let (of, is_unsent) = (payment.id.clone(), *result == Closing::Refused(UNSENT.to_owned()));
+                if is_unsent && is_own {
+                    let _ = self.begin_own(&of, OperationKind::Refund, amount);
                 }
             }
         }
@@ -384,6 +404,30 @@ impl<'a> Ledger<'a> {
         };
         payment.capture_before = capture_before.filter(|_| status == PaymentStatus::Authorised);
         payment.declined = declined;
+    }
+
+    /// Decides whether the order, which has lapsed, is paid by card payments that were captured since.
+    /// They must reach the total, and nothing of them may have gone back. If the result is `false`, the
+    /// ledger is changed and no longer useful.
+    #[must_use]
+    pub fn revive(&mut self) -> bool {
+        if !self.order.may_revive() {
+            return false;
+        }
+        for payment in &mut self.payments {
+            let goes_back =
+                |known: &PaymentOperation| known.payment_id == payment.id && known.kind == OperationKind::Refund;
+            if payment.status == PaymentStatus::Captured && !self.operations.iter().any(goes_back) {
+                payment.releasing = false;
+            }
+        }
+        let (secured, total) = (self.secured(), self.order.total.amount);
+        if total == 0 || secured < total {
+            return false;
+        }
+        self.has_decided = true;
+        self.release_excess(secured.saturating_sub(total));
+        true
     }
 
     /// Decides what follows from the changes. Returns whether the order is paid now. An order that
@@ -483,12 +527,7 @@ impl<'a> Ledger<'a> {
 
     /// Captures the authorised payments up to the order's total, and cancels the rest.
     pub fn capture_all(&mut self) {
-        let captured = |payment: &Payment| match payment.status {
-            PaymentStatus::Captured => payment.secured(),
-            _ => payment.captured_pending,
-        };
-        let sum = self.payments.iter().map(captured).fold(0, i64::saturating_add);
-        let mut left = self.order.total.amount.saturating_sub(sum).max(0);
+        let mut left = self.uncaptured();
         for payment in self.payments.clone() {
             let amount = payment.capturable().min(left);
             let kind = if amount > 0 { OperationKind::Capture } else { OperationKind::Cancel };
@@ -496,6 +535,22 @@ impl<'a> Ledger<'a> {
                 left = left.saturating_sub(amount);
             }
         }
+    }
+
+    /// Returns the part of the total that is neither captured nor being captured.
+    fn uncaptured(&self) -> i64 {
+        let captured = |payment: &Payment| match payment.status {
+            PaymentStatus::Captured => payment.secured(),
+            _ => payment.captured_pending,
+        };
+        let sum = self.payments.iter().map(captured).fold(0, i64::saturating_add);
+        self.order.total.amount.saturating_sub(sum).max(0)
+    }
+
+    /// Returns how much of a payment can be captured: what is authorised, and not beyond the total.
+    #[must_use]
+    pub fn capturable(&self, payment: &Payment) -> i64 {
+        payment.capturable().min(self.uncaptured())
     }
 
     /// Returns whether the transaction would write anything.

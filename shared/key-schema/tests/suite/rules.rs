@@ -16,7 +16,9 @@ use key_schema::membership::{self, Membership};
 use key_schema::metric::{self, Untimely};
 use key_schema::money::saturating;
 use key_schema::order::staged::{GIVEN_BACK_AT_ONCE, RESERVED_AT_ONCE, UNDONE_AT_ONCE};
-use key_schema::order::{MAX_QUANTITY, OrderLine, OrderNumber, OrderNumberError, OrderStatus, PlacedOrder};
+use key_schema::order::{
+    MAX_QUANTITY, Order, OrderLine, OrderNumber, OrderNumberError, OrderStatus, PlacedOrder, RETURNED_AT_ONCE,
+};
 use key_schema::organization::Role;
 use key_schema::organization::invitation::{MAX_OF_CUSTOMER, MAX_OF_INVITER, OpenInvitation};
 use key_schema::payment::PaymentMethod;
@@ -392,6 +394,32 @@ fn a_repeated_request_gets_the_order_as_it_was_placed() {
     let mut first = placed;
     first.head.meta.version = 1;
     assert_eq!(later.as_placed(), first);
+}
+
+/// What the order would have to take again may be gone, or is not known.
+#[test]
+fn an_order_that_cannot_take_everything_again_is_not_paid_late() {
+    let world = World::plain();
+    let lapsed = || Order { lapsed: true, ..world.own_order(OrderStatus::Cancelled).data };
+    assert!(lapsed().may_revive());
+    let counted = |per_customer: bool| {
+        let mut charges = world.order_with_promotions().data.charges;
+        for used in charges.iter_mut().flat_map(|charges| &mut charges.promotions) {
+            (used.counted, used.counted_per_customer) = (!per_customer, per_customer);
+        }
+        charges
+    };
+    for (why, order) in [
+        ("cancelled by a person", Order { lapsed: false, ..lapsed() }),
+        ("pending", Order { status: OrderStatus::Pending, ..lapsed() }),
+        ("retired", Order { expires_at: Some(world.expiry()), ..lapsed() }),
+        ("its stock is returning", Order { unfinished: world.returning_order().data.unfinished, ..lapsed() }),
+        ("too large", Order { line_count: RETURNED_AT_ONCE as u64 + 1, ..lapsed() }),
+        ("a limited promotion", Order { charges: counted(false), ..lapsed() }),
+        ("a promotion limited for each customer", Order { charges: counted(true), ..lapsed() }),
+    ] {
+        assert!(!order.may_revive(), "{why}");
+    }
 }
 
 #[test]

@@ -122,9 +122,11 @@ impl State {
     }
 }
 
-/// Follows every schedule. Returns the number of states, and the statuses in which the order ends.
-fn explore(capture: CaptureMode, staff: Staff, end: End) -> (usize, BTreeSet<&'static str>) {
-    let (first, payment) = State::new(capture);
+/// Follows every schedule. Returns the number of states, and the statuses in which the order ends. The
+/// status of an order that was paid after it had lapsed is `revived` here.
+fn explore(capture: CaptureMode, staff: Staff, end: End, has_stock: bool) -> (usize, BTreeSet<&'static str>) {
+    let (mut first, payment) = State::new(capture);
+    first.world.has_stock = has_stock;
     let (mut open, mut seen, mut ends) = (vec![first], HashSet::new(), BTreeSet::new());
     while let Some(state) = open.pop() {
         let rest = (state.is_confirmed, state.is_touched, state.is_ended, state.arrived, state.losses, state.crashes);
@@ -136,7 +138,7 @@ fn explore(capture: CaptureMode, staff: Staff, end: End) -> (usize, BTreeSet<&'s
             let mut world = state.world.clone();
             world.reconcile();
             world.check_settled();
-            ends.insert(world.status().as_str());
+            ends.insert(if world.is_revived { "revived" } else { world.status().as_str() });
         }
         open.extend(state.next(&payment, staff, end));
     }
@@ -145,12 +147,16 @@ fn explore(capture: CaptureMode, staff: Staff, end: End) -> (usize, BTreeSet<&'s
 
 #[test]
 fn every_schedule_of_a_refund_and_the_end_of_the_order_keeps_the_books() {
-    for end in [End::Cancel, End::Lapse] {
-        for amount in [400, TOTAL] {
-            let (states, ends) = explore(CaptureMode::AtOnce, Staff::Refund(amount), end);
-            println!("refund of {amount}, {end:?}: {states} states");
+    for (end, has_stock, amounts) in
+        [(End::Cancel, true, &[400, TOTAL][..]), (End::Lapse, false, &[TOTAL]), (End::Lapse, true, &[400])]
+    {
+        for &amount in amounts {
+            let (states, ends) = explore(CaptureMode::AtOnce, Staff::Refund(amount), end, has_stock);
+            println!("refund of {amount}, {end:?}, {has_stock}: {states} states");
             assert!(states > 1000, "{states}");
-            assert_eq!(ends, BTreeSet::from(["pending", "paid", "cancelled"]));
+            let may_revive = end == End::Lapse && has_stock;
+            let revived = may_revive.then_some("revived");
+            assert_eq!(ends, ["pending", "paid", "cancelled"].into_iter().chain(revived).collect());
         }
     }
 }
@@ -159,7 +165,7 @@ fn every_schedule_of_a_refund_and_the_end_of_the_order_keeps_the_books() {
 fn every_schedule_of_a_capture_and_the_end_of_the_order_keeps_the_books() {
     for end in [End::Cancel, End::Lapse] {
         for amount in [400, TOTAL] {
-            let (states, ends) = explore(CaptureMode::AtShipping, Staff::Capture(amount), end);
+            let (states, ends) = explore(CaptureMode::AtShipping, Staff::Capture(amount), end, true);
             println!("capture of {amount}, {end:?}: {states} states");
             assert!(states > 1000, "{states}");
             assert_eq!(ends, BTreeSet::from(["pending", "paid", "cancelled"]));
@@ -172,6 +178,7 @@ fn every_schedule_of_a_capture_and_the_end_of_the_order_keeps_the_books() {
 fn random_schedule(seed: u64, has_staff: bool) -> World {
     let mut random = Rng::with_seed(seed);
     let mut world = World::new(TOTAL);
+    world.has_stock = random.bool();
     let (mut workers, mut delivered) = (Vec::<Worker>::new(), 0);
     let ships = random.bool();
     for _ in 0..random.usize(20..80) {
@@ -203,7 +210,7 @@ fn random_schedule(seed: u64, has_staff: bool) -> World {
                 world.staff(&payment.id, OperationKind::Refund, random.i64(1..=payment.captured));
             }
             (10, Some(payment), _) if has_staff && payment.status == PaymentStatus::Authorised => {
-                if world.status() == OrderStatus::Pending {
+                if matches!(world.status(), OrderStatus::Pending | OrderStatus::Paid) {
                     world.staff(&payment.id, OperationKind::Capture, random.i64(1..=payment.authorised));
                 }
             }
@@ -242,13 +249,14 @@ fn random_schedule(seed: u64, has_staff: bool) -> World {
 fn random_schedules(seeds: std::ops::Range<u64>, has_staff: bool) {
     let mut ends = BTreeSet::new();
     for seed in seeds {
-        let outcome = std::panic::catch_unwind(|| random_schedule(seed, has_staff).status().as_str());
+        let outcome = std::panic::catch_unwind(|| random_schedule(seed, has_staff));
         match outcome {
-            Ok(status) => drop(ends.insert(status)),
+            Ok(world) if world.is_revived => drop(ends.insert("revived")),
+            Ok(world) => drop(ends.insert(world.status().as_str())),
             Err(_) => panic!("the schedule with seed {seed} breaks an invariant"),
         }
     }
-    assert_eq!(ends, BTreeSet::from(["pending", "paid", "shipped", "cancelled"]));
+    assert_eq!(ends, BTreeSet::from(["pending", "paid", "shipped", "cancelled", "revived"]));
 }
 
 #[test]
@@ -305,31 +313,40 @@ async fn every_arrival_of_webhooks_ends_in_the_same_state_of_the_table() {
 async fn every_arrival_around_the_end_of_an_order_keeps_the_money_where_it_belongs() {
     let shop = Shop::open().await;
     let mut number = 0;
-    for capture in [CaptureMode::AtOnce, CaptureMode::AtShipping] {
-        for end in [End::Cancel, End::Lapse] {
-            let mut ends = HashSet::new();
-            for arrivals in 0..9 {
-                number += 1;
-                let id = shop.order(number, TOTAL).await;
-                let payment = shop.pay(&id, TOTAL, capture).await;
-                shop.settle(&id, None).await;
-                let intent = shop.intent(&id, &payment).await;
-                shop.bank.with(|books| books.confirm(&intent));
-                for _ in 0..arrivals % 3 {
-                    shop.settle(&id, Some(&intent)).await;
-                }
-                match end {
-                    End::Cancel => drop(shop.cancel(&id).await),
-                    End::Lapse => drop(shop.lapse(&id).await),
-                }
-                for _ in 0..arrivals / 3 {
-                    shop.settle(&id, Some(&intent)).await;
-                }
-                ends.insert(format!("{:?}", summary(&shop.check(&id, 0).await)));
+    for (capture, end, has_stock, expected) in [
+        (CaptureMode::AtOnce, End::Cancel, true, 1),
+        // With its stock the order is paid in the end, whenever the webhook comes.
+        (CaptureMode::AtOnce, End::Lapse, true, 1),
+        // Without it, only an order whose webhook comes before its end is paid, and does not lapse.
+        (CaptureMode::AtOnce, End::Lapse, false, 2),
+        (CaptureMode::AtShipping, End::Cancel, true, 1),
+        (CaptureMode::AtShipping, End::Lapse, true, 2),
+    ] {
+        let mut ends = HashSet::new();
+        for arrivals in 0..9 {
+            number += 1;
+            shop.restock(10_000).await;
+            let id = shop.order(number, TOTAL).await;
+            let payment = shop.pay(&id, TOTAL, capture).await;
+            shop.settle(&id, None).await;
+            let intent = shop.intent(&id, &payment).await;
+            shop.bank.with(|books| books.confirm(&intent));
+            for _ in 0..arrivals % 3 {
+                shop.settle(&id, Some(&intent)).await;
             }
-            // An order whose webhook comes before its end is paid, and does not lapse.
-            assert_eq!(ends.len(), if end == End::Lapse { 2 } else { 1 }, "{capture:?} {end:?}: {ends:#?}");
+            match end {
+                End::Cancel => drop(shop.cancel(&id).await),
+                End::Lapse => drop(shop.lapse(&id).await),
+            }
+            if !has_stock {
+                shop.restock(0).await;
+            }
+            for _ in 0..arrivals / 3 {
+                shop.settle(&id, Some(&intent)).await;
+            }
+            ends.insert(format!("{:?}", summary(&shop.check(&id, 0).await)));
         }
+        assert_eq!(ends.len(), expected, "{capture:?} {end:?} {has_stock}: {ends:#?}");
     }
 }
 

@@ -47,6 +47,10 @@ pub struct World {
     pub books: Books,
     /// How often the order became paid.
     pub paid: usize,
+    /// Whether the stock of the order is there after it lapsed.
+    pub has_stock: bool,
+    /// Whether the order became paid after it had lapsed.
+    pub is_revived: bool,
     /// What staff gave back after the order was paid.
     pub given_back: i64,
 }
@@ -78,7 +82,7 @@ impl World {
         let head = shop::head(1, total, None);
         let books = Books::new(head.placed_at);
         let items = Rc::new(Items { head, payments: Vec::new(), operations: Vec::new() });
-        Self { items, books, paid: 0, given_back: 0 }
+        Self { items, books, paid: 0, has_stock: true, is_revived: false, given_back: 0 }
     }
 
     pub fn status(&self) -> OrderStatus {
@@ -92,7 +96,12 @@ impl World {
         }
         let mut ledger = Ledger::new(&read.head, &read.payments, &read.operations, read.next());
         change(&mut ledger);
-        let is_paid = to.is_none() && ledger.settle();
+        let mut revived = ledger.clone();
+        let is_revived = to.is_none() && self.has_stock && revived.revive();
+        if is_revived {
+            ledger = revived;
+        }
+        let is_paid = is_revived || (to.is_none() && ledger.settle());
         if !ledger.is_changed() && to.is_none() {
             return true;
         }
@@ -106,6 +115,7 @@ impl World {
             None => head.status,
         };
         self.paid += usize::from(is_paid);
+        self.is_revived |= is_revived;
         self.items = Rc::new(Items { head, payments, operations });
         shop::check_amounts(&self.items.payments);
         true
@@ -163,7 +173,11 @@ impl World {
 
     /// Ends a pending order, as the janitor does when its time is over.
     pub fn lapse(&mut self) -> bool {
-        self.status() == OrderStatus::Pending && self.end()
+        let is_ended = self.status() == OrderStatus::Pending && self.end();
+        if is_ended {
+            Rc::make_mut(&mut self.items).head.data.lapsed = true;
+        }
+        is_ended
     }
 
     /// Ships a paid order. The step for its picking is left out.

@@ -2,24 +2,29 @@
 
 use key_schema::instant::Instant;
 use key_schema::order::OrderStatus;
-use key_schema::payment::{CaptureMode, LedgerError, OperationKind, OperationState, PaymentStatus};
+use key_schema::payment::{CaptureMode, Closing, LedgerError, OperationKind, OperationState, PaymentStatus, UNSENT};
 use payments::IntentStatus;
 
 use crate::bank::{Call, Fault};
 use crate::shop::Shop;
 
 /// A customer pays, and there is no order for the money (medusa#13301, vendure#3065). Here the
-/// payment arrives after the order has lapsed, so it goes back.
+/// payment arrives after the order has lapsed. The order takes its stock again and is paid. If the
+/// stock is gone, the money goes back.
 #[tokio::test]
-async fn a_payment_that_arrives_after_the_order_lapsed_goes_back() {
+async fn a_payment_that_arrives_after_the_order_lapsed_pays_it_or_goes_back() {
+    use CaptureMode::{AtOnce, AtShipping};
+    use PaymentStatus::{Cancelled, Captured};
     let shop = Shop::open().await;
-    let cases = [
-        (CaptureMode::AtOnce, true, PaymentStatus::Captured, 1000),
-        (CaptureMode::AtOnce, false, PaymentStatus::Cancelled, 0),
-        (CaptureMode::AtShipping, true, PaymentStatus::Cancelled, 0),
-        (CaptureMode::AtShipping, false, PaymentStatus::Cancelled, 0),
-    ];
-    for (number, (capture, is_confirmed, status, moved)) in (1..).zip(cases) {
+    for (number, (capture, is_confirmed, left, paid, status, captured, refunded)) in (1..).zip([
+        (AtOnce, true, 1, true, Captured, 1000, 0),
+        (AtOnce, true, 0, false, Captured, 1000, 1000),
+        (AtOnce, false, 1, false, Cancelled, 0, 0),
+        // The provider cancels an authorisation, so nothing is left that could pay.
+        (AtShipping, true, 1, false, Cancelled, 0, 0),
+        (AtShipping, false, 1, false, Cancelled, 0, 0),
+    ]) {
+        shop.restock(1).await;
         let id = shop.order(number, 1000).await;
         let payment = shop.pay(&id, 1000, capture).await;
         shop.settle(&id, None).await;
@@ -28,32 +33,62 @@ async fn a_payment_that_arrives_after_the_order_lapsed_goes_back() {
         assert!(!is_confirmed || shop.bank.with(|books| books.confirm(&intent)));
         shop.lapse(&id).await;
         assert_eq!(shop.read(&id).await.head.status, OrderStatus::Cancelled);
+        shop.restock(left).await;
         shop.settle(&id, None).await;
         // The customer can no longer pay a payment that was open.
         assert!(!shop.bank.with(|books| books.confirm(&intent)));
         let order = shop.check(&id, 0).await;
+        let expected = if paid { OrderStatus::Paid } else { OrderStatus::Cancelled };
+        assert_eq!((order.head.status, order.head.lapsed), (expected, !paid), "case {number}");
+        assert_eq!(shop.stock().await, left - u64::from(paid), "case {number}");
         let payment = &order.payments[0];
-        assert_eq!((payment.status, payment.captured, payment.refunded), (status, moved, moved), "case {number}");
+        assert_eq!((payment.status, payment.captured, payment.refunded), (status, captured, refunded), "case {number}");
+        let last = order.history.last().unwrap();
+        assert_eq!(last.note.as_deref(), Some(if paid { "paid late" } else { "lapsed" }), "case {number}");
     }
 }
 
-/// The customer pays between the end of the order and the cancellation of the payment, in a payment
-/// that is processed for a long time (medusa#13301).
+/// A late payment of a part goes back, because the rest of the order is not paid.
 #[tokio::test]
-async fn a_payment_that_was_in_processing_when_the_order_lapsed_goes_back() {
+async fn a_late_payment_of_a_part_goes_back() {
     let shop = Shop::open().await;
     let id = shop.order(1, 1000).await;
-    let payment = shop.pay(&id, 1000, CaptureMode::AtOnce).await;
+    shop.paid(&id, 400, CaptureMode::AtOnce).await;
+    let late = shop.pay(&id, 600, CaptureMode::AtOnce).await;
     shop.settle(&id, None).await;
-    let intent = shop.intent(&id, &payment).await;
-    shop.bank.with(|books| books.hold_up(&intent, IntentStatus::Processing));
-    shop.settle(&id, Some(&intent)).await;
+    let intent = shop.intent(&id, &late).await;
+    assert!(shop.bank.with(|books| books.confirm(&intent)));
     shop.lapse(&id).await;
-    shop.settle(&id, Some(&intent)).await;
-    shop.bank.with(|books| books.confirm(&intent));
-    shop.settle(&id, Some(&intent)).await;
     let order = shop.check(&id, 0).await;
-    assert_eq!((order.payments[0].captured, order.payments[0].refunded), (1000, 1000));
+    assert_eq!(order.head.status, OrderStatus::Cancelled);
+    assert_eq!(order.payments.iter().map(|payment| payment.refunded).collect::<Vec<_>>(), [400, 600]);
+}
+
+/// The customer pays between the end of the order and the cancellation of the payment, in a payment
+/// that is processed for a long time (medusa#13301). The order that a person cancelled stays so.
+#[tokio::test]
+async fn a_payment_in_processing_at_the_end_of_an_order_pays_it_only_if_it_lapsed() {
+    let shop = Shop::open().await;
+    for (number, lapses) in [(1, true), (2, false)] {
+        let id = shop.order(number, 1000).await;
+        let payment = shop.pay(&id, 1000, CaptureMode::AtOnce).await;
+        shop.settle(&id, None).await;
+        let intent = shop.intent(&id, &payment).await;
+        shop.bank.with(|books| books.hold_up(&intent, IntentStatus::Processing));
+        shop.settle(&id, Some(&intent)).await;
+        if lapses {
+            shop.lapse(&id).await;
+        } else {
+            assert!(shop.cancel(&id).await);
+        }
+        shop.settle(&id, Some(&intent)).await;
+        shop.bank.with(|books| books.confirm(&intent));
+        shop.settle(&id, Some(&intent)).await;
+        let order = shop.check(&id, 0).await;
+        let (status, refunded) = if lapses { (OrderStatus::Paid, 0) } else { (OrderStatus::Cancelled, 1000) };
+        let payment = &order.payments[0];
+        assert_eq!((order.head.status, payment.captured, payment.refunded), (status, 1000, refunded));
+    }
 }
 
 /// Two requests at once capture twice (medusa#16012, saleor#19812).
@@ -258,4 +293,69 @@ async fn an_order_that_ships_while_its_excess_goes_back_is_captured_in_full() {
     let order = shop.check(&id, 0).await;
     let net: i64 = order.payments.iter().map(|payment| payment.captured - payment.refunded).sum();
     assert_eq!(net, 1000);
+}
+
+/// Two authorisations exceed the total. What staff give back of one of them before the shipment must not
+/// be captured from the other one (saleor#14326).
+#[tokio::test]
+async fn a_refund_before_the_shipment_is_not_captured_from_another_card() {
+    let shop = Shop::open().await;
+    let id = shop.order(1, 1000).await;
+    let (mut payments, mut intents) = (Vec::new(), Vec::new());
+    for amount in [700, 600] {
+        let payment = shop.pay(&id, amount, CaptureMode::AtShipping).await;
+        shop.settle(&id, None).await;
+        intents.push(shop.intent(&id, &payment).await);
+        payments.push(payment);
+    }
+    for intent in &intents {
+        assert!(shop.bank.with(|books| books.confirm(intent)));
+        shop.settle(&id, Some(intent)).await;
+    }
+    assert_eq!(shop.read(&id).await.head.status, OrderStatus::Paid);
+    shop.staff(&id, &payments[0], OperationKind::Capture, 700).await;
+    shop.settle(&id, None).await;
+    let refund = async || shop.staff_at(&id, &payments[0], OperationKind::Refund, 100, Instant::now()).await;
+    assert_eq!(refund().await, None, "the other card is authorised for more than the rest");
+    let beyond = shop.staff_at(&id, &payments[1], OperationKind::Capture, 301, Instant::now()).await;
+    assert_eq!(beyond, None, "both captures would exceed the total");
+    // Staff first take the rest of the total from the other card.
+    shop.staff(&id, &payments[1], OperationKind::Capture, 300).await;
+    assert!(refund().await.is_some());
+    shop.settle(&id, None).await;
+    shop.change(&id, Instant::now(), Some(OrderStatus::Picking), |_| Ok(())).await.unwrap();
+    let ship = |ledger: &mut key_schema::payment::Ledger<'_>| {
+        ledger.capture_all();
+        Ok(())
+    };
+    shop.change(&id, Instant::now(), Some(OrderStatus::Shipped), ship).await.unwrap();
+    shop.check(&id, 100).await;
+}
+
+/// The call of the refund was not sent for a day. The customer must not lose the excess.
+#[tokio::test]
+async fn a_refund_of_an_excess_that_was_not_sent_begins_again() {
+    let shop = Shop::open().await;
+    let id = shop.order(1, 1000).await;
+    let mut intents = Vec::new();
+    for amount in [700, 600] {
+        let payment = shop.pay(&id, amount, CaptureMode::AtOnce).await;
+        shop.settle(&id, None).await;
+        intents.push(shop.intent(&id, &payment).await);
+    }
+    for intent in &intents {
+        assert!(shop.bank.with(|books| books.confirm(intent)));
+    }
+    shop.settle(&id, Some(&intents[0])).await;
+    shop.bank.down_after(1);
+    shop.settle(&id, Some(&intents[1])).await;
+    let order = shop.read(&id).await;
+    let refund = order.operations.iter().find(|known| known.kind == OperationKind::Refund).unwrap();
+    let mut ledger = order.ledger(Instant::now());
+    ledger.close(&refund.id, &Closing::Refused(UNSENT.to_owned()));
+    let (payments, operations) = ledger.after();
+    let open: Vec<_> = operations.iter().filter(|known| known.state.is_unsettled()).collect();
+    assert_eq!((open.len(), open[0].kind, open[0].amount), (1, OperationKind::Refund, 300));
+    assert_ne!(open[0].id, refund.id);
+    assert_eq!(payments.iter().map(|payment| payment.refunded_pending).sum::<i64>(), 300);
 }

@@ -11,6 +11,7 @@ use key_schema::order::{self, Order, OrderLine, OrderStatus, PlacedOrder, SYSTEM
 use key_schema::payment::{
     CaptureMode, Ledger, LedgerError, OperationKind, Payment, PaymentMethod, PaymentOperation, PaymentStatus,
 };
+use key_schema::product::{self, Stock};
 use payments::{IntentStatus, PaymentError};
 use table::Table;
 use workflows::payments::{SettleError, Settled, is_late, settle};
@@ -99,14 +100,20 @@ impl Shop {
     pub async fn open() -> Self {
         let shop = Self { test: TestTable::create().await, bank: Bank::open() };
         shop.put(&seed::stored(seed::customer("c1"))).await;
-        let stock = seed::stock("p1".parse().unwrap(), 10_000);
-        shop.put(&Stored::new(
-            key_schema::product::Stock { product_born: None, ..stock },
-            Born::new("b1").unwrap(),
-            placed_at(),
-        ))
-        .await;
+        shop.restock(10_000).await;
         shop
+    }
+
+    /// Replaces the stock of the product that the orders sell.
+    pub async fn restock(&self, pieces: u64) {
+        let stock = Stock { product_born: None, ..seed::stock("p1".parse().unwrap(), pieces) };
+        self.put(&Stored::new(stock, Born::new("b1").unwrap(), placed_at())).await;
+    }
+
+    /// Returns how many pieces are left.
+    pub async fn stock(&self) -> u64 {
+        let stock = product::stock(&"p1".parse().unwrap()).unwrap();
+        self.own().get(&stock).await.unwrap().unwrap().available
     }
 
     /// Places an order that lapses within the hour.

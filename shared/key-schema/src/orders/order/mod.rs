@@ -49,7 +49,7 @@ pub use reference::ReferenceClaim;
 pub use requests::*;
 pub use retire::retire;
 pub use status::{OrderStatus, UnknownStatus};
-pub use transition::{LAPSED, RETURNED_AT_ONCE, SYSTEM, Step, change_payments, lapse, transition};
+pub use transition::{LAPSED, RETURNED_AT_ONCE, SYSTEM, Step, change_payments, lapse, revive, transition};
 pub use views::{ListedOrder, LogLine, OrderSummary, Shipment};
 
 pub const MAX_LINES: usize = 500;
@@ -154,6 +154,18 @@ impl Order {
 }
 
 impl Order {
+    /// Returns whether a late payment may make the order `paid` again ([`revive`]). A person who
+    /// cancelled the order wants the money back, so it must have lapsed. All its stock must be back, and
+    /// one transaction must be able to take it again. The limits of promotions are not in the order, so
+    /// their uses cannot be counted again.
+    #[must_use]
+    pub fn may_revive(&self) -> bool {
+        let has_lapsed = self.status == OrderStatus::Cancelled && self.lapsed;
+        let is_small = usize::try_from(self.line_count).is_ok_and(|lines| lines <= RETURNED_AT_ONCE);
+        let is_counted = self.promotions().iter().any(|used| used.counted || used.counted_per_customer);
+        has_lapsed && self.expires_at.is_none() && self.unfinished.is_none() && is_small && !is_counted
+    }
+
     /// Returns whether the order was placed with addresses or by a guest, so that there is an item of
     /// its [`addresses`] unless an erasure has removed it.
     #[must_use]

@@ -96,6 +96,17 @@ patterns! {
             product that was ordered (same born)",
         callers: "system",
     }
+    REVIVE {
+        id: "orders.revive",
+        purpose: "Take the stock of a lapsed order again, because its payment arrived late",
+        request: TransactWriteItems,
+        key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = \
+            PRODUCT#<id>, SK = PRODUCT#STOCK; PK = ORDER#<id>, SK = TENDER#<payment> and \
+            TENDER#<payment>#<operation>",
+        requires: "version = the version that was read; lapsed, with captured payments of the whole total; \
+            every stock has enough pieces, is for sale and belongs to the product that was ordered",
+        callers: "system",
+    }
     OF_CUSTOMER {
         id: "orders.of-customer",
         purpose: "List a customer's orders by date",

@@ -5,8 +5,8 @@ use item_model::prelude::*;
 use super::staged::Work;
 use super::{
     CustomerOrder, CustomerOrderChanges as _, LAPSE, MOVE, Order, OrderAction, OrderChanges as _, OrderLine,
-    OrderStatus, OrderStatusEvent, ShipmentIndexKey, StatusIndexKey, Unfinished, UnfinishedIndexKey, copy_key, history,
-    key, open,
+    OrderStatus, OrderStatusEvent, REVIVE, ShipmentIndexKey, StatusIndexKey, Unfinished, UnfinishedIndexKey, copy_key,
+    history, key, open,
 };
 use crate::change::Change;
 use crate::expression::{Condition, first_alive, value};
@@ -103,6 +103,23 @@ pub fn lapse(
     let cancelled = Step::new(order, lines, OrderStatus::Cancelled, at, SYSTEM);
     let step = Step { note: Some(LAPSED.to_owned()), money, ..cancelled };
     status_change(&LAPSE, step, head, due)
+}
+
+/// The note in the history of a lapsed order that was paid late.
+const PAID_LATE: &str = "paid late";
+
+/// Makes a lapsed order `paid`, because `money` has payments that arrived late ([`Ledger::revive`]).
+/// Takes the stock of all lines again.
+pub fn revive(lines: &[Stored<OrderLine>], money: &Ledger<'_>) -> Result<Transaction<OrderAction>, EncodeError> {
+    let (order, at) = (money.order(), money.at());
+    let head = Change::<Order>::visible(at).lapsed(&false)?;
+    let paid = Step::new(order, &[], OrderStatus::Paid, at, SYSTEM);
+    let step = Step { note: Some(PAID_LATE.to_owned()), money: Some(money), ..paid };
+    let mut transaction = status_change(&REVIVE, step, head, unmoved(order)?)?;
+    for line in lines {
+        transaction = transaction.action(OrderAction::Stock(line.line), product::take(line, at)?);
+    }
+    Ok(transaction)
 }
 
 /// Returns the condition that the order is unchanged since it was read.

@@ -491,6 +491,13 @@ pub fn orders(world: &World) -> Vec<Shown> {
     let own = world.own_order(OrderStatus::Pending);
     let mut begun = Ledger::new(&own, &own_card, &[], now);
     begun.release_all();
+    let lapsed = with(world.own_order(OrderStatus::Cancelled), |order| order.lapsed = true);
+    let late = [with(world.card_payment(PaymentStatus::Captured), |payment| {
+        payment.captured = lapsed.total.amount;
+        (payment.captured_pending, payment.refunded_pending) = (0, 0);
+    })];
+    let mut revived = Ledger::new(&lapsed, &late, &[], now);
+    assert!(revived.revive());
     let (own_paid, known) = (step(&own, OrderStatus::Paid), world.open_orders());
     let open = |known| [(OrderAction::Open, order::open::enter(&own, world.open_order(), known).unwrap())];
     let own_order = PlacedOrder::new(own.clone(), Vec::new(), customer.as_str());
@@ -519,6 +526,7 @@ pub fn orders(world: &World) -> Vec<Shown> {
         order::open::lapsing(now).unwrap().show("order::lapsing"),
         order::transition(own_paid).unwrap().show("order::transition"),
         order::lapse(&own, &lines, Some(&begun), now).unwrap().show("order::lapse"),
+        order::revive(&lines, &revived).unwrap().show("order::revive"),
         order::get(id).unwrap().show("order::get"),
         order::read_for_update(id).unwrap().show("order::read_for_update"),
         order::lines(id).unwrap().show("order::lines"),

@@ -109,8 +109,25 @@ async fn card(bench: &mut Bench) {
     assert!(paid.settle());
     let step = Step { money: Some(&paid), ..Step::new(&order.head, &[], OrderStatus::Paid, at(502), "system") };
     bench.transact("paid by card", order::transition(step).unwrap()).await;
+    paid_late(bench, &id).await;
     let event = provider_event::receive("evt_1".into(), "pi_1".into(), Some(own.id.clone()), id.born(), at(500));
     bench.write("one event", event.unwrap()).await;
+}
+
+/// Measures a payment that arrives after its order has lapsed.
+async fn paid_late(bench: &mut Bench, id: &PaymentId) {
+    let (mut own, lines) = data::order(75, 5);
+    own.data.lapses_at = Some(at(400));
+    let by = own.customer_id.to_string();
+    let place = order::place(&PlacedOrder::new(own.clone(), lines.clone(), &by), &[]).unwrap();
+    bench.table.transact(&place).await.unwrap().unwrap();
+    bench.table.transact(&order::lapse(&own, &lines, None, at(500)).unwrap()).await.unwrap().unwrap();
+    own = bench.table.get(&order::head(&own.id).unwrap()).await.unwrap().unwrap();
+    let _ = bench.table.meter().take();
+    let mut late = Ledger::new(&own, &[], &[], at(600));
+    late.add(Payment::received(id.clone(), &own, PaymentMethod::Manual, own.total, at(600), &by)).unwrap();
+    assert!(late.revive());
+    bench.transact("5 lines", order::revive(&lines, &late).unwrap()).await;
 }
 
 pub async fn measure(bench: &mut Bench) {
