@@ -189,6 +189,7 @@ impl System {
             dynamodb,
             table: template.table.clone(),
             cors: template.cors.clone(),
+            sign_ins: control::SignIns::default(),
         });
         let audience = template.authorizers.into_iter().flat_map(|authorizer| authorizer.audience).collect();
         let authorizer = key.clone().for_audience(audience);

@@ -30,7 +30,7 @@ pub const ISSUER: &str = "urn:bodega:local";
 /// The `aud` of every token.
 pub const AUDIENCE: &str = "bodega-local";
 
-const LIFETIME_SECONDS: i64 = 12 * 60 * 60;
+pub(crate) const LIFETIME_SECONDS: i64 = 12 * 60 * 60;
 const FILE: &str = "bodega-signing-key.p8";
 /// The folder for the key of a downloaded program. It is in the user's home folder.
 const HOME_FOLDER: &str = ".bodega";

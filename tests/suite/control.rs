@@ -1,4 +1,7 @@
+use std::collections::BTreeMap;
+
 use local::System;
+use reqwest::Url;
 use serde_json::{Value as Json, json};
 
 use crate::support::client::{Answer, Call, http};
@@ -96,6 +99,85 @@ fn the_system_issues_a_token_for_the_caller_that_the_request_names() {
         // The route refuses requests from the pages of other web sites.
         let foreign = Call::new("POST", "/_local/tokens").json(&json!({"sub": "a"}));
         foreign.header("origin", "https://evil.example").send(system).await.expect(403);
+    });
+}
+
+/// The values are of RFC 7636, appendix B.
+#[test]
+fn a_page_signs_a_customer_in_by_code_and_pkce() {
+    const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+    const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
+    with_system(async |system| {
+        let issuer = format!("{}/_local/issuer", system.url());
+        let discovery = get(system, "/_local/issuer/.well-known/openid-configuration").await;
+        assert_eq!(discovery["authorization_endpoint"], format!("{issuer}/oauth2/authorize"));
+        assert_eq!(discovery["token_endpoint"], format!("{issuer}/oauth2/token"));
+        let page = "http://localhost:5173/signed-in".to_owned();
+        let location = |answer: &reqwest::Response| {
+            assert_eq!(answer.status().as_u16(), 303);
+            Url::parse(answer.headers()["location"].to_str().unwrap()).unwrap()
+        };
+        let authorize = async |more: &[(&str, &str)]| {
+            let mut query = BTreeMap::from([
+                ("response_type", "code"),
+                ("client_id", "shop"),
+                ("redirect_uri", page.as_str()),
+                ("state", "s&1"),
+                ("code_challenge", CHALLENGE),
+                ("code_challenge_method", "S256"),
+            ]);
+            query.extend(more.iter().copied());
+            let url = Url::parse_with_params(&format!("{issuer}/oauth2/authorize"), query).unwrap();
+            http().get(url).send().await.unwrap()
+        };
+        let begin = async || {
+            let asked = [("sub", "pkce-ann"), ("email", "ann@example.com"), ("group", "staff")];
+            let url = location(&authorize(&asked).await);
+            let query: BTreeMap<_, _> = url.query_pairs().into_owned().collect();
+            assert_eq!((url.path(), query["state"].as_str()), ("/signed-in", "s&1"));
+            query["code"].clone()
+        };
+        let send = async |path: &str, fields: &[(&str, &str)]| {
+            let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+            let answer = http().post(format!("{issuer}{path}")).body(fields.join("&")).send().await.unwrap();
+            let status = answer.status().as_u16();
+            (status, serde_json::from_slice::<Json>(&answer.bytes().await.unwrap()).unwrap_or_default())
+        };
+        let exchange = async |code: &str, verifier: &str, client: &str, page: &str| {
+            let fields = [("code", code), ("code_verifier", verifier), ("client_id", client), ("redirect_uri", page)];
+            send("/oauth2/token", &[&fields[..], &[("grant_type", "authorization_code")]].concat()).await
+        };
+        let refresh = async |token: &str| {
+            let fields = [("grant_type", "refresh_token"), ("client_id", "shop"), ("refresh_token", token)];
+            send("/oauth2/token", &fields).await
+        };
+
+        let form = authorize(&[]).await.text().await.unwrap();
+        assert!(form.contains("name=\"sub\"") && form.contains("value=\"s&amp;1\""), "{form}");
+        let code = begin().await;
+        let (status, tokens) = exchange(&code, VERIFIER, "shop", &page).await;
+        assert_eq!((status, &tokens["expires_in"]), (200, &json!(43_200)), "{tokens}");
+        let orders = http().get(format!("{}/v1/orders?status=paid", system.url()));
+        let orders = orders.bearer_auth(tokens["id_token"].as_str().unwrap()).send().await.unwrap();
+        assert_eq!(orders.status().as_u16(), 200, "the token has the group");
+        // A code is valid once, and only with its verifier, its client and its page.
+        assert_eq!(exchange(&code, VERIFIER, "shop", &page).await.1, json!({"error": "invalid_grant"}));
+        for (verifier, client, page) in
+            [("other", "shop", page.as_str()), (VERIFIER, "other", &page), (VERIFIER, "shop", "http://localhost/")]
+        {
+            assert_eq!(exchange(&begin().await, verifier, client, page).await.0, 400);
+        }
+        let known = tokens["refresh_token"].as_str().unwrap();
+        let (status, again) = refresh(known).await;
+        assert!(status == 200 && again["id_token"].is_string() && again["refresh_token"].is_null(), "{again}");
+        assert_eq!(send("/oauth2/revoke", &[("token", known)]).await.0, 200);
+        assert_eq!(refresh(known).await.0, 400);
+        // A page of another machine never gets a code.
+        for address in ["https://evil.example/", "javascript:alert(1)", "http://localhost@evil.example/"] {
+            assert_eq!(authorize(&[("redirect_uri", address), ("sub", "a")]).await.status().as_u16(), 400, "{address}");
+        }
+        let left = format!("{issuer}/logout?client_id=shop&logout_uri={page}");
+        assert_eq!(location(&http().get(left).send().await.unwrap()).as_str(), page);
     });
 }
 

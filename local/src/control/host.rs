@@ -39,7 +39,7 @@ fn is_local_origin(origin: &str) -> bool {
 
 /// Returns whether a host, with or without a port, names this machine without the help of a name
 /// server.
-fn is_loopback(host: &str) -> bool {
+pub(super) fn is_loopback(host: &str) -> bool {
     let Ok(authority) = host.parse::<Authority>() else { return false };
     // The text `user@127.0.0.1` is not a host.
     if host.contains('@') {

@@ -10,6 +10,7 @@ mod host;
 mod index;
 mod objects;
 mod payments;
+mod sign_in;
 mod tokens;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,7 @@ use template::{Cors, TableDefinition};
 
 use self::answer::Problem;
 pub(crate) use self::host::loopback_only;
+pub(crate) use self::sign_in::SignIns;
 pub(crate) use self::tokens::{issuer_endpoint, issuer_router};
 use crate::backends::Backends;
 use crate::crash::CrashPoints;
@@ -49,6 +51,7 @@ pub(crate) struct Control {
     pub(crate) table: TableDefinition,
     /// The pages that may request tokens.
     pub(crate) cors: Option<Cors>,
+    pub(crate) sign_ins: SignIns,
 }
 
 /// Returns the routes below `/_local`, and `/health`.
@@ -69,6 +72,7 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>(control: Arc<Control>) ->
         .route("/_local/grants", get(grants))
         .route("/_local/ttl-sweep", post(sweep))
         .route("/_local/tokens", post(tokens::issue).layer(from_fn_with_state(Arc::clone(&control), tokens::to_pages)))
+        .nest(tokens::ISSUER_PATH, sign_in::routes().layer(from_fn_with_state(Arc::clone(&control), tokens::to_pages)))
         .route("/_local/invoke/{function}", post(functions::invoke))
         .route("/_local/faults", get(faults::list).post(faults::add).delete(faults::clear))
         .layer(from_fn(loopback_only))

@@ -26,7 +26,7 @@ use super::{Control, loopback_only};
 use crate::gateway::cors;
 use crate::token::{ISSUER, MoreClaims, SigningKey, is_group};
 
-const ISSUER_PATH: &str = "/_local/issuer";
+pub(super) const ISSUER_PATH: &str = "/_local/issuer";
 const DISCOVERY: &str = "/.well-known/openid-configuration";
 const KEYS: &str = "/.well-known/jwks.json";
 
@@ -82,9 +82,16 @@ pub(crate) fn issuer_endpoint(url: &str) -> String {
 /// Returns the routes of the discovery document and the key set for the system at `url`.
 pub(crate) fn issuer_router<S: Clone + Send + Sync + 'static>(key: &SigningKey, url: &str) -> Router<S> {
     let keys = key.key_set();
+    let at = |path: &str| format!("{}{path}", issuer_endpoint(url));
     let discovery = json!({
         "issuer": ISSUER,
-        "jwks_uri": format!("{}{KEYS}", issuer_endpoint(url)),
+        "jwks_uri": at(KEYS),
+        "authorization_endpoint": at("/oauth2/authorize"),
+        "token_endpoint": at("/oauth2/token"),
+        "revocation_endpoint": at("/oauth2/revoke"),
+        "end_session_endpoint": at("/logout"),
+        "response_types_supported": ["code"],
+        "code_challenge_methods_supported": ["S256"],
         "id_token_signing_alg_values_supported": ["ES256"],
         "subject_types_supported": ["public"],
     });
