@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use emulators::access::Denied;
+use emulators::payments::PaymentServer;
 use emulators::table::EmbeddedTable;
 use event_pattern::PatternError;
 use runtime_api::Functions;
@@ -249,6 +250,12 @@ impl System {
     #[must_use]
     pub fn conflicts(&self) -> u64 {
         self.control.backends.proxy.conflicts()
+    }
+
+    /// Returns the local provider of card payments.
+    #[must_use]
+    pub fn payments(&self) -> &PaymentServer {
+        &self.control.backends.payments
     }
 
     #[must_use]

@@ -2,13 +2,14 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use bench::replay::Shop;
+use emulators::payments::{Account, PaymentServer};
 use key_schema::cart::Cart;
 use key_schema::entity::AnyEntity;
 use key_schema::idempotency::IdempotencyRecord;
 use key_schema::invoice::Invoice;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::order::{CustomerOrder, NumberClaim, Order, OrderLine, OrderStatusEvent, ReferenceClaim};
-use key_schema::payment::Payment;
+use key_schema::payment::{Payment, PaymentOperation};
 use key_schema::product::Stock;
 use key_schema::promotion::{CustomerUses, PromotionUses};
 use key_schema::wallet::{Wallet, WalletEntry};
@@ -31,8 +32,11 @@ pub struct Books {
     pub stocks: BTreeMap<String, u64>,
     pub wallets: BTreeMap<String, Wallet>,
     pub entries: Vec<WalletEntry>,
-    /// The payments by order.
+    /// The payments by order, and their operations by order.
     pub payments: BTreeMap<String, Vec<Payment>>,
+    pub operations: BTreeMap<String, Vec<PaymentOperation>>,
+    /// The books of the payment provider.
+    pub accounts: Vec<Account>,
     pub invoices: Vec<Invoice>,
     /// The counted uses of the coupon, by all customers and by the hash of each customer.
     pub uses: u64,
@@ -54,6 +58,10 @@ pub struct Report {
     pub discounted: usize,
     pub refused: usize,
     pub payments: usize,
+    /// Card payments at the provider, those of them that were captured, and refunds of them.
+    pub cards: usize,
+    pub captured: usize,
+    pub card_refunds: usize,
     pub refunds: usize,
     /// Refunds of the rest of a payment, when an order was cancelled or returned.
     pub remainders: usize,
@@ -75,20 +83,22 @@ impl std::fmt::Display for Report {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { orders, large, giant, undone, giant_undone, checked_out, quoted, discounted, .. } = self;
         let Self { refused, payments, refunds, remainders, transfers, invoices, wrong, .. } = self;
+        let Self { cards, captured, card_refunds, .. } = self;
         write!(f, "{orders} orders ({large} large, {giant} giant, {undone} cancelled or returned, {giant_undone} of ")?;
         write!(f, "them giant, {checked_out} from carts, {quoted} with a quote, {discounted} with the coupon), ")?;
         write!(f, "{refused} requests refused, {payments} payments, {refunds} refunds, {remainders} remainders, ")?;
+        write!(f, "{cards} cards ({captured} captured, {card_refunds} refunds), ")?;
         write!(f, "{transfers} transfers, {invoices} invoices")?;
         wrong.iter().try_for_each(|wrong| write!(f, "\n  WRONG: {wrong}"))
     }
 }
 
 impl Books {
-    pub async fn of(shop: &Shop) -> Self {
-        let mut books = Self::default();
+    pub async fn of(shop: &Shop, provider: &PaymentServer) -> Self {
+        let mut books = Self { accounts: provider.accounts(), ..Self::default() };
         let orders = [Order::NAME, OrderLine::NAME, OrderStatusEvent::NAME, CustomerOrder::NAME];
         let claims = [ReferenceClaim::NAME, NumberClaim::NAME];
-        let money = [Wallet::NAME, WalletEntry::NAME, Payment::NAME, Invoice::NAME];
+        let money = [Wallet::NAME, WalletEntry::NAME, Payment::NAME, PaymentOperation::NAME, Invoice::NAME];
         let rest = [Stock::NAME, Cart::NAME, IdempotencyRecord::NAME, PromotionUses::NAME, CustomerUses::NAME];
         shop.read(&[&orders[..], &claims, &money, &rest].concat(), |entity| books.enter(entity)).await.unwrap();
         books.lines.values_mut().for_each(|lines| lines.sort_by_key(|line| line.line));
@@ -116,6 +126,9 @@ impl Books {
             AnyEntity::Payment(payment) => {
                 self.payments.entry(payment.order_id.to_string()).or_default().push(payment.data);
             }
+            AnyEntity::PaymentOperation(operation) => {
+                self.operations.entry(operation.order_id.to_string()).or_default().push(operation.data);
+            }
             AnyEntity::Invoice(invoice) => self.invoices.push(invoice.data),
             AnyEntity::PromotionUses(all) => self.uses += all.uses,
             AnyEntity::CustomerUses(own) if own.uses > 0 => {
@@ -125,7 +138,7 @@ impl Books {
         }
     }
 
-    pub fn compare(&self, world: &World) -> Report {
+    pub fn compare(&self, world: &World<'_>) -> Report {
         let requests = world.requests.lock().unwrap();
         let refused = requests.values().filter(|(_, outcome)| *outcome == Outcome::Refused).count();
         let mut report = Report { orders: self.orders.len(), refused, ..Report::default() };
@@ -137,9 +150,12 @@ impl Books {
             .collect();
         self.goods(world, &done, &mut report);
         self.steps(world, &done, &mut report);
-        self.claims(&done, &mut report);
+        self.claims(&requests, &done, &mut report);
         self.money(&done, &mut report);
-        self.refunds(&done, &mut report);
+        self.refunds(world, &done, &mut report);
+        self.provided(&mut report);
+        self.requested(world, &mut report);
+        self.secured(world, &done, &mut report);
         self.invoiced(world, &mut report);
         self.coupons(&mut report);
         report

@@ -17,7 +17,7 @@ use telemetry::crash::CRASH_POINTS;
 
 use super::books::Books;
 use super::world::{World, customer};
-use super::{CLIENTS, Report};
+use super::{AT_ONCE, AT_SHIPPING, CLIENTS, Report};
 use crate::support::{assert_equal_to_table, ended_session, start_embedded, stop};
 
 /// The number of random client steps during a trouble. Additional work makes sure that the trouble
@@ -39,21 +39,16 @@ const GIANT: usize = 300;
 const LANES: usize = 3;
 const HOUR: i64 = 60 * 60;
 /// The crash points that no trouble reaches. The tests of `documents` and of the janitor stop the
-/// removals of documents and drafts at every point. The tests `payments` of the workflows stop
-/// payments at every request. The janitor reaches `orders.lapsed` when an order lapses, and
-/// `tests/suite/lapses.rs` covers it. The consumer reaches
+/// removals of documents and drafts at every point. The janitor reaches `orders.lapsed` when an
+/// order lapses, and `tests/suite/lapses.rs` covers it. The consumer reaches
 /// `stream.quarantine.kept` with an unreadable record, which no client can write. The tests of
 /// `stream` cover it.
-const TESTED_ELSEWHERE: [&str; 10] = [
+const TESTED_ELSEWHERE: [&str; 6] = [
     "documents.draft.discarded",
     "documents.draft.removed",
     "documents.retired",
     "documents.texts.removed",
     "orders.lapsed",
-    "payments.begun",
-    "payments.called",
-    "payments.recorded",
-    "payments.refreshed",
     "stream.quarantine.kept",
 ];
 
@@ -112,6 +107,14 @@ const TROUBLES: &[Trouble] = &[
     Backend("mail", "reset", 0.5, 2),
     Backend("mail", "truncate", 0.5, 2),
     Backend("mail", "timeout", 0.5, 2),
+    Backend("payments", "throttle", 0.5, 5),
+    Backend("payments", "conflict", 0.5, 5),
+    Backend("payments", "error", 0.5, 2),
+    Backend("payments", "error_after", 0.5, 2),
+    Backend("payments", "slow", 0.5, 5),
+    Backend("payments", "timeout", 0.5, 1),
+    Backend("payments", "timeout_before", 0.5, 1),
+    Backend("payments", "wrong_signature", 0.5, 3),
     Process("Orders", "crash"),
     Process("Orders", "error"),
     Process("Orders", "throttle"),
@@ -119,6 +122,7 @@ const TROUBLES: &[Trouble] = &[
     Process("Catalog", "crash"),
     Process("Customers", "crash"),
     Process("Janitor", "crash"),
+    Process("Cashier", "crash"),
     Process("StreamSearch", "crash"),
     Process("StreamSearch", "error"),
     Process("StreamSearch", "throttle"),
@@ -150,6 +154,10 @@ const TROUBLES: &[Trouble] = &[
     Point("Orders", "orders.staged.reserved"),
     Point("Janitor", "orders.staged.undone"),
     Point("Janitor", "orders.staged.given_back"),
+    Point("Orders", "payments.begun"),
+    Point("Orders", "payments.called"),
+    Point("Orders", "payments.recorded"),
+    Point("Cashier", "payments.refreshed"),
     Point("StreamEvents", "stream.audit.archived"),
     Point("StreamEvents", "stream.audit.recorded"),
     Point("StreamEvents", "stream.bus.marked"),
@@ -176,10 +184,20 @@ impl Trouble {
     /// Returns whether the trouble can strike the placing or cancellation of a large order.
     fn is_of_orders(self) -> bool {
         match self {
+            _ if self.is_of_cards() => false,
             Backend(target, ..) => target == "table",
             Process(function, _) | Point(function, _) | Clock(function, _) => {
                 ["Orders", "Wallet", "Janitor"].contains(&function)
             }
+        }
+    }
+
+    /// Returns whether the trouble strikes only payments by card.
+    fn is_of_cards(self) -> bool {
+        match self {
+            Backend(target, ..) => target == "payments",
+            Process(function, _) | Clock(function, _) => function == "Cashier",
+            Point(_, point) => point.starts_with("payments."),
         }
     }
 
@@ -205,16 +223,17 @@ fn the_system_recovers_from_each_trouble_alone_without_loss_or_repetition() {
     std::thread::scope(|scope| {
         for lane in 0..LANES {
             let troubles: Vec<Trouble> = troubles.iter().skip(lane).step_by(LANES).copied().collect();
-            scope.spawn(move || run(&troubles));
+            let capture = if lane.is_multiple_of(2) { AT_ONCE } else { AT_SHIPPING };
+            scope.spawn(move || run(&troubles, capture));
         }
     });
 }
 
 /// Runs troubles one after the other, in a separate system.
 #[tokio::main]
-async fn run(troubles: &[Trouble]) {
+async fn run(troubles: &[Trouble], capture: &str) {
     let system = start_embedded().await;
-    let world = World::open(&system, troubles.len() * STEPS).await;
+    let world = World::open(&system, troubles.len() * STEPS, capture).await;
     let (mut rng, mut struck) = (Rng::with_seed(1), 0);
     for trouble in troubles {
         world.begin(*trouble).await;
@@ -245,10 +264,12 @@ fn order(lines: Vec<Value>) -> Value {
     json!({"customer_id": customer(0), "lines": lines})
 }
 
-impl World {
+impl World<'_> {
     async fn begin(&self, trouble: Trouble) {
         let fault = match trouble {
             Backend(target, kind, rate, count) => {
+                // The provider stores the response of an error.
+                self.cards.lock().unwrap().has_stored_errors |= target == "payments" && kind.starts_with("error");
                 json!({"target": target, "kind": kind, "rate": rate, "count": count, "seed": 1})
             }
             Process(function, kind) => {
@@ -292,7 +313,11 @@ impl World {
             self.free_the_stations().await;
         }
         let is_of_orders = trouble.is_of_orders();
-        let steps = if is_of_orders { STEPS } else { FEW_STEPS };
+        let steps = match trouble {
+            _ if is_of_orders => STEPS,
+            _ if trouble.is_of_cards() => 0,
+            _ => FEW_STEPS,
+        };
         let steps: Vec<(u64, u8)> = (0..steps).map(|_| (rng.u64(..), rng.u8(0..CALLS))).collect();
         let steps = futures::stream::iter(steps)
             .for_each_concurrent(CLIENTS, |(seed, dice)| self.step(Rng::with_seed(seed), dice));
@@ -306,7 +331,13 @@ impl World {
                 self.large(large).await;
             }
         };
-        futures::join!(steps, large, self.paid(paid), expired);
+        let paid = async {
+            match trouble.is_of_cards() {
+                true => self.paid_by_card(paid).await,
+                false => self.paid(paid).await,
+            }
+        };
+        futures::join!(steps, large, paid, expired);
         match trouble {
             Point("Janitor", UNDO_POINT) => self.leave_half_placed(&mut Rng::with_seed(moved)).await,
             Point("Janitor", RETURN_POINT) => self.leave_half_cancelled(&mut Rng::with_seed(moved)).await,
@@ -327,6 +358,6 @@ impl World {
 
     async fn report(&self, system: &System) -> Report {
         let shop = Shop::of(system).await.unwrap();
-        Books::of(&shop).await.compare(self)
+        Books::of(&shop, system.payments()).await.compare(self)
     }
 }

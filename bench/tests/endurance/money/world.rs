@@ -1,13 +1,15 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::time::Duration;
 
+use emulators::payments::{Mode, PaymentServer};
 use fastrand::Rng;
 use futures::StreamExt as _;
 use local::System;
 use serde_json::{Value, json};
 
 use super::CLIENTS;
+use super::cards::Cards;
 use crate::support::{Answer, Clients};
 
 /// Most orders choose from this many products. Most giant orders use the products after them.
@@ -32,6 +34,8 @@ const STEPS_A_CART: usize = 50;
 /// The maximum number of attempts at a request until its outcome is known, and of runs of the
 /// janitor at the end.
 const RESENDS: usize = 20;
+/// The number of orders from which a payment by card chooses.
+const NEWEST: usize = 24;
 
 /// A request that must take effect at most once.
 #[derive(Debug, Clone)]
@@ -52,6 +56,21 @@ impl Request {
     pub fn is_checkout(&self) -> bool {
         self.path.ends_with("/checkout")
     }
+
+    /// Returns the order that the request pays.
+    pub fn pays(&self) -> Option<&str> {
+        self.path.strip_prefix("/v1/orders/")?.strip_suffix("/payments")
+    }
+
+    /// Returns the order and the payment that the request refunds.
+    pub fn refunds(&self) -> Option<(&str, &str)> {
+        self.path.strip_prefix("/v1/orders/")?.strip_suffix("/refunds")?.split_once("/payments/")
+    }
+
+    /// Returns the order whose refund to the wallet the request wants.
+    pub fn refunds_order(&self) -> Option<&str> {
+        self.path.strip_prefix("/v1/orders/")?.strip_suffix("/refunds").filter(|order| !order.contains('/'))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -62,6 +81,9 @@ pub enum Outcome {
     Refused,
     Unknown,
 }
+
+/// Requests with an outcome, by key.
+pub type Requests = BTreeMap<String, (Request, Outcome)>;
 
 /// A filled cart and its attempts to check out.
 #[derive(Debug, Default)]
@@ -84,10 +106,12 @@ pub struct Moved {
     pub by: String,
 }
 
-pub struct World {
+pub struct World<'a> {
     pub clients: Clients,
+    pub provider: &'a PaymentServer,
+    pub cards: Mutex<Cards>,
     /// The requests and their outcomes, by key.
-    pub requests: Mutex<BTreeMap<String, (Request, Outcome)>>,
+    pub requests: Mutex<Requests>,
     doubts: Mutex<BTreeMap<String, usize>>,
     /// Acknowledged orders with their customers and numbers of lines.
     placed: Mutex<Vec<(String, String, usize)>>,
@@ -97,10 +121,13 @@ pub struct World {
     pub moved: Mutex<Vec<Moved>>,
     /// Orders with their acknowledged invoices.
     pub invoices: Mutex<Vec<(String, Value)>>,
+    /// Orders that staff tried to cancel or to return with a refund of their own choice.
+    pub chosen: Mutex<BTreeSet<String>>,
 }
 
-impl World {
-    pub async fn open(system: &System, steps: usize) -> Self {
+impl<'a> World<'a> {
+    /// `capture` is the setting `payments.capture`.
+    pub async fn open(system: &'a System, steps: usize, capture: &str) -> Self {
         let carts: Vec<String> = (0..steps / STEPS_A_CART).map(|n| format!("cart{n}")).collect();
         let customers = || (0..CUSTOMERS).map(customer).chain(carts.iter().cloned());
         let clients = Clients::of(system, customers());
@@ -134,7 +161,7 @@ impl World {
         });
         let first = [("if-none-match", "*".to_owned())];
         for (path, body) in [
-            ("/v1/settings", json!({"values": {"orders": orders}})),
+            ("/v1/settings", json!({"values": {"orders": orders, "payments": {"capture": capture}}})),
             ("/v1/shipping/zones/ch", zone),
             ("/v1/tax/rules/ch", rule),
         ] {
@@ -145,8 +172,12 @@ impl World {
             "limit_total": COUPON_USES, "limit_per_customer": 1,
         });
         clients.staff("POST", "/v1/promotions", &[], Some(&coupon)).await.expect(201);
+        // The steps of the test deliver the events of the provider.
+        system.payments().set_mode(Mode::Never);
         Self {
             clients,
+            provider: system.payments(),
+            cards: Mutex::default(),
             requests: Mutex::default(),
             doubts: Mutex::default(),
             placed: Mutex::default(),
@@ -154,6 +185,7 @@ impl World {
             empty: Mutex::new(carts),
             moved: Mutex::default(),
             invoices: Mutex::default(),
+            chosen: Mutex::default(),
         }
     }
 
@@ -193,13 +225,21 @@ impl World {
     /// `before` is the request's outcome when the attempt was sent.
     fn learn(&self, request: &Request, before: &Outcome, answer: Answer) -> Outcome {
         let acknowledged = matches!(before, Outcome::Done(_));
+        // The provider may refuse a payment or a refund after its request was acknowledged.
+        let is_settled_later = request.pays().is_some() || request.refunds().is_some();
+        let is_declined = is_settled_later && answer.body["code"] == "payment_declined";
         assert!(
-            !acknowledged || !(200..500).contains(&answer.status) || answer.status == 201,
+            !acknowledged || !(200..500).contains(&answer.status) || answer.status == 201 || is_declined,
             "{} was acknowledged before and is refused now: {answer:?}",
             request.key
         );
         let outcome = match answer.status {
             201 => Outcome::Done(answer),
+            // Another request has made a payment by card of this amount, so this one made none.
+            200 if request.pays().is_some() => {
+                self.entered(request, &answer);
+                Outcome::Refused
+            }
             // Another attempt at the same request is in progress, or the janitor has not undone a
             // crashed attempt yet.
             409 if answer.body["code"] == "idempotency_in_progress" => Outcome::Unknown,
@@ -210,7 +250,8 @@ impl World {
         let known = &mut requests.get_mut(&request.key).unwrap().1;
         match (&*known, &outcome) {
             (Outcome::Done(first), Outcome::Done(again)) => {
-                assert_eq!(first, again, "{}: the second response differs", request.key)
+                let is_same = if is_settled_later { first.body["id"] == again.body["id"] } else { first == again };
+                assert!(is_same, "{}: the second response differs: {first:?} and {again:?}", request.key);
             }
             // One of two concurrent attempts may be refused before the other succeeds. The refusal
             // may arrive last.
@@ -229,6 +270,9 @@ impl World {
         if request.path == "/v1/orders" || request.is_checkout() {
             self.order_placed(&answer.body);
         }
+        if let Some(order) = request.pays() {
+            self.cards.lock().unwrap().enter(order, &answer.body);
+        }
     }
 
     pub fn order_placed(&self, body: &Value) {
@@ -243,6 +287,14 @@ impl World {
         let giant = rng.u8(0..12) == 0;
         let candidates: Vec<_> = placed.iter().filter(|(_, _, lines)| !giant || *lines >= 200).collect();
         let (order, customer, _) = candidates.get(rng.usize(0..candidates.len().max(1)))?;
+        Some((order.clone(), customer.clone()))
+    }
+
+    /// Returns one of the newest orders, because older ones are often paid.
+    pub fn a_new_order(&self, rng: &mut Rng) -> Option<(String, String)> {
+        let placed = self.placed.lock().unwrap();
+        let newest = placed.len().saturating_sub(NEWEST);
+        let (order, customer, _) = placed.get(newest + rng.usize(0..NEWEST.min(placed.len()).max(1)))?;
         Some((order.clone(), customer.clone()))
     }
 
@@ -299,6 +351,7 @@ impl World {
             }
         }
         assert_eq!(left["found"], 0, "the janitor still finds unfinished work");
+        self.settle_cards().await;
         let unknown: Vec<Request> = {
             let (requests, doubts) = (self.requests.lock().unwrap(), self.doubts.lock().unwrap());
             let open = |request: &Request| doubts.get(&request.key).is_none_or(|attempts| *attempts > 0);
@@ -317,6 +370,7 @@ impl World {
                 panic!("the outcome of {request:?} is unknown");
             })
             .await;
+        self.settle_calls().await;
     }
 }
 

@@ -1,12 +1,13 @@
 use fastrand::Rng;
 use serde_json::{Value, json};
 
-use super::super::steps::{plenty, scarce};
-use super::super::world::{CUSTOMERS, Outcome, Request, World, customer};
+use super::super::cards::intent_of;
+use super::super::steps::{plenty, scarce, usd};
+use super::super::world::{CUSTOMERS, Outcome, PRICE, Request, World, customer};
 use super::{GIANT, LARGE, RETURN_POINT, ROUNDS, order};
 use crate::support::{Answer, if_match};
 
-impl World {
+impl World<'_> {
     /// Places a large order and cancels it. Then places a second order, which is refused if one of
     /// its products is out of stock.
     pub(super) async fn large(&self, mut rng: Rng) {
@@ -49,6 +50,43 @@ impl World {
         for to in ["paid", "picking", "shipped"] {
             self.go(&order, json!({"to": to})).await;
         }
+    }
+
+    /// Places an order, pays it by card, and refunds a part, as a customer, a browser and staff do.
+    /// Another order is cancelled before Bodega knows that the customer has paid.
+    pub(super) async fn paid_by_card(&self, mut rng: Rng) {
+        for is_late in [false, true] {
+            let body = json!({"customer_id": customer(rng.usize(0..CUSTOMERS)), "lines": plenty(&mut rng, 2)});
+            let Some(order) = self.place(&mut rng, body).await else { continue };
+            let path = format!("/v1/orders/{order}/payments");
+            let Some(payment) = self.try_hard(&mut rng, path.clone(), json!({"method": "card"})).await else {
+                continue;
+            };
+            let (Some(intent), id) = (intent_of(&payment), payment["id"].as_str().unwrap()) else { continue };
+            self.give_card(intent);
+            if is_late {
+                self.go(&order, json!({"to": "cancelled"})).await;
+            }
+            self.tell(intent).await;
+            self.clients.staff("POST", "/_local/drain?timeout_s=300", &[], None).await;
+            let body = json!({"amount": usd(PRICE), "reason": "damaged"});
+            self.try_hard(&mut rng, format!("{path}/{id}/refunds"), body).await;
+        }
+        self.round().await;
+    }
+
+    /// Sends a request until its outcome is known. Gives up soon, because the provider repeats a
+    /// stored error.
+    async fn try_hard(&self, rng: &mut Rng, path: String, body: Value) -> Option<Value> {
+        let request = Request { by: None, key: format!("k{:016x}", rng.u64(..)), path, body };
+        for _ in 0..3 {
+            match self.send(&request).await {
+                Outcome::Done(answer) => return Some(answer.body),
+                Outcome::Refused => return None,
+                Outcome::Unknown => {}
+            }
+        }
+        None
     }
 
     /// Ships the orders at the picking stations, so that waiting orders can be admitted.
@@ -135,7 +173,7 @@ impl World {
             let path = format!("/v1/orders/{order}/status");
             let answer = self.clients.staff("POST", &path, &version, Some(&body)).await;
             if answer.status == 200 {
-                return self.moved(order, &body, "staff", &answer);
+                return self.moved(&found, &body, "staff", &answer);
             }
             if matches!(answer.status, 409) {
                 return;
