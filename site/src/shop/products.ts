@@ -1,0 +1,44 @@
+import type { Schemas } from "../lib/api";
+
+/** What the lists of the shop show of a product. */
+export interface Card {
+  id: string;
+  href: string;
+  name: string;
+  brand: string;
+  size: string | null;
+  price: Schemas["Price"];
+  thumbnail: string | null;
+  rating?: { average: number | null; count: number };
+  inStock?: boolean | undefined;
+}
+
+export const productHref = (id: string): string => `/p/${encodeURIComponent(id)}`;
+
+const variantHref = (parent: string | undefined, id: string): string =>
+  parent ? `${productHref(parent)}?v=${encodeURIComponent(id)}` : productHref(id);
+
+export const bestSeller = (entry: Schemas["LeaderboardEntry"]): Card => ({
+  id: entry.product_id,
+  href: productHref(entry.product_id),
+  name: entry.name,
+  brand: entry.brand,
+  size: entry.package_size,
+  price: entry.price,
+  thumbnail: entry.thumbnail,
+});
+
+export const hit = (found: Schemas["ProductHit"]): Card => ({
+  ...found,
+  href: variantHref(found.parent, found.id),
+  size: found.package_size,
+  inStock: found.in_stock,
+});
+
+export const listed = (product: Schemas["ProductById"]): Card => ({
+  ...product,
+  href: variantHref(product.parent, product.id),
+  size: product.package_size,
+  rating: { average: product.average_rating, count: product.review_count },
+  inStock: product.in_stock,
+});
