@@ -11,7 +11,7 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderValue, StatusCode};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::json;
 
@@ -65,7 +65,7 @@ const ASSETS: [Asset; 4] = [
     },
 ];
 
-/// Returns the routes `/v1/openapi.yaml` and `/docs`. `/` redirects to `/docs`.
+/// Returns the routes `/v1/openapi.yaml` and `/docs`.
 ///
 /// The API description is the file `openapi.yaml` in the template's folder. Without a template file
 /// it is the description that is compiled into the program.
@@ -75,7 +75,6 @@ pub fn router<S: Clone + Send + Sync + 'static>(template: Option<&Path>) -> Rout
         None => Source::BuiltIn,
     };
     let router = Router::new()
-        .route("/", get(|| async { Redirect::temporary("/docs") }))
         .route("/v1/openapi.yaml", get(source_text))
         .route("/docs", get(async || PAGE.response()))
         .route("/docs/", get(async || PAGE.response()))

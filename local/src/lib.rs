@@ -39,6 +39,7 @@ pub mod import;
 mod mappings;
 mod options;
 mod schedules;
+mod site;
 mod streams;
 mod subscribers;
 mod system;

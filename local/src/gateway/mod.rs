@@ -31,6 +31,7 @@ use tokio::time::Instant;
 
 use self::event::Context;
 use self::routes::{Match, RouteTable};
+use crate::site;
 use crate::token::{Claims, SigningKey};
 
 /// Maximum request body in bytes (quota of HTTP APIs: 10 MB).
@@ -76,12 +77,15 @@ impl Gateway {
         Self { routes: RouteTable::new(routes), functions, key, cors, host: address.to_string() }
     }
 
-    /// Responds to any request. Use it as a router's fallback.
+    /// Responds to any request, with a file of the site or from the API. Use it as a router's fallback.
     pub async fn handle(
         State(gateway): State<Arc<Self>>,
         ConnectInfo(client): ConnectInfo<SocketAddr>,
         request: Request,
     ) -> Response {
+        if let Some(file) = site::answer(&request) {
+            return file;
+        }
         let request_id = STANDARD.encode(random_bytes());
         let mut response = match &gateway.cors {
             Some(cors) => gateway.answer_to_pages(cors, client, request, &request_id).await,
