@@ -1,59 +1,91 @@
 //! Holds the files that are compiled into the program, so that a downloaded program runs without
 //! its source.
 
-use std::io;
-use std::path::PathBuf;
-
 pub(crate) const TEMPLATE: &str = include_str!("../../template.yaml");
 pub(crate) const OPENAPI: &str = include_str!("../../openapi.yaml");
 
-/// The files of the sample data that `--demo` loads: name and content.
-const SAMPLE: [(&str, &str); 3] = [
-    ("products.csv", include_str!("../demo/products.csv")),
-    ("households.csv", include_str!("../demo/households.csv")),
-    ("baskets.ndjson", include_str!("../demo/baskets.ndjson")),
+/// The categories, zones, tax rules and promotions of `--demo`.
+pub(crate) const DEMO_SHOP: &str = include_str!("../demo/shop.json");
+pub(crate) const DEMO_PRODUCTS: &str = include_str!("../demo/products.json");
+pub(crate) const DEMO_CUSTOMERS: &str = include_str!("../demo/customers.json");
+pub(crate) const DEMO_ORDERS: &str = include_str!("../demo/orders.json");
+
+macro_rules! pictures {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_bytes!(concat!("../demo/pictures/", $name, ".webp")))),*]
+    };
+}
+
+/// The pictures of `--demo`, in WebP, by name.
+pub(crate) const DEMO_PICTURES: &[(&str, &[u8])] = pictures![
+    "apron",
+    "basil",
+    "bath-towel",
+    "blossom-honey",
+    "book-birds",
+    "book-bread",
+    "book-walks",
+    "building-blocks",
+    "cactus",
+    "canvas-tote",
+    "cast-iron-pan",
+    "cereal-bowl",
+    "chefs-knife",
+    "chess-set",
+    "coffee-dripper",
+    "cutting-board",
+    "dark-chocolate",
+    "dinner-plate",
+    "dish-brush",
+    "earl-grey",
+    "espresso-beans",
+    "espresso-beans-2",
+    "filter-coffee",
+    "french-press",
+    "hand-grinder",
+    "hot-chocolate",
+    "jigsaw-puzzle",
+    "kettle",
+    "kite",
+    "knitted-hat-blue",
+    "knitted-hat-red",
+    "monstera",
+    "monstera-2",
+    "mug-blue",
+    "mug-coral",
+    "mug-cream",
+    "mug-sage",
+    "notebook",
+    "notebook-2",
+    "oat-biscuits",
+    "olive-oil",
+    "olive-soap",
+    "pencils",
+    "peppermint-tea",
+    "rain-jacket",
+    "scented-candle",
+    "sea-salt",
+    "sencha",
+    "snake-plant",
+    "storage-basket",
+    "strawberry-jam",
+    "sunflower-seeds",
+    "t-shirt-navy",
+    "t-shirt-white",
+    "table-lamp",
+    "tea-towel",
+    "teapot",
+    "teapot-2",
+    "teddy-bear",
+    "terracotta-pot",
+    "umbrella",
+    "wall-clock",
+    "water-carafe",
+    "watering-can",
+    "wooden-spoons",
+    "wooden-train",
+    "wool-blanket",
+    "wool-scarf",
+    "wool-socks",
+    "wool-sweater",
 ];
-
-/// The sample data, written to a temporary folder. The import reads the files there. Dropping this
-/// value removes the folder.
-#[derive(Debug)]
-pub(crate) struct Sample {
-    folder: PathBuf,
-}
-
-impl Sample {
-    pub(crate) fn write() -> io::Result<Self> {
-        let name = format!("bodega-demo-{}-{:016x}", std::process::id(), fastrand::u64(..));
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir(&folder)?;
-        let sample = Self { folder };
-        for (name, text) in SAMPLE {
-            std::fs::write(sample.file(name), text)?;
-        }
-        Ok(sample)
-    }
-
-    pub(crate) fn products(&self) -> PathBuf {
-        self.file("products.csv")
-    }
-
-    pub(crate) fn households(&self) -> PathBuf {
-        self.file("households.csv")
-    }
-
-    pub(crate) fn baskets(&self) -> PathBuf {
-        self.file("baskets.ndjson")
-    }
-
-    fn file(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
-    }
-}
-
-impl Drop for Sample {
-    fn drop(&mut self) {
-        // If this fails, the small folder remains until the operating system removes its temporary
-        // files.
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}

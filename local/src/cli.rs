@@ -1,7 +1,7 @@
 use std::fmt::Display;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{ExitCode, Stdio};
 use std::time::Duration;
 
 use clap::error::ErrorKind;
@@ -15,7 +15,8 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use key_schema::id::CustomerId;
 use key_schema::text::Email;
 
-use crate::built_in::Sample;
+use crate::demo;
+use crate::doctor::{self, DoctorArgs};
 use crate::import::{self, ImportArgs};
 use crate::token::{MoreClaims, SigningKey, is_group};
 use crate::{Log, Options, System, functions};
@@ -41,6 +42,8 @@ enum Command {
     Token(TokenArgs),
     /// Load retail data into the running system through its API.
     Import(ImportArgs),
+    /// Check whether the system can be built and started here.
+    Doctor(DoctorArgs),
     /// Run as one function, behind a Lambda Runtime API.
     #[command(hide = true)]
     Function {
@@ -57,9 +60,12 @@ struct RunArgs {
     /// Keep the data in this folder. Without a folder, all data is lost at the end.
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Load the sample data that the program contains. A data folder gets it only once.
+    /// Fill the shop with products, customers and orders. A data folder gets them only once.
     #[arg(long)]
     demo: bool,
+    /// Open the system's page in the browser.
+    #[arg(long)]
+    open: bool,
     /// Use this DynamoDB instead of the embedded table [env: AWS_ENDPOINT_URL_DYNAMODB].
     #[arg(long, value_name = "URL")]
     table_endpoint: Option<String>,
@@ -133,6 +139,7 @@ pub fn main() -> ExitCode {
         None => run(cli.run),
         Some(Command::Token(args)) => token(&args),
         Some(Command::Import(args)) => import(args),
+        Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Function { logical_id }) => function(&logical_id),
     }
 }
@@ -277,53 +284,59 @@ async fn serve(options: Options, args: &RunArgs) -> ExitCode {
     code
 }
 
-/// Loads the sample data if `--demo` is given, prints the introduction, and waits for ever. Returns
-/// only if the sample data cannot be loaded.
+/// Loads the demo if `--demo` is given, prints the introduction, and waits for ever. Returns only if
+/// the demo cannot be loaded.
 async fn attend(system: &System, args: &RunArgs) -> ExitCode {
-    let loaded = loaded_sample(args);
+    let loaded = loaded_demo(args);
     if args.demo && !loaded.as_ref().is_some_and(|file| file.exists()) {
-        let sample = match Sample::write() {
-            Ok(sample) => sample,
-            Err(error) => {
-                return refuse(&format_args!("cannot write the sample of --demo to a temporary folder: {error}"));
-            }
-        };
         let token = system.token("demo", &["staff".to_owned()]);
-        let code = import::run(demo(&sample), system.url(), token).await;
-        if code != ExitCode::SUCCESS {
-            return code;
+        system.hold_streams(true);
+        let demo = demo::load(system.url(), token).await;
+        system.hold_streams(false);
+        match demo {
+            Ok(Some(demo)) if !args.quiet => say(&format!("{demo}\n")),
+            Ok(Some(_)) => {}
+            Ok(None) => eprintln!("bodega: the shop has products of --demo already, so it is not loaded again"),
+            Err(error) => return refuse(&format_args!("cannot load the demo: {error}")),
         }
         if let Some(Err(error)) = loaded.map(|file| std::fs::write(file, "")) {
             return refuse(&format_args!("cannot write to the data folder: {error}"));
         }
     }
     if !args.quiet {
-        introduce(system);
+        introduce(system, args);
     }
     say(&format!("ready: {}", system.url()));
+    if args.open {
+        open(&format!("{}/", system.url()));
+    }
     std::future::pending().await
 }
 
-/// Returns the file that says that the data folder has the sample data. A second load would overwrite
+/// Returns the file that says that the data folder has the demo. A second load would overwrite
 /// products that were changed since. Another DynamoDB keeps its own data, so it has no such file.
-fn loaded_sample(args: &RunArgs) -> Option<PathBuf> {
+fn loaded_demo(args: &RunArgs) -> Option<PathBuf> {
     let is_embedded = args.table_endpoint.is_none() && std::env::var_os("AWS_ENDPOINT_URL_DYNAMODB").is_none();
     args.data.as_ref().filter(|_| is_embedded).map(|data| data.join("sample.loaded"))
 }
 
-fn demo(sample: &Sample) -> ImportArgs {
-    ImportArgs {
-        port: 0,
-        products: Some(sample.products()),
-        households: Some(sample.households()),
-        baskets: Some(sample.baskets()),
-        limit: None,
-        stock: 1_000_000,
-        data: None,
+/// Shows a page in the browser. Without a browser, the user can still open the printed address.
+fn open(url: &str) {
+    let opener: &[&str] = match std::env::consts::OS {
+        "macos" => &["open"],
+        "windows" => &["cmd", "/C", "start", ""],
+        _ => &["xdg-open"],
+    };
+    let [program, args @ ..] = opener else { return };
+    let mut command = std::process::Command::new(program);
+    command.args(args).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // The opener may run as long as the browser, so nothing waits for it.
+    if command.spawn().is_err() {
+        eprintln!("bodega: cannot start {program}; open {url} yourself");
     }
 }
 
-fn introduce(system: &System) {
+fn introduce(system: &System, args: &RunArgs) {
     let url = system.url();
     let (table, table_url) = (system.table(), system.table_url());
     let search_url = system.search_url();
@@ -343,8 +356,18 @@ ANN={customer}
 STAFF={staff}
 
 To try (set the two variables first):
+"#
+    ));
+    say(&if args.demo { tour_of_demo(&url) } else { first_steps(&url) });
+    if !args.demo && io::stdout().is_terminal() {
+        say("To see a filled shop, start with --demo --open.\n");
+    }
+}
 
-curl -s {url}/v1/products -H "Authorization: Bearer $STAFF" -H 'Content-Type: application/json' \
+/// Returns requests that fill an empty shop.
+fn first_steps(url: &str) -> String {
+    format!(
+        r#"curl -s {url}/v1/products -H "Authorization: Bearer $STAFF" -H 'Content-Type: application/json' \
   -d '{{"id":"tea","name":"Green tea","brand":"Leaf","category_path":["GROCERY","TEA"],
        "price":{{"amount":349,"currency":"USD"}},"stock":50}}'
 curl -s {url}/v1/customers -H "Authorization: Bearer $ANN" -H 'Content-Type: application/json' \
@@ -355,7 +378,19 @@ curl -s {url}/v1/customers/ann/overview -H "Authorization: Bearer $ANN"
 curl -s -X POST {url}/_local/drain   # waits until the search index has all changes
 curl -s '{url}/v1/search/products?q=gren+tea'
 "#
-    ));
+    )
+}
+
+/// Returns requests that show the demo.
+fn tour_of_demo(url: &str) -> String {
+    format!(
+        r#"curl -s {url}/v1/products/mug
+curl -s {url}/v1/products/espresso-beans/reviews
+curl -s '{url}/v1/search/products?q=cofee&in_stock=true'
+curl -s {url}/v1/customers/ann/overview -H "Authorization: Bearer $ANN"
+curl -s '{url}/v1/orders?status=paid' -H "Authorization: Bearer $STAFF"
+"#
+    )
 }
 
 /// Shows this process's warnings. For the embedded table it shows only errors, because the table

@@ -13,6 +13,7 @@ use stream_poller::{
 };
 use template::{Bucket, StreamMapping, Template};
 use time::OffsetDateTime;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -22,14 +23,17 @@ use crate::mappings::{MappingRole, uuid};
 /// Every function's timeout is shorter.
 const INVOCATION_TIMEOUT: Duration = Duration::from_secs(900);
 
+/// Returns the mappings of the template. While `held` is true, they call no function.
 pub fn mappings(
     template: &Template,
     functions: &Arc<Functions>,
     backends: &Arc<Backends>,
     access: &Arc<Access>,
+    held: &watch::Receiver<bool>,
 ) -> Result<Vec<Mapping>, SettingsError> {
     let mapping = |stream: &StreamMapping| {
-        let function = Arc::new(Function { functions: Arc::clone(functions), name: stream.function.clone() });
+        let (functions, name) = (Arc::clone(functions), stream.function.clone());
+        let function = Arc::new(Function { functions, name, held: held.clone() });
         let role = Arc::new(MappingRole::of_stream(stream, access));
         let destination = stream.on_failure.as_ref().and_then(|arn| {
             let bucket = template.buckets.iter().find(|bucket| bucket.arn == *arn)?.clone();
@@ -83,11 +87,14 @@ fn settings(stream: &StreamMapping) -> MappingSettings {
 struct Function {
     functions: Arc<Functions>,
     name: String,
+    held: watch::Receiver<bool>,
 }
 
 impl Invoke for Function {
     fn invoke(&self, payload: Bytes) -> BoxFuture<'_, Result<Bytes, FunctionError>> {
         async move {
+            // An error means that the system was dropped. Then the call fails.
+            let _ = self.held.clone().wait_for(|held| !*held).await;
             let deadline = Instant::now() + INVOCATION_TIMEOUT;
             let answer = self.functions.invoke(&self.name, payload, deadline).await;
             answer.map_err(|error| match error {

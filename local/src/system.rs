@@ -48,6 +48,8 @@ pub struct System {
     /// The client that deletes a fresh table of an external DynamoDB at the end.
     fresh_table: Option<DynamoDb>,
     stop: watch::Sender<bool>,
+    /// Whether the stream's consumers wait.
+    held: watch::Sender<bool>,
     server: JoinHandle<()>,
     background: Vec<JoinHandle<()>>,
     // The backends, and the state of the routes that inspect them. They end after the functions.
@@ -158,7 +160,8 @@ impl System {
         let functions = Arc::new(Functions::start(specs, options.log).await);
         let (access, journal) = (grants.access(), backends.journal.as_ref());
         let subscribers = Subscribers::start(&template, &backends.events, &functions, access, journal)?;
-        let mappings = streams::mappings(&template, &functions, &backends, access)?;
+        let held = watch::Sender::new(false);
+        let mappings = streams::mappings(&template, &functions, &backends, access, &held.subscribe())?;
         let stream = HttpStream::of_table(backends.stream_endpoint(), &backends.table).await?;
         let poller = Poller::start(stream, mappings, Pace::default()).await?;
 
@@ -222,6 +225,7 @@ impl System {
             functions,
             fresh_table,
             stop,
+            held,
             server,
             background,
             control,
@@ -294,6 +298,12 @@ impl System {
     pub fn token_in(&self, sid: &str, subject: &str, groups: &[String]) -> String {
         let now = OffsetDateTime::now_utc().unix_timestamp();
         self.key.issue_with(subject, groups, MoreClaims { sid: Some(sid), email: None }, now).unwrap_or_default()
+    }
+
+    /// Lets the stream's consumers wait, or continue. The records of a load then come to them in
+    /// full batches, and the load does not share the processor with them.
+    pub(crate) fn hold_streams(&self, held: bool) {
+        self.held.send_replace(held);
     }
 
     #[must_use]

@@ -111,6 +111,33 @@ impl Client {
         self.authorized(|| self.send(path, content_type, &body, key)).await
     }
 
+    /// Sends a request with these headers and this JSON document, and retries temporary failures like
+    /// [`Self::post`].
+    pub async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&'static str, &str)],
+        body: Option<&Value>,
+    ) -> Result<Answer, String> {
+        self.authorized(|| {
+            let mut request = self.request(method.clone(), path);
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            if let Some(body) = body {
+                request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
+            }
+            self.answer(request)
+        })
+        .await
+    }
+
+    /// Uploads a file to a signed URL, and retries temporary failures.
+    pub async fn upload(&self, url: &str, content_type: &str, file: &'static [u8]) -> Result<Answer, String> {
+        self.persist(|| self.answer(self.http.put(url).header(CONTENT_TYPE, content_type).body(file))).await
+    }
+
     /// Sends a GET request, and retries temporary failures like [`Self::post`].
     pub async fn get(&self, path: &str) -> Result<Answer, String> {
         self.authorized(|| self.answer(self.request(Method::GET, path))).await

@@ -4,7 +4,7 @@
 //! again at any time, because the API reports resources that already exist. The summary reports all
 //! rows that were not loaded, with the reasons.
 
-mod client;
+pub(crate) mod client;
 mod load;
 mod source;
 

@@ -55,8 +55,11 @@ pub(super) fn evaluate(rules: &[Rule], need: &Need) -> Decision {
 
 /// Returns whether an action matches. Case is ignored.
 fn is_action(pattern: &str, action: &str) -> bool {
+    if !pattern.contains(['*', '?']) {
+        return pattern.eq_ignore_ascii_case(action);
+    }
     let lower = |text: &str| text.to_ascii_lowercase().into_bytes();
-    pattern == action || matches(&lower(pattern), &lower(action), |_| true)
+    matches(&lower(pattern), &lower(action), |_| true)
 }
 
 /// A wildcard matches within one segment of the ARN. `*` at the end of a segment also matches the
@@ -69,6 +72,14 @@ fn is_resource(pattern: &str, resource: &str) -> bool {
 /// Returns whether `pattern` matches `text`. `?` matches one byte except a colon, and `*` any
 /// number of bytes. `*` matches colons only if `crosses` accepts the rest of the pattern.
 fn matches(pattern: &[u8], text: &[u8], crosses: impl Fn(&[u8]) -> bool) -> bool {
+    // Most rules differ from the call before their first wildcard.
+    let fixed = pattern.iter().take_while(|byte| !matches!(byte, b'*' | b'?')).count();
+    let ((fixed, pattern), Some((start, text))) = (pattern.split_at(fixed), text.split_at_checked(fixed)) else {
+        return false;
+    };
+    if fixed != start {
+        return false;
+    }
     // `ends[n]` says whether the pattern so far matches the first `n` bytes of the text.
     let mut ends = vec![false; text.len() + 1];
     if let Some(first) = ends.first_mut() {

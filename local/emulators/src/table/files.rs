@@ -1,5 +1,5 @@
 use std::fs::{self, File, TryLockError};
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::Error;
@@ -8,6 +8,9 @@ const MEMORY_FOLDER: &str = "/dev/shm";
 /// A container often has only 64 MB, less than a retail import needs.
 const ROOMY: u64 = 2 << 30;
 const DATABASE: &str = "table.sqlite3";
+const LOCK: &str = "table.lock";
+/// The first bytes of a SQLite database.
+const MAGIC: &[u8] = b"SQLite format 3\0";
 
 #[derive(Debug)]
 pub(super) struct Files {
@@ -22,7 +25,7 @@ impl Files {
         let failed = |source| Error::Folder { path: folder.to_owned(), source };
         private_folder(folder).map_err(failed)?;
         private_file(&folder.join(DATABASE)).map_err(failed)?;
-        let lock = File::create(folder.join("table.lock")).map_err(failed)?;
+        let lock = File::create(folder.join(LOCK)).map_err(failed)?;
         match lock.try_lock() {
             Ok(()) => Ok(Self { folder: folder.to_owned(), lock: Some(lock) }),
             Err(TryLockError::WouldBlock) => Err(Error::InUse(folder.to_owned())),
@@ -79,6 +82,33 @@ impl Drop for Files {
     fn drop(&mut self) {
         self.remove();
     }
+}
+
+/// Says whether a permanent data folder has a table. Changes nothing.
+///
+/// # Errors
+/// The table cannot be opened: [`Error::InUse`], [`Error::NoTable`] or [`Error::Folder`].
+pub fn look_at(folder: &Path) -> Result<bool, Error> {
+    let failed = |source| Error::Folder { path: folder.to_owned(), source };
+    let present = |file: io::Result<File>| match file {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(failed(error)),
+    };
+    if let Some(lock) = present(File::open(folder.join(LOCK)))? {
+        // Closing the file releases the lock.
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(Error::InUse(folder.to_owned())),
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
+        }
+    }
+    let path = folder.join(DATABASE);
+    let Some(file) = present(File::open(&path))? else { return Ok(false) };
+    let mut start = Vec::new();
+    file.take(MAGIC.len() as u64).read_to_end(&mut start).map_err(failed)?;
+    // SQLite writes the first bytes with the first table.
+    if start.is_empty() || start == MAGIC { Ok(!start.is_empty()) } else { Err(Error::NoTable(path)) }
 }
 
 /// Creates a folder that only the user can read, because the database has personal data.

@@ -37,6 +37,7 @@ use std::path::PathBuf;
 
 pub use crate::faults::{Fault, FaultCount, FaultKind, Faults};
 pub use embedded::EmbeddedTable;
+pub use files::look_at;
 pub use proxy::{FaultProxy, TransactionTime};
 
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +53,9 @@ pub enum Error {
     /// Another process uses this data folder.
     #[error("the data folder {} is in use by another running system", .0.display())]
     InUse(PathBuf),
+    /// The file of the database has another format.
+    #[error("{} is not a table", .0.display())]
+    NoTable(PathBuf),
     /// The DynamoDB engine failed to open the database, to import items or to sweep.
     #[error("the embedded table failed: {0}")]
     Engine(#[from] dynoxide::DynoxideError),
