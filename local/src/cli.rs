@@ -345,6 +345,7 @@ fn introduce(system: &System, args: &RunArgs) {
     say(&format!(
         r#"Bodega is up.
 
+  Shop       {url}/
   API        {url}/v1
   Reference  {url}/docs
   Table      {table} at {table_url}

@@ -92,7 +92,10 @@ fn the_token_command_needs_the_data_folder_of_a_system_and_creates_no_folder() {
 async fn the_root_path_shows_the_site_and_the_docs_path_the_api_reference() {
     let (mut child, url) = running();
     let site = reqwest::get(&url).await.unwrap();
-    assert_eq!((site.status().as_u16(), &site.headers()["content-type"]), (200, &"text/html; charset=utf-8".parse().unwrap()));
+    assert_eq!(
+        (site.status().as_u16(), &site.headers()["content-type"]),
+        (200, &"text/html; charset=utf-8".parse().unwrap())
+    );
     assert_eq!(site.headers()["content-encoding"], "gzip");
     assert_eq!(reqwest::get(format!("{url}/config.json")).await.unwrap().status(), 200);
     assert_eq!(reqwest::get(format!("{url}/none")).await.unwrap().status(), 404, "only a browser gets a page");
