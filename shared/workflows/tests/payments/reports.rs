@@ -1,5 +1,6 @@
 //! Faults that users of other systems have reported. Each test names the report.
 
+use key_schema::id::{OrderId, PaymentId};
 use key_schema::instant::Instant;
 use key_schema::order::OrderStatus;
 use key_schema::payment::{CaptureMode, Closing, LedgerError, OperationKind, OperationState, PaymentStatus, UNSENT};
@@ -260,22 +261,29 @@ async fn money_on_its_way_back_does_not_pay_an_order() {
     }
 }
 
+/// Begins payments of 7 and of 6 euros, which the customer confirms. No webhook arrives. Returns the
+/// payments and the provider's ids.
+async fn confirmed(shop: &Shop, id: &OrderId, captures: [CaptureMode; 2]) -> (Vec<PaymentId>, Vec<String>) {
+    let (mut payments, mut intents) = (Vec::new(), Vec::new());
+    for (amount, capture) in [700, 600].into_iter().zip(captures) {
+        let payment = shop.pay(id, amount, capture).await;
+        shop.settle(id, None).await;
+        intents.push(shop.intent(id, &payment).await);
+        payments.push(payment);
+    }
+    for intent in &intents {
+        assert!(shop.bank.with(|books| books.confirm(intent)));
+    }
+    (payments, intents)
+}
+
 /// Two payments exceed the total. The captures at shipping are the total, also while the refund of
 /// the excess is under way.
 #[tokio::test]
 async fn an_order_that_ships_while_its_excess_goes_back_is_captured_in_full() {
     let shop = Shop::open().await;
     let id = shop.order(1, 1000).await;
-    let open = [(700, CaptureMode::AtShipping), (600, CaptureMode::AtOnce)];
-    let mut intents = Vec::new();
-    for (amount, capture) in open {
-        let payment = shop.pay(&id, amount, capture).await;
-        shop.settle(&id, None).await;
-        intents.push(shop.intent(&id, &payment).await);
-    }
-    for intent in &intents {
-        assert!(shop.bank.with(|books| books.confirm(intent)));
-    }
+    let (_, intents) = confirmed(&shop, &id, [CaptureMode::AtShipping, CaptureMode::AtOnce]).await;
     shop.settle(&id, Some(&intents[0])).await;
     // The webhook begins the refund of the excess, whose call does not arrive.
     shop.bank.down_after(1);
@@ -301,15 +309,8 @@ async fn an_order_that_ships_while_its_excess_goes_back_is_captured_in_full() {
 async fn a_refund_before_the_shipment_is_not_captured_from_another_card() {
     let shop = Shop::open().await;
     let id = shop.order(1, 1000).await;
-    let (mut payments, mut intents) = (Vec::new(), Vec::new());
-    for amount in [700, 600] {
-        let payment = shop.pay(&id, amount, CaptureMode::AtShipping).await;
-        shop.settle(&id, None).await;
-        intents.push(shop.intent(&id, &payment).await);
-        payments.push(payment);
-    }
+    let (payments, intents) = confirmed(&shop, &id, [CaptureMode::AtShipping; 2]).await;
     for intent in &intents {
-        assert!(shop.bank.with(|books| books.confirm(intent)));
         shop.settle(&id, Some(intent)).await;
     }
     assert_eq!(shop.read(&id).await.head.status, OrderStatus::Paid);
@@ -337,15 +338,7 @@ async fn a_refund_before_the_shipment_is_not_captured_from_another_card() {
 async fn a_refund_of_an_excess_that_was_not_sent_begins_again() {
     let shop = Shop::open().await;
     let id = shop.order(1, 1000).await;
-    let mut intents = Vec::new();
-    for amount in [700, 600] {
-        let payment = shop.pay(&id, amount, CaptureMode::AtOnce).await;
-        shop.settle(&id, None).await;
-        intents.push(shop.intent(&id, &payment).await);
-    }
-    for intent in &intents {
-        assert!(shop.bank.with(|books| books.confirm(intent)));
-    }
+    let (_, intents) = confirmed(&shop, &id, [CaptureMode::AtOnce; 2]).await;
     shop.settle(&id, Some(&intents[0])).await;
     shop.bank.down_after(1);
     shop.settle(&id, Some(&intents[1])).await;
