@@ -80,6 +80,9 @@ struct RunArgs {
     /// Set a parameter of the template, as `sam deploy` does. May be given more than once.
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
     parameters: Vec<(String, String)>,
+    /// Serve the build of the site in this folder instead of the one in the program.
+    #[arg(long, value_name = "DIR")]
+    site: Option<PathBuf>,
     /// Maximum number of processes of one function.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     environments: u16,
@@ -244,6 +247,7 @@ fn run(args: RunArgs) -> ExitCode {
         data: args.data.clone(),
         template: args.template.clone(),
         parameters: args.parameters.clone(),
+        site: args.site.clone(),
         table_endpoint: args.table_endpoint.clone().or(from_environment.table_endpoint.clone()),
         table: args.table.clone(),
         log: match args.log {

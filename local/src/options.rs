@@ -18,6 +18,8 @@ pub struct Options {
     pub template: Option<PathBuf>,
     /// Parameters of the template with values other than their default, by name.
     pub parameters: Vec<(String, String)>,
+    /// Folder with a build of the site to serve instead of the one in the program.
+    pub site: Option<PathBuf>,
     /// A DynamoDB to use instead of the embedded table.
     pub table_endpoint: Option<String>,
     /// Address of the streams of the DynamoDB at `table_endpoint`, if the streams have another
@@ -53,6 +55,7 @@ impl Options {
             data: None,
             template: None,
             parameters: Vec::new(),
+            site: None,
             table_endpoint: variable("AWS_ENDPOINT_URL_DYNAMODB"),
             streams_endpoint: variable("AWS_ENDPOINT_URL_DYNAMODB_STREAMS"),
             table: None,

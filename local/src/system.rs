@@ -26,6 +26,7 @@ use crate::crash::CrashPoints;
 use crate::dynamodb::{DynamoDb, DynamoDbError};
 use crate::gateway::Gateway;
 use crate::grants::Grants;
+use crate::site::Site;
 use crate::subscribers::Subscribers;
 use crate::token::{KeyError, MoreClaims, SigningKey};
 use crate::{Options, built_in, docs, schedules, streams};
@@ -107,6 +108,13 @@ pub enum StartError {
     /// The table's stream cannot be read.
     #[error(transparent)]
     Stream(#[from] SourceError),
+    #[error("cannot serve the site in {}: {source}", path.display())]
+    Site {
+        /// The folder of the build, or nothing for the site in the program.
+        path: PathBuf,
+        /// The operating system's error.
+        source: io::Error,
+    },
     /// The data folder, or a folder or file in it, cannot be used.
     #[error("cannot use the data folder {}: {source}", path.display())]
     Data {
@@ -137,6 +145,9 @@ impl System {
         if let Some(folder) = data {
             std::fs::create_dir_all(folder).map_err(|source| StartError::Data { path: folder.to_owned(), source })?;
         }
+        let site = Site::open(options.site.as_deref());
+        let site =
+            site.map_err(|source| StartError::Site { path: options.site.clone().unwrap_or_default(), source })?;
         let key = SigningKey::open(data)?;
         let url = url_of(address);
 
@@ -198,7 +209,7 @@ impl System {
         let audience = template.authorizers.into_iter().flat_map(|authorizer| authorizer.audience).collect();
         let authorizer = key.clone().for_audience(audience);
         let gateway =
-            Arc::new(Gateway::new(template.routes, template.cors, Arc::clone(&functions), authorizer, address));
+            Arc::new(Gateway::new(template.routes, template.cors, Arc::clone(&functions), authorizer, address, site));
         let router = control::router(Arc::clone(&control))
             .merge(docs::router(template_file.as_deref()))
             .merge(control::issuer_router(&key, &url))

@@ -1,127 +1,19 @@
 // A guest and a customer buy something, on a phone and on a desktop.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { after, before, describe, test } from "node:test";
 import { unwrap } from "@bodega/client";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { seed } from "./seed.js";
-import { serve, type Site } from "./server.js";
-import { start, type System } from "./system.js";
+import { Stage, type Visit } from "./visit.js";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const SHOTS = process.env.SHOTS;
-
-type Theme = "light" | "dark";
-
-let system: System;
-let site: Site;
-let browser: Browser;
+let stage: Stage;
 
 before(async () => {
-  const names = ["chromium", "chromium-browser", "google-chrome"];
-  const executablePath = process.env.CHROMIUM || names.map(which).find(Boolean);
-  const [started, launched] = await Promise.all([
-    start(),
-    chromium.launch({ ...(executablePath ? { executablePath } : {}), args: ["--no-sandbox"] }),
-  ]);
-  [system, browser] = [started, launched];
-  await seed(system);
-  site = await serve(system.url);
+  stage = await Stage.open();
+  await seed(stage.system);
 });
 
-after(async () => {
-  await browser?.close();
-  await site?.close();
-  await system?.stop();
-});
-
-function which(name: string): string | undefined {
-  try {
-    return execFileSync("sh", ["-c", `command -v ${name}`], { encoding: "utf8" }).trim();
-  } catch {
-    return undefined;
-  }
-}
-
-/** A visit, which fails at an error of the console or of the policy. */
-class Visit {
-  readonly problems: string[] = [];
-  requests: string[] = [];
-
-  private constructor(
-    readonly page: Page,
-    readonly context: BrowserContext,
-    readonly name: string,
-  ) {
-    page.on("console", (message) => {
-      if (message.type() === "error" || message.type() === "warning") this.problems.push(message.text());
-    });
-    page.on("pageerror", (error) => this.problems.push(String(error)));
-    page.on("request", (request) => {
-      const { host, pathname } = new URL(request.url());
-      if (!["127.0.0.1"].includes(host.split(":")[0]!)) this.problems.push(`external request: ${request.url()}`);
-      if (pathname.startsWith("/v1/") && request.resourceType() === "fetch") this.requests.push(pathname);
-    });
-  }
-
-  static async begin(name: string, width: number, theme: Theme): Promise<Visit> {
-    const viewport = { width, height: width < 600 ? 844 : 860 };
-    const context = await browser.newContext({ viewport, colorScheme: theme, reducedMotion: "reduce", locale: "en-US", baseURL: site.url });
-    context.setDefaultTimeout(20_000);
-    await context.addInitScript(() => {
-      const record = window as unknown as { shifts: number };
-      record.shifts = 0;
-      new PerformanceObserver((list) => {
-        for (const entry of list.getEntries() as (PerformanceEntry & { value: number; hadRecentInput: boolean })[]) {
-          if (!entry.hadRecentInput) record.shifts += entry.value;
-        }
-      }).observe({ type: "layout-shift", buffered: true });
-    });
-    return new Visit(await context.newPage(), context, `${name}-${width}`);
-  }
-
-  /** Checks the page as it is now. */
-  async check(name: string): Promise<void> {
-    const { page } = this;
-    await this.settle();
-    if (SHOTS) {
-      mkdirSync(SHOTS, { recursive: true });
-      await page.screenshot({ path: `${SHOTS}/${this.name}-${name}.png`, fullPage: true });
-    }
-    await page.evaluate(AXE);
-    const found = await page.evaluate(async () => {
-      const { axe } = window as unknown as { axe: { run(options: object): Promise<{ violations: Violation[] }> } };
-      interface Violation {
-        id: string;
-        impact: string;
-        nodes: { html: string; failureSummary: string }[];
-      }
-      const { violations } = await axe.run({ resultTypes: ["violations"] });
-      return violations
-        .filter(({ impact }) => impact === "serious" || impact === "critical")
-        .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join("\n")}`);
-    });
-    assert.deepEqual(found, [], `${this.name} ${name}: accessibility`);
-    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    assert.ok(overflow <= 0, `${this.name} ${name}: the page is ${overflow} px too wide`);
-    assert.deepEqual(this.problems, [], `${this.name} ${name}: console`);
-  }
-
-  /** Waits until the page has its data and its pictures. */
-  async settle(): Promise<void> {
-    await this.page.waitForFunction(() => {
-      const busy = document.querySelector(".skeleton, [aria-busy=true], .wait");
-      const images = Array.from(document.images).filter(({ loading }) => loading === "eager");
-      return document.querySelector("main") && !busy && images.every(({ complete }) => complete);
-    });
-  }
-
-  async end(): Promise<void> {
-    await this.context.close();
-  }
-}
+after(() => stage?.close());
 
 const main = (page: Page) => page.locator("main");
 
@@ -130,7 +22,7 @@ async function browse(visit: Visit): Promise<void> {
   await page.goto("/");
   await page.getByRole("heading", { name: "Best sellers" }).waitFor();
   await visit.check("home");
-  const shifts = await page.evaluate(() => (window as unknown as { shifts: number }).shifts);
+  const shifts = await visit.shifts();
   assert.ok(shifts < 0.1, `layout shift of ${shifts}`);
 
   await page.getByRole("button", { name: "Categories" }).click();
@@ -183,7 +75,7 @@ async function fill(visit: Visit): Promise<void> {
     "/v1/products/sencha",
     "/v1/products/sencha/pictures",
   ]);
-  const shifts = await page.evaluate(() => (window as unknown as { shifts: number }).shifts);
+  const shifts = await visit.shifts();
   assert.ok(shifts < 0.1, `layout shift of ${shifts}`);
   await page.getByRole("button", { name: /Picture 2/ }).click();
   await page.getByRole("button", { name: "One more" }).click();
@@ -272,7 +164,7 @@ async function cancel(visit: Visit): Promise<void> {
 describe("shop", { concurrency: 2 }, () => {
   for (const [width, theme] of [[390, "light"], [1280, "dark"]] as const) {
     test(`a guest at ${width} px`, async () => {
-      const visit = await Visit.begin("guest", width, theme);
+      const visit = await stage.visit("guest", width, theme);
       const { page } = visit;
       await browse(visit);
       await search(visit);
@@ -296,7 +188,7 @@ describe("shop", { concurrency: 2 }, () => {
 
   for (const [width, theme] of [[390, "dark"], [1280, "light"]] as const) {
     test(`a customer at ${width} px`, async () => {
-      const visit = await Visit.begin("customer", width, theme);
+      const visit = await stage.visit("customer", width, theme);
       const { page } = visit;
       await page.goto("/");
       await page.getByRole("heading", { name: "Best sellers" }).waitFor();
@@ -351,9 +243,9 @@ describe("shop", { concurrency: 2 }, () => {
   }
 
   test("a customer follows a shipped order, and the colours can be chosen", async () => {
-    const visit = await Visit.begin("shipped", 1280, "light");
+    const visit = await stage.visit("shipped", 1280, "light");
     const { page } = visit;
-    const mira = system.client({ sub: "mira", email: "mira@example.com" });
+    const mira = stage.system.client({ sub: "mira", email: "mira@example.com" });
     const [order] = unwrap(await mira.GET("/v1/customers/{id}/orders", { params: { path: { id: "me" } } })).items;
     await page.goto("/signin");
     await page.getByLabel("Name").fill("Mira");
@@ -370,5 +262,4 @@ describe("shop", { concurrency: 2 }, () => {
     assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
     await visit.end();
   });
-
 });

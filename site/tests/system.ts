@@ -1,7 +1,10 @@
-// Starts the local system that BODEGA_BIN names, without data, on a free port.
+// Starts the local system that BODEGA_BIN names, with the built site, without data, on a free port.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { join } from "node:path";
 import { type Client, createClient, localToken } from "@bodega/client";
+
+const DIST = join(import.meta.dirname, "../dist");
 
 export interface System {
   url: string;
@@ -10,10 +13,10 @@ export interface System {
   stop(): Promise<void>;
 }
 
-export async function start(): Promise<System> {
+export async function start(...options: string[]): Promise<System> {
   const program = process.env.BODEGA_BIN;
   if (!program) throw new Error("BODEGA_BIN must name the program of the local system");
-  const child = spawn(program, ["--port", "0", "--quiet"], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(program, ["--port", "0", "--quiet", "--site", DIST, ...options], { stdio: ["ignore", "pipe", "inherit"] });
   const url = await ready(child);
   return {
     url,

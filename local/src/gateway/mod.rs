@@ -31,7 +31,7 @@ use tokio::time::Instant;
 
 use self::event::Context;
 use self::routes::{Match, RouteTable};
-use crate::site;
+use crate::site::Site;
 use crate::token::{Claims, SigningKey};
 
 /// Maximum request body in bytes (quota of HTTP APIs: 10 MB).
@@ -49,6 +49,7 @@ pub struct Gateway {
     cors: Option<Cors>,
     /// Host and port of the listener.
     host: String,
+    site: Site,
 }
 
 /// An error response of API Gateway itself.
@@ -73,8 +74,9 @@ impl Gateway {
         functions: Arc<Functions>,
         key: SigningKey,
         address: SocketAddr,
+        site: Site,
     ) -> Self {
-        Self { routes: RouteTable::new(routes), functions, key, cors, host: address.to_string() }
+        Self { routes: RouteTable::new(routes), functions, key, cors, host: address.to_string(), site }
     }
 
     /// Responds to any request, with a file of the site or from the API. Use it as a router's fallback.
@@ -83,7 +85,7 @@ impl Gateway {
         ConnectInfo(client): ConnectInfo<SocketAddr>,
         request: Request,
     ) -> Response {
-        if let Some(file) = site::answer(&request) {
+        if let Some(file) = gateway.site.answer(&request) {
             return file;
         }
         let request_id = STANDARD.encode(random_bytes());
