@@ -12,28 +12,29 @@ mod products;
 #[path = "../../shared/search-index/src/query.rs"]
 mod query;
 
-use products::{PageStart, ProductQuery, ProductSort};
+use products::{PageStart, ProductQuery, ProductSort, SuggestionQuery};
 use query::{OrderQuery, SearchAfter, SearchText, SearchTextError};
 
 /// The maximum number of clauses in a query that the engine accepts.
 const MAX_CLAUSES: u64 = 1024;
 /// The maximum size of a query. The query contains a text of 512 bytes several times: in the
-/// clauses of the text's words and in the prefixes. JSON may escape each byte of the text.
-const MAX_QUESTION_BYTES: usize = 48 * 1024;
+/// clauses of the text's words and in the prefixes. JSON may escape each byte of the text. The chosen
+/// categories and brands, which a request limits to 10 KB, are in it up to four times.
+const MAX_QUESTION_BYTES: usize = 96 * 1024;
 
 /// The member names that a query can have.
 const NAMES: &str = "\
-    _score aggs and bool brand brand.words cardinality category category_path collapse created_at \
+    _score aggs and bool brand brand.words cardinality category category_path collapse counted created_at \
     customer_id.folded customer_id.words deleted encoder field fields filter from fuzziness gte groups \
     has_variants highlight id id.folded id.words in_stock lte match_all max_expansions \
     minimum_should_match multi_match must must_not name name.folded number.folded number.words \
-    number_of_fragments operator parent placed_at precision_threshold prefix price_amount query range \
+    number_of_fragments operator parent placed_at post_filter precision_threshold prefix price_amount query range rating_count \
     reference.folded reference.words \
-    search_after should size sort status.folded status.words summary term terms track_total_hits value \
+    search_after should size sort status.folded status.words summary term terms track_total_hits type value \
     zero_terms_query";
 /// The texts that a query can have outside of the caller's values.
 const WORDS: &str = "\
-    AUTO all and asc brand brand.words^2 category category_path customer_id.words desc group html \
+    AUTO all and asc bool_prefix brand brand.words^2 category category_path customer_id.words desc group html \
     id.words name^3 none number.words options parent reference.words status.words summary";
 
 const SORTS: [ProductSort; 5] = [
@@ -69,6 +70,7 @@ pub fn check(input: &[u8]) {
         assert_eq!(body["query"]["bool"]["must_not"][1], parents, "{body}");
         sound(&body);
     }
+    sound(&SuggestionQuery { text: text.clone(), size }.body());
     sound(&OrderQuery { text, size, after }.body());
 }
 

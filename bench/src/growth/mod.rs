@@ -337,16 +337,18 @@ mod tests {
     /// the same Query as the list of pictures. The copy of a customer's data reads lists that are
     /// measured. Staff's numbers of a product and its author's review read what the product's page
     /// and the review read, and staff's list of reviews reads the lists of everybody.
-    const UNMEASURED_READS: [&str; 14] = [
+    const UNMEASURED_READS: [&str; 16] = [
         "GET /v1/products/{id}/numbers",
         "GET /v1/customers/{id}/reviews/{product}",
         "GET /v1/reviews",
         "GET /v1/customers/{id}/data",
         "GET /v1/search/products",
+        "GET /v1/search/suggestions",
         "GET /v1/search/orders",
         "GET /v1/products/{id}/pictures/{picture}",
         "GET /v1/settings",
         "GET /v1/settings/private",
+        "GET /v1/shipping/countries",
         "GET /v1/shipping/zones",
         "GET /v1/shipping/zones/{id}",
         "GET /v1/promotions/{id}",

@@ -1,7 +1,8 @@
 //! The request bodies that describe a product.
 
-use http_api::contract::rules::{Integer, Named, PRICE, Text, integer, named, text, visible_text};
+use http_api::contract::rules::{Integer, MoneyIn, Named, PRICE, Text, integer, money, named, text, visible_text};
 use http_api::contract::{Body, BodyFields, Context, Fields, ObjectSchema, Rule as _, RuleSchema as _, Schemas};
+use http_api::fields::MAX_AMOUNT;
 use http_api::{FieldPatch, Invalid, Object};
 use key_schema::change::Change;
 use key_schema::id::{ProductId, TaxCategory};
@@ -18,6 +19,12 @@ pub const PACKAGE_SIZE: Named<Text> = named("PackageSize", "1 to 64 bytes.", vis
 pub const SUMMARY: Named<Text> = named("Summary", "A line or two, 1 to 2000 bytes.", text(1..=2000));
 pub const WEIGHT: Named<Integer<u64>> =
     named("WeightGrams", "The weight of one piece in grams, for the price of shipping.", integer(0..=1_000_000));
+pub const COMPARE_AT: MoneyIn = money(
+    1..=MAX_AMOUNT,
+    "CompareAt",
+    "A former price, which a shop can show crossed out. It has no effect on orders. Responses have it only while it \
+        is above the price.",
+);
 pub const PIECES: Named<Integer<u64>> = named("Pieces", "Pieces in stock.", integer(0..=MAX_STOCK));
 
 #[derive(Debug, Body)]
@@ -68,6 +75,8 @@ struct Label {
 
 #[derive(Debug, Body)]
 struct Goods {
+    #[field(rule = COMPARE_AT, left_out)]
+    compare_at: Option<Money>,
     #[field(rule = SUMMARY, example = "Ice for coolers and drinks.")]
     summary: Option<String>,
     #[field(rule = WEIGHT, example = 9979)]
@@ -157,9 +166,10 @@ impl ImportedProduct {
 
 fn product(id: ProductId, label: Label, price: Money, goods: Goods) -> Product {
     let Label { name, brand, package_size, category_path } = label;
-    let Goods { summary, weight_grams, shippable, tax_category, stock: _ } = goods;
+    let Goods { compare_at, summary, weight_grams, shippable, tax_category, stock: _ } = goods;
     Product {
         package_size,
+        compare_at,
         summary,
         weight_grams,
         // The item stores `shippable` only if it is false.
@@ -182,6 +192,8 @@ pub struct Edit {
     pub category_path: Option<CategoryPath>,
     #[field(rule = PRICE, not_null, example = {"amount": 149, "currency": "USD"})]
     price: Option<Money>,
+    #[field(rule = COMPARE_AT, left_out)]
+    compare_at: FieldPatch<Money>,
     #[field(rule = SUMMARY, example = null)]
     summary: FieldPatch<String>,
     #[field(rule = WEIGHT, left_out)]
@@ -214,6 +226,9 @@ impl Edit {
         if let Some(price) = &self.price {
             change = change.price(price)?;
         }
+        if self.compare_at.is_given() {
+            change = change.compare_at(&self.compare_at.apply(None))?;
+        }
         if self.summary.is_given() {
             change = change.summary(&self.summary.apply(None))?;
         }
@@ -237,6 +252,7 @@ pub fn overwrite(wanted: &Product, at: Instant) -> Result<Change<Product>, Encod
         .brand(&wanted.brand)?
         .package_size(&wanted.package_size)?
         .price(&wanted.price)?
+        .compare_at(&wanted.compare_at)?
         .summary(&wanted.summary)?
         .weight_grams(&wanted.weight_grams)?
         .shippable(&wanted.shippable)?

@@ -81,7 +81,8 @@ async fn write(app: &App, id: ProductId, wanted: Wanted, precondition: Precondit
         let (content, note) = match &wanted {
             Wanted::Text(text) => (ProductContent { product_id: id.clone(), text: text.clone(), file: None }, None),
             Wanted::Upload(upload) => {
-                let StoredUpload { object, note } = uploads::keep(app, MediaKind::Content, &id, upload.clone()).await?;
+                let StoredUpload { object, note, .. } =
+                    uploads::keep(app, MediaKind::Content, &id, upload.clone()).await?;
                 (ProductContent { product_id: id.clone(), text: String::new(), file: Some(object) }, Some(note))
             }
         };

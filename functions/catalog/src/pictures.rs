@@ -5,6 +5,7 @@
 //! A change reads the list with strong consistency. Its write has the condition that the list is
 //! unchanged. If the write is refused, the function reads again.
 
+use http_api::contract::rules::{OneOf, one_of};
 use http_api::contract::{Body, route};
 use http_api::{Code, Problem, Request, Response};
 use key_schema::id::{MediaId, ProductId};
@@ -12,7 +13,7 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::media::{MediaKind, UnsettledObject};
 use key_schema::picture::PicturesItem;
-use key_schema::picture::{self, MAX_PICTURES, Picture, PictureAction, ProductPictures};
+use key_schema::picture::{self, MAX_PICTURES, Picture, PictureAction, PictureSize, ProductPictures};
 use key_schema::product::Product;
 use key_schema::request::BatchGet;
 use table::{Backoff, retry_on_conflict};
@@ -21,6 +22,8 @@ use crate::App;
 use crate::products::no_such_product;
 use crate::uploads::{self, StoredUpload};
 use crate::view::{PICTURE_TEXT, PictureList, PictureView, picture_location};
+
+const SIZE: OneOf = one_of(&["small", "medium", "large"]);
 
 #[derive(Body)]
 #[body(name = "PictureChange")]
@@ -46,7 +49,7 @@ pub async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem>
     for picture in read.pictures() {
         // The URL takes no request to the bucket.
         let by = uploads::reading(app, MediaKind::Picture, &id, &picture.object.id).await?;
-        items.push(PictureView::new(picture, by));
+        items.push(PictureView::new(&id, picture, by));
     }
     Ok(Response::ok(&PictureList { items, next_cursor: () }).fresh_for(uploads::READING))
 }
@@ -55,30 +58,38 @@ pub async fn list(app: &App, request: &Request<'_>) -> Result<Response, Problem>
 ///
 /// Redirects to a signed URL of the picture, which is valid for at least 45 minutes. The `thumbnail`
 /// of a product is the path of such a request. To show the picture in an `<img>`, set `src` to the
-/// API's address followed by this path. Caches may keep the redirection for 15 minutes. The pictures
+/// API's address followed by this path. With `size`, the URL is that of a smaller copy, if the picture
+/// has one of this size. Caches may keep the redirection for 15 minutes. The pictures
 /// of a product that has left the catalogue are not listed any more, but this path still works for
 /// the pages of earlier orders.
 // So lists of products need no signed URLs, which are long and expire.
 #[route(GET "/v1/products/{id}/pictures/{picture}", id = "readPicture", who = any, task = "browse",
     path(id: ProductId, picture: MediaId),
+    parameters(size = SIZE "The longer side has 320 pixels (`small`), 800 (`medium`) or 1,600 (`large`)."),
     answers(307 = () "The picture has this URL now" [SignedUrl]), refuses(not_found))]
 pub async fn redirect(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let (product, id) = names(request)?;
+    let size = request.query_as::<PictureSize>("size")?;
     let read = read_by(app, picture::list(&product)?).await?;
     if read.product.is_none() {
         return Err(no_such_product());
     }
-    if !read.pictures().iter().any(|picture| picture.object.id == id) {
-        return Err(Problem::not_found("picture"));
-    }
-    let (url, _) = uploads::reading(app, MediaKind::Picture, &product, &id).await?;
+    let picture = read.pictures().iter().find(|picture| picture.object.id == id);
+    let picture = picture.ok_or_else(|| Problem::not_found("picture"))?;
+    let name = match size.filter(|size| picture.has(*size)) {
+        Some(size) => MediaKind::Picture.copy(&product, &id, size),
+        None => MediaKind::Picture.kept(&product, &id),
+    };
+    let (url, _) = uploads::reading_of(app, &name).await?;
     Ok(Response::redirect(url).kept_for(uploads::READING))
 }
 
 /// Add an uploaded picture, or change its description
 ///
 /// Adds the picture, or replaces its description. The request can be repeated and needs no If-Match.
-/// Without `alt` the picture has no description.
+/// Without `alt` the picture has no description. The response comes when the smaller copies of a JPEG,
+/// PNG or WebP picture exist. A picture in AVIF, a damaged one and one with a side of over 12,000
+/// pixels have no copies, and `width` and `height` are null.
 #[route(PUT "/v1/products/{id}/pictures/{picture}", id = "putPicture", who = staff, task = "media",
     path(id: ProductId, picture: MediaId), body = NewPicture,
     answers(
@@ -112,11 +123,11 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
             }
             None => {
                 read.room()?;
-                let StoredUpload { object, note } = match kept.take() {
+                let StoredUpload { object, shape, note } = match kept.take() {
                     Some(kept) => kept,
                     None => uploads::keep(app, MediaKind::Picture, &product, id.clone()).await?,
                 };
-                let picture = Picture { object, alt: alt.clone(), added_at: at };
+                let picture = Picture { object, alt: alt.clone(), shape, added_at: at };
                 let add = picture::add(&picture, &note, read.known.as_ref(), at)?;
                 let Err(refusals) = app.services.table.transact(&add).await? else {
                     return shown(app, &product, &picture, true).await;
@@ -125,7 +136,7 @@ pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> 
                 // object. Then the next attempt copies the upload again, unless the picture was
                 // added meanwhile.
                 let is_noted = !refusals.names(PictureAction::Object);
-                kept = is_noted.then_some(StoredUpload { object: picture.object, note });
+                kept = is_noted.then_some(StoredUpload { object: picture.object, shape: picture.shape, note });
             }
         }
         backoff.after_conflict().await?;
@@ -199,7 +210,7 @@ async fn read_by(app: &App, request: BatchGet<PicturesItem>) -> Result<Read, Pro
 
 async fn shown(app: &App, product: &ProductId, picture: &Picture, is_new: bool) -> Result<Response, Problem> {
     let by = uploads::reading(app, MediaKind::Picture, product, &picture.object.id).await?;
-    let view = PictureView::new(picture, by);
+    let view = PictureView::new(product, picture, by);
     Ok(if is_new {
         Response::created(picture_location(product, &picture.object.id), &view)
     } else {

@@ -1,5 +1,6 @@
 use std::str::FromStr;
 
+use futures::future::try_join;
 use http_api::contract::route;
 use http_api::{Code, Problem, Request, Response, Services};
 use key_schema::category::CategoryNode;
@@ -10,10 +11,11 @@ use key_schema::leaderboard;
 use key_schema::product::{self, MAX_IDS, PageItem, Product, ProductAction};
 
 use crate::body::{Edit, NewProduct};
+use crate::include::{self, Include};
 use crate::view::{
     NumbersView, ProductByIdView, ProductDetails, ProductView, ProductsById, Sold, Statistics, product_location,
 };
-use crate::{App, tree, variants};
+use crate::{App, tree, uploads, variants};
 
 /// Create a product with its stock
 ///
@@ -92,12 +94,20 @@ pub fn revived(app: &App, retired: &Stored<Product>, mut new: Stored<Product>, d
 /// follow a change of the variant with a short delay. A parent has no `availability`. Its `in_stock`
 /// says whether a variant is in stock. The ETag has a digest after the version, because the
 /// availability and the rating change without the version.
+///
+/// With `include` the response also has what a page of the product shows: the content, the pictures
+/// and the newest five reviews, as their own routes return them. `GET /v1/products/{id}/reviews`
+/// continues the reviews. With content or pictures, a shared cache may keep the response for five
+/// seconds.
 #[route(GET "/v1/products/{id}", id = "readProduct", who = any, task = "browse", path(id: ProductId),
-    answers(200 = ProductView<'_> "The product" [ETag, LeftOut]), refuses(not_found))]
+    parameters(Include), answers(200 = ProductView<'_> "The product" [ETag, LeftOut]), refuses(not_found))]
 pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
-    let (product, details) = on_sale(app, request).await?;
-    let view = ProductView::new(&product, &details, app.stock_low);
-    Ok(Response::ok(&view).etag_of_parts(product.meta.version).leaving_out(details.left_out))
+    let include = Include::of(request)?;
+    let id: ProductId = request.path("id")?;
+    let ((product, details), included) = try_join(on_sale(app, request), include::read(app, &id, include)).await?;
+    let view = included.add_to(ProductView::new(&product, &details, app.stock_low));
+    let response = Response::ok(&view).etag_of_parts(product.meta.version).leaving_out(details.left_out);
+    Ok(if include.has_urls() { response.fresh_for(uploads::READING) } else { response })
 }
 
 /// Read a product's exact stock and sales

@@ -11,6 +11,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use futures::future::try_join_all;
 use http_api::contract::rules::{Named, exact_text, integer, named, one_of};
 use http_api::contract::{Body, Context, Node, Rule, RuleSchema, Schemas, route};
 use http_api::json::Value;
@@ -19,12 +20,14 @@ use key_schema::id::{MediaId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::media::{self as notes, MediaKind, MediaObject, UnsettledObject};
+use key_schema::picture::Shape;
 use storage::media::{Expected, MediaError, Reading};
 use table::retry_on_conflict;
 
 use crate::App;
 use crate::pictures;
 use crate::products::no_such_product;
+use crate::sizes;
 use crate::view::{PICTURE_BYTES, PICTURE_TYPES, UploadView, picture_location, upload_location};
 
 /// The largest picture: 10 MiB.
@@ -126,6 +129,8 @@ async fn permit(app: &App, kind: MediaKind, product: ProductId, expected: Expect
 /// references the object yet.
 pub struct StoredUpload {
     pub object: MediaObject,
+    /// The dimensions of a picture, whose smaller copies were written, too.
+    pub shape: Option<Shape>,
     pub note: Stored<UnsettledObject>,
 }
 
@@ -149,7 +154,32 @@ pub async fn keep(app: &App, kind: MediaKind, product: &ProductId, id: MediaId) 
         return Err(not_uploaded());
     }
     let object = MediaObject { id, content_type: described.content_type, bytes: described.bytes };
-    Ok(StoredUpload { object, note })
+    let shape = if kind == MediaKind::Picture { shape(app, product, &object).await? } else { None };
+    Ok(StoredUpload { object, shape, note })
+}
+
+/// Writes the smaller copies of a kept picture, and returns its dimensions. A picture that cannot be
+/// decoded has neither.
+async fn shape(app: &App, product: &ProductId, object: &MediaObject) -> Result<Option<Shape>, Problem> {
+    let kind = MediaKind::Picture;
+    let most = usize::try_from(MAX_PICTURE).unwrap_or(usize::MAX);
+    let read = app.media.read(&kind.kept(product, &object.id), most).await.map_err(failed)?;
+    let bytes = read.ok_or_else(not_uploaded)?;
+    let content_type = object.content_type.clone();
+    let resized = tokio::task::spawn_blocking(move || sizes::resize(&content_type, &bytes)).await;
+    let resized = match resized.map_err(Problem::internal)? {
+        Some(Ok(resized)) => resized,
+        Some(Err(error)) => {
+            tracing::warn!(product = %product, picture = %object.id, %error, "a picture has no smaller copies");
+            return Ok(None);
+        }
+        None => return Ok(None),
+    };
+    let writes = resized.files.into_iter().map(|file| async move {
+        app.media.write(&kind.copy(product, &object.id, file.size), file.content_type, file.bytes).await
+    });
+    try_join_all(writes).await.map_err(failed)?;
+    Ok(Some(resized.shape))
 }
 
 pub fn noted(app: &App, note: UnsettledObject, at: Instant) -> Result<Stored<UnsettledObject>, Problem> {
@@ -167,8 +197,12 @@ pub async fn reading(
     product: &ProductId,
     id: &MediaId,
 ) -> Result<(String, Instant), Problem> {
-    let reading = app.media.reading(&kind.kept(product, id), system(Instant::now())).await.map_err(failed)?;
-    let Reading { url, expires_at } = reading;
+    reading_of(app, &kind.kept(product, id)).await
+}
+
+/// Returns the URL by which a client reads a kept object, and the URL's expiry.
+pub async fn reading_of(app: &App, name: &str) -> Result<(String, Instant), Problem> {
+    let Reading { url, expires_at } = app.media.reading(name, system(Instant::now())).await.map_err(failed)?;
     Ok((url, instant(expires_at)))
 }
 

@@ -20,7 +20,7 @@ use key_schema::item::Stored;
 use key_schema::media::MediaObject;
 use key_schema::membership::MAX_MEMBERSHIPS;
 use key_schema::money::Money;
-use key_schema::picture::{MAX_PICTURES, Picture};
+use key_schema::picture::{MAX_PICTURES, Picture, PictureCopy, PictureSize};
 use key_schema::product::{
     self, Availability, CategoryPath, Copied, MAX_IDS, Product, ProductContent, ProductSales, ReviewStats,
 };
@@ -30,12 +30,14 @@ use key_schema::variant::{MAX_VARIANTS, Options, Variant};
 use serde::Serialize;
 use storage::media::Upload;
 
-use crate::body::{BRAND, NAME, PACKAGE_SIZE, PIECES, SUMMARY, WEIGHT};
+use crate::body::{BRAND, COMPARE_AT, NAME, PACKAGE_SIZE, PIECES, SUMMARY, WEIGHT};
+use crate::include::FIRST_REVIEWS;
 use crate::uploads::{MAX_PICTURE, PICTURES};
 
 pub const THUMBNAIL: Named<Described> = named(
     "Thumbnail",
-    "The path of the product's first picture, which redirects to the picture. Null without pictures.",
+    "The path of the product's first picture, which redirects to the picture. With `?size=small`, `medium` or \
+        `large` it redirects to a smaller copy. Null without pictures.",
     described(r#"{"type": ["string", "null"], "format": "uri-reference"}"#),
 );
 const AVERAGE: Named<Described> = named(
@@ -65,6 +67,8 @@ pub struct ProductView<'a> {
     categories: Vec<&'a CategoryPath>,
     #[field(rule = PRICE)]
     price: Money,
+    #[field(rule = COMPARE_AT, example = null)]
+    compare_at: Option<Money>,
     /// The product of which this product is a variant. Other products lack the field.
     #[field(left_out)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,6 +111,18 @@ pub struct ProductView<'a> {
     average_rating: Option<f64>,
     #[field(example = 3)]
     review_count: u64,
+    /// The content, if the request includes it.
+    #[field(left_out)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<ContentView<'a>>,
+    /// The pictures, if the request includes them.
+    #[field(rule = list_of(any::<PictureView<'_>>(), 0..=MAX_PICTURES), left_out)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pictures: Option<Vec<PictureView<'a>>>,
+    /// The newest reviews, if the request includes them.
+    #[field(rule = list_of(any::<ReviewView<'_>>(), 0..=FIRST_REVIEWS), left_out)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reviews: Option<Vec<ReviewView<'a>>>,
     #[field(rule = VERSION)]
     version: u64,
     created_at: Instant,
@@ -135,6 +151,7 @@ impl<'a> ProductView<'a> {
             category_path: own,
             categories: std::iter::once(own).chain(further).collect(),
             price: product.price,
+            compare_at: product.compare_at(),
             parent: product.parent.as_ref(),
             options: product.options.as_ref(),
             variants,
@@ -149,6 +166,9 @@ impl<'a> ProductView<'a> {
             sold: None,
             average_rating: details.statistics.average(),
             review_count: details.statistics.count,
+            content: None,
+            pictures: None,
+            reviews: None,
             version: product.meta.version,
             created_at: product.meta.created_at,
             updated_at: product.meta.updated_at,
@@ -332,6 +352,8 @@ pub struct ProductByIdView<'a> {
     #[field(left_out)]
     #[serde(skip_serializing_if = "Option::is_none")]
     options: Option<&'a Options>,
+    #[field(rule = COMPARE_AT, example = null)]
+    compare_at: Option<Money>,
     #[field(rule = SUMMARY, example = "Ice for coolers and drinks.")]
     summary: Option<&'a str>,
     /// Whether at least one piece is in stock, with a short delay. A product that is sold only as
@@ -352,7 +374,8 @@ pub struct ProductByIdView<'a> {
     "items": [{
         "id": "shirt-m", "name": "Linen shirt M", "brand": "Private", "package_size": null,
         "category_path": ["CLOTHING"], "price": {"amount": 2500, "currency": "USD"}, "thumbnail": null, "version": 1,
-        "parent": "shirt", "options": {"size": "M", "colour": "red"}, "summary": null, "in_stock": true,
+        "parent": "shirt", "options": {"size": "M", "colour": "red"}, "compare_at": null, "summary": null,
+        "in_stock": true,
         "average_rating": null, "review_count": 0
     }],
     "next_cursor": null
@@ -371,6 +394,7 @@ impl<'a> From<&'a Stored<Product>> for ProductByIdView<'a> {
             product: ProductSummaryView::from(product),
             parent: product.parent.as_ref(),
             options: product.options.as_ref(),
+            compare_at: product.compare_at(),
             summary: product.summary.as_deref(),
             in_stock: product.variants.is_none().then_some(in_stock),
             average_rating: Statistics { count: rating_count, sum: rating_sum }.average(),
@@ -477,7 +501,36 @@ pub struct PictureView<'a> {
     link: LinkView,
     #[field(rule = PICTURE_TEXT, example = "A bag of ice")]
     alt: Option<&'a str>,
+    /// The width in pixels.
+    #[field(rule = PIXELS, example = 1600)]
+    width: Option<u32>,
+    /// The height in pixels.
+    #[field(rule = PIXELS, example = 1200)]
+    height: Option<u32>,
+    /// The smaller copies, the smallest first.
+    #[field(rule = list_of(any::<PictureCopyView>(), 0..=PictureSize::ALL.len()))]
+    sizes: Vec<PictureCopyView>,
     added_at: Instant,
+}
+
+const PIXELS: Integer<u32> = integer(1..=u32::MAX);
+
+/// A smaller copy of a picture.
+#[derive(Debug, Serialize, Schema)]
+#[schema(name = "PictureCopy")]
+struct PictureCopyView {
+    #[field(rule = one_of(&["small", "medium", "large"]))]
+    name: &'static str,
+    #[field(rule = PIXELS, example = 320)]
+    width: u32,
+    #[field(rule = PIXELS, example = 240)]
+    height: u32,
+    /// The path that redirects to the copy.
+    #[field(
+        rule = described(r#"{"type": "string", "format": "uri-reference"}"#),
+        example = "/v1/products/819063/pictures/019341d0-7c00-7000-8000-000000000001?size=small",
+    )]
+    path: String,
 }
 
 #[derive(Debug, Serialize, Schema)]
@@ -490,10 +543,27 @@ pub struct PictureList<'a> {
 
 impl<'a> PictureView<'a> {
     /// Builds the view of a picture. `by` is its URL and the URL's expiry.
-    pub fn new(picture: &'a Picture, (url, url_expires_at): (String, Instant)) -> Self {
-        let Picture { object: MediaObject { id, content_type, bytes }, alt, added_at } = picture;
+    pub fn new(product: &ProductId, picture: &'a Picture, (url, url_expires_at): (String, Instant)) -> Self {
+        let Picture { object: MediaObject { id, content_type, bytes }, alt, shape, added_at } = picture;
         let link = LinkView { url, url_expires_at };
-        Self { id, content_type, bytes: *bytes, link, alt: alt.as_deref(), added_at: *added_at }
+        let copies = shape.iter().flat_map(|shape| &shape.copies);
+        let copy = |copy: &PictureCopy| PictureCopyView {
+            name: copy.size.name(),
+            width: copy.width,
+            height: copy.height,
+            path: format!("{}?size={}", picture_location(product, id), copy.size.name()),
+        };
+        Self {
+            id,
+            content_type,
+            bytes: *bytes,
+            link,
+            alt: alt.as_deref(),
+            width: shape.as_ref().map(|shape| shape.width),
+            height: shape.as_ref().map(|shape| shape.height),
+            sizes: copies.map(copy).collect(),
+            added_at: *added_at,
+        }
     }
 }
 
@@ -651,6 +721,8 @@ pub struct VariantView<'a> {
     options: &'a Options,
     #[field(rule = PRICE, example = {"amount": 2500, "currency": "USD"})]
     price: Money,
+    #[field(rule = COMPARE_AT, example = null)]
+    compare_at: Option<Money>,
     #[field(rule = THUMBNAIL, not_null, example = null)]
     thumbnail: Option<String>,
     /// Whether at least one piece is in stock.
@@ -661,6 +733,7 @@ impl<'a> From<&'a Variant> for VariantView<'a> {
     fn from(variant: &'a Variant) -> Self {
         let Variant { product_id, name, options, price, in_stock, .. } = variant;
         let thumbnail = thumbnail(product_id, variant.thumbnail.as_ref());
-        Self { id: product_id, name, options, price: *price, thumbnail, in_stock: *in_stock }
+        let compare_at = product::above(variant.compare_at, variant.price);
+        Self { id: product_id, name, options, price: *price, compare_at, thumbnail, in_stock: *in_stock }
     }
 }

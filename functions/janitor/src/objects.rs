@@ -107,7 +107,9 @@ impl Janitor {
         let references = self.table.batch_get(&media::references(&doomed)?).await?;
         let referenced = references.iter().flatten().any(|item| media::is_reference(item, &doomed));
         if !referenced {
-            self.media.delete(&doomed.name()).await?;
+            for name in doomed.names() {
+                self.media.delete(&name).await?;
+            }
         }
         self.table.write(&media::forget(&doomed)?).await??;
         if referenced { Err(NotDeleted::Settled) } else { Ok(()) }

@@ -17,7 +17,7 @@ use crate::App;
 use crate::asker::Asker;
 use crate::payments::refused;
 use crate::refund::{refundable, wallet_refused};
-use crate::view::{OrderView, no_such_order, visible, with_addresses};
+use crate::view::{OrderView, is_final, no_such_order, visible, with_addresses};
 use workflows::staging;
 
 /// The longest time that a request spends to return the stock of a large order. The janitor returns
@@ -130,10 +130,7 @@ pub async fn change_as(
     if !asker.is_staff() && !pay_from_wallet && !from.owner_may(to) {
         return Err(Problem::new(Code::Forbidden, format!("Only staff can change the status from {from} to {to}.")));
     }
-    // The customer has taken the goods of a sale in a store, and an invoice may be in the
-    // customer's books.
-    let is_final = order.head.store_id.is_some() || order.head.invoice_number.is_some();
-    if !asker.is_staff() && to == OrderStatus::Cancelled && is_final {
+    if !asker.is_staff() && to == OrderStatus::Cancelled && is_final(&order.head) {
         return Err(Problem::new(Code::Forbidden, "Only staff can cancel a sale in a store or an invoiced order."));
     }
     // A customer must not confirm an order with a total of 0. The order would hold stock without a

@@ -1,7 +1,7 @@
 mod price;
 
 use http_api::contract::Schema;
-use http_api::contract::rules::{VERSION, integer, list, one_of};
+use http_api::contract::rules::{VERSION, any, integer, list, list_of, one_of};
 use http_api::view::CUSTOMER_NAME;
 use http_api::{Problem, Services};
 use key_schema::address::PostalAddress;
@@ -58,6 +58,35 @@ pub fn no_such_order() -> Problem {
     Problem::not_found("order")
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    Pay,
+    Cancel,
+}
+
+impl Action {
+    fn all(order: &PlacedOrder) -> Vec<Self> {
+        let head = &order.head;
+        let ledger = order.ledger(head.placed_at);
+        let pay = (ledger.takes_money() && ledger.due() > 0).then_some(Self::Pay);
+        let may_cancel = next_statuses(head).any(|to| to == OrderStatus::Cancelled && head.status.owner_may(to));
+        let cancel = (may_cancel && !is_final(head)).then_some(Self::Cancel);
+        pay.into_iter().chain(cancel).collect()
+    }
+}
+
+/// Returns whether only staff may cancel the order. The customer has taken the goods of a sale in a
+/// store, and an invoice may be in the customer's books.
+pub fn is_final(order: &Order) -> bool {
+    order.store_id.is_some() || order.invoice_number.is_some()
+}
+
+/// Returns the statuses to which staff may change the order. An archived order cannot change.
+fn next_statuses(order: &Order) -> impl Iterator<Item = OrderStatus> {
+    order.status.next().filter(|_| order.expires_at.is_none())
+}
+
 #[derive(Debug, Serialize, Schema)]
 pub struct OrderView<'a> {
     id: &'a OrderId,
@@ -81,6 +110,12 @@ pub struct OrderView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     billing_address: Option<&'a PostalAddress>,
     status: OrderStatus,
+    /// What the customer may do with the order now: `pay` it, or `cancel` it.
+    #[field(rule = list_of(one_of(&["pay", "cancel"]), 0..=2), example = ["pay", "cancel"])]
+    actions: Vec<Action>,
+    /// The statuses to which staff may change the order.
+    #[field(rule = list_of(any::<OrderStatus>(), 0..=2), example = ["paid", "cancelled"])]
+    next_statuses: Vec<OrderStatus>,
     #[field(rule = list::<LineView<'_>>(1..=MAX_LINES))]
     lines: Vec<LineView<'a>>,
     /// The amount that is charged.
@@ -167,6 +202,8 @@ impl<'a> OrderView<'a> {
             shipping_address: AddressView::of(addresses.as_deref(), destination.as_ref()),
             billing_address: addresses.as_ref().and_then(|addresses| addresses.billing_address.as_ref()),
             status: *status,
+            actions: Action::all(order),
+            next_statuses: next_statuses(head).collect(),
             lines: line_views(order),
             total: *total,
             totals: TotalsView::new(&head.charges(), *total),

@@ -8,6 +8,7 @@ mod list;
 mod orders;
 mod parameters;
 mod products;
+mod suggestions;
 
 use http_api::{Code, Has, Keys, Measured, PatternCost, Problem, Request, Response, Routes, Services};
 use search_index::{ConfigError, SearchClient};
@@ -50,7 +51,7 @@ impl Has<Services> for App {
     }
 }
 
-http_api::routes! { App; products::search, orders::search }
+http_api::routes! { App; products::search, suggestions::suggest, orders::search }
 
 /// Runs the function. With `SEARCH_SERVICE=none` every route responds 503 `search_disabled`.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
@@ -71,6 +72,7 @@ impl Measured for Disabled {}
 fn disabled_routes() -> Routes<Disabled> {
     Routes::new()
         .on("GET /v1/search/products", |_, _| Box::pin(async { Err(search_disabled()) }))
+        .on("GET /v1/search/suggestions", |_, _| Box::pin(async { Err(search_disabled()) }))
         .on("GET /v1/search/orders", |_, request| Box::pin(async move { disabled_orders(request) }))
 }
 

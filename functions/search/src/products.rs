@@ -46,7 +46,7 @@ const MAX_VALUES: usize = 20;
         Limit,
         Cursor,
     ),
-    answers(200 = PageWith<ProductHit<'_>, Found<'_>> "A page of products, with facets over all matches"
+    answers(200 = PageWith<ProductHit<'_>, Found<'_>> "A page of products, with facets"
         [ETag, Link, LeftOut]))]
 pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let (text, categories, brands) = (text(request)?, categories(request)?, brands(request)?);
@@ -136,8 +136,11 @@ struct Found<'a> {
     total: u64,
 }
 
-const FACET: Named<ListOf<Any<Count<'_>>>> =
-    named("Facet", "The most frequent values among all matches.", list_of(any(), 0..=MAX_VALUES));
+const FACET: Named<ListOf<Any<Count<'_>>>> = named(
+    "Facet",
+    "The most frequent values among the products that match all other filters.",
+    list_of(any(), 0..=MAX_VALUES),
+);
 
 #[derive(Serialize, Schema)]
 struct Facets<'a> {
@@ -163,7 +166,7 @@ struct Level<'a> {
 
 #[derive(Serialize, Schema)]
 #[schema(name = "FacetValue")]
-struct Count<'a> {
+pub struct Count<'a> {
     #[field(example = "GROCERY")]
     value: Cow<'a, str>,
     #[field(rule = integer(1..=u64::MAX), example = 1)]
@@ -171,7 +174,7 @@ struct Count<'a> {
 }
 
 impl<'a> Count<'a> {
-    fn new(value: impl Into<Cow<'a, str>>, count: u64) -> Self {
+    pub fn new(value: impl Into<Cow<'a, str>>, count: u64) -> Self {
         Self { value: value.into(), count }
     }
 }
@@ -190,6 +193,8 @@ struct ProductHit<'a> {
     category_path: &'a [String],
     #[field(rule = PRICE)]
     price: Price<'a>,
+    #[field(rule = component("CompareAt", "null"))]
+    compare_at: Option<Price<'a>>,
     #[field(rule = component("Summary", "null"))]
     summary: Option<&'a str>,
     #[field(rule = component("Thumbnail", "null"), not_null)]
@@ -259,6 +264,7 @@ impl<'a> From<&'a Hit<ProductDocument>> for ProductHit<'a> {
             package_size: product.package_size.as_deref(),
             category_path: &product.category_path,
             price: Price { amount: product.price_amount, currency: &product.price_currency },
+            compare_at: product.compare_at_amount.map(|amount| Price { amount, currency: &product.price_currency }),
             summary: Some(product.summary.as_str()).filter(|summary| !summary.is_empty()),
             thumbnail: product.thumbnail.as_deref().map(|picture| url::picture(&product.id, picture)),
             in_stock: product.in_stock,

@@ -21,6 +21,7 @@ http_api::routes! {
     current::public,
     current::whole,
     current::put,
+    zones::countries,
     zones::list,
     zones::read,
     zones::put,

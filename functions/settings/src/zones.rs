@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use http_api::contract::rules::{
     Any, ListOf, Named, PRICE, Text, VERSION, any, as_sent, integer, list_of, named, visible_text,
@@ -30,6 +30,49 @@ const REGIONS: Named<Distinct<Text, String>> =
     named("ZoneRegions", "", Distinct(list_of(NAME, 1..=MAX_REGIONS), |one, other| fold(one) == fold(other)));
 const METHODS: Named<ListOf<Any<Method>>> =
     named("ShippingMethods", "The shipping methods. Their ids differ.", list_of(any(), 1..=MAX_METHODS));
+
+/// List the countries to which the shop ships
+///
+/// Returns each country of the shipping zones, by its code. A country with `regions` gets goods only in
+/// these regions. A shop without shipping zones ships nowhere.
+#[route(GET "/v1/shipping/countries", id = "listShippingCountries", who = any, task = "pricing",
+    answers(200 = CountryList<'_> "The countries" [ETag]))]
+pub async fn countries(services: &Services, _: &Request<'_>) -> Result<Response, Problem> {
+    let rules = Rules::from_items(services.table.query(&pricing::read()?).await?.items);
+    let mut found = BTreeMap::<&str, ShippingCountry<'_>>::new();
+    for zone in &rules.zones {
+        for country in &zone.countries {
+            let regions = Some(BTreeSet::new());
+            let known = found.entry(country.as_str()).or_insert(ShippingCountry { country, regions });
+            match (&zone.regions, &mut known.regions) {
+                (Some(regions), Some(known)) => known.extend(regions.iter().map(String::as_str)),
+                (None, known) => *known = None,
+                (Some(_), None) => {}
+            }
+        }
+    }
+    let items = found.into_values();
+    Ok(Response::ok(&CountryList { items: items.collect(), version: rules.version }).etag(rules.version))
+}
+
+#[derive(Serialize, Schema)]
+#[schema(name = "ShippingCountryList")]
+struct CountryList<'a> {
+    #[field(rule = list_of(any::<ShippingCountry<'_>>(), 0..=MAX_ZONES * MAX_COUNTRIES))]
+    items: Vec<ShippingCountry<'a>>,
+    /// Counts the changes of zones and tax rules, and the creations and deletions of promotions
+    /// without a code.
+    version: u64,
+}
+
+#[derive(Serialize, Schema)]
+#[schema(name = "ShippingCountry")]
+struct ShippingCountry<'a> {
+    country: &'a Country,
+    /// The regions of the country that get goods, or null for the whole country.
+    #[field(rule = list_of(NAME, 1..=MAX_ZONES * MAX_REGIONS), example = null)]
+    regions: Option<BTreeSet<&'a str>>,
+}
 
 /// List the shipping zones
 ///

@@ -82,6 +82,7 @@ fn product(product: &Stored<Product>) -> ProductDocument {
         category: product.category_path.lineage().map(|category| category.to_segment()).collect(),
         price_amount: product.price.amount,
         price_currency: product.price.currency.to_string(),
+        compare_at_amount: product.compare_at().map(|former| former.amount),
         summary: product.summary.clone().unwrap_or_default(),
         thumbnail: product.thumbnail.as_ref().map(ToString::to_string),
         in_stock: product.copied.in_stock,

@@ -55,6 +55,8 @@ pub(super) struct Product {
     pub(super) category: Vec<String>,
     /// Cents.
     pub(super) price: u64,
+    /// The former price in cents.
+    pub(super) former: Option<u64>,
     #[serde(default)]
     pub(super) stock: u64,
     pub(super) grams: Option<u64>,

@@ -377,6 +377,7 @@ fn body_of(product: &Product) -> Value {
         "package_size": product.size,
         "category_path": product.category,
         "price": money(product.price),
+        "compare_at": product.former.map(money),
         "summary": product.summary,
         "weight_grams": product.grams,
         "shippable": product.shippable,

@@ -14,7 +14,7 @@ use crate::document::{Collection, OrderDocument, ProductDocument, SearchDocument
 use crate::error::SearchError;
 use crate::index;
 use crate::probe::EngineSupport;
-use crate::products::ProductQuery;
+use crate::products::{ProductQuery, SuggestionQuery};
 use crate::query::{OrderQuery, SearchAfter, set_after};
 use crate::results::{LivePage, SearchAnswer, SearchPage, StoredDocument};
 use crate::stored::{Kind, Stored, StoredSource};
@@ -132,6 +132,11 @@ impl SearchClient {
     /// Searches products. The facets are `category` and `brand`. The highlighted fields are `name`
     /// and `summary`.
     pub async fn search_products(&self, query: &ProductQuery) -> Result<SearchPage<ProductDocument>, SearchError> {
+        self.search(&query.body()).await
+    }
+
+    /// Searches products while their name is being typed. The facets are `category` and `brand`.
+    pub async fn suggest_products(&self, query: &SuggestionQuery) -> Result<SearchPage<ProductDocument>, SearchError> {
         self.search(&query.body()).await
     }
 

@@ -26,6 +26,9 @@ pub struct ProductDocument {
     pub price_amount: i64,
     /// ISO 4217 code.
     pub price_currency: String,
+    /// A former price above the price, in minor units of `price_currency`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub compare_at_amount: Option<i64>,
     /// One or two sentences about the product. May be empty.
     pub summary: String,
     /// The id of the first picture.

@@ -130,6 +130,7 @@ mod tests {
             category: Vec::new(),
             price_amount: 0,
             price_currency: String::new(),
+            compare_at_amount: Some(0),
             summary: String::new(),
             in_stock: false,
             rating_sum: 0,

@@ -1,7 +1,7 @@
 //! The search index: its documents, and a small OpenSearch client that writes and searches them.
 //!
-//! [`ProductDocument`] and [`OrderDocument`] are the documents. [`ProductQuery`] and [`OrderQuery`]
-//! are the queries. [`SearchClient`] sends both over HTTP: signed for Amazon OpenSearch Service or
+//! [`ProductDocument`] and [`OrderDocument`] are the documents. [`ProductQuery`], [`SuggestionQuery`]
+//! and [`OrderQuery`] are the queries. [`SearchClient`] sends both over HTTP: signed for Amazon OpenSearch Service or
 //! Serverless, unsigned for a server on this machine.
 //!
 //! # Keeping the index in step with the table
@@ -80,7 +80,7 @@ pub use error::SearchError;
 pub use layout::IndexState;
 pub use outcome::BulkOutcome;
 pub use probe::EngineSupport;
-pub use products::{MAX_WINDOW, PageStart, ProductQuery, ProductSort};
+pub use products::{MAX_WINDOW, PageStart, ProductQuery, ProductSort, SuggestionQuery};
 pub use purge::{MAX_PURGE, PurgePage, TOMBSTONE_LIFETIME_DAYS};
 pub use query::{OrderQuery, SearchAfter, SearchText, SearchTextError};
 pub use rebuild::{CopiedPage, Rebuild};

@@ -30,7 +30,13 @@ pub(crate) const PARENT: &str = "parent";
 /// threshold.
 const EXACT_GROUPS: u32 = 40_000;
 
+/// The name of a filtered aggregation's result.
+pub(crate) const COUNTED: &str = "counted";
+
 const FACET_SIZE: u32 = 20;
+
+/// The number of categories, and of brands, that a suggestion has.
+const SUGGESTED_VALUES: u32 = 5;
 
 /// The number of categories in the facet: the most frequent categories of all levels.
 const CATEGORY_FACET_SIZE: u32 = 200;
@@ -116,22 +122,7 @@ impl ProductSort {
 
 impl ProductQuery {
     pub(crate) fn body(&self) -> Value {
-        let expansions = MAX_EXPANDED_TERMS / PRODUCT_FIELDS.len() / self.text.terms().max(1);
-        let expansions = expansions.min(MAX_EXPANSIONS);
-        let without_terms = self.text.without_terms();
-        let mut fuzzy_bytes = MAX_FUZZY_BYTES;
-        let word = |word: &str| {
-            let rest = fuzzy_bytes.checked_sub(word.len());
-            fuzzy_bytes = rest.unwrap_or(fuzzy_bytes);
-            product_word(word, rest.map(|_| "AUTO"), expansions, without_terms)
-        };
-        let words: Vec<_> = self.text.words().map(word).collect();
         let mut filters = Vec::new();
-        for (field, values) in [("category", &self.categories), ("brand", &self.brands)] {
-            if !values.is_empty() {
-                filters.push(json!({"terms": {field: values}}));
-            }
-        }
         if let Some(in_stock) = self.in_stock {
             filters.push(json!({"term": {"in_stock": {"value": in_stock}}}));
         }
@@ -141,19 +132,25 @@ impl ProductQuery {
             range.extend(self.max_price.map(|amount| ("lte".to_owned(), amount.into())));
             filters.push(json!({"range": {"price_amount": range}}));
         }
+        let chosen =
+            |field: &'static str, values: &[String]| (!values.is_empty()).then(|| json!({"terms": {field: values}}));
+        let (category, brand) = (chosen("category", &self.categories), chosen("brand", &self.brands));
+        let both: Vec<_> = category.iter().chain(&brand).cloned().collect();
         let mut body = json!({
             "query": {"bool": {
-                "must": match_all_if_empty(words),
+                "must": match_all_if_empty(words(&self.text)),
                 "filter": filters,
                 "must_not": [is_deleted(), has_variants()],
             }},
             "sort": self.sort.clause(),
             "size": self.size,
             "track_total_hits": true,
+            // A facet ignores its own filter, so that it still shows the other values when one is
+            // chosen. So the hits get these filters only after the counting.
             "aggs": {
-                "category": {"terms": {"field": "category", "size": CATEGORY_FACET_SIZE}},
-                "brand": {"terms": {"field": "brand", "size": FACET_SIZE}},
-                PARENT: {"terms": {"field": "parent", "size": 1}},
+                "category": counted(brand, terms("category", CATEGORY_FACET_SIZE)),
+                "brand": counted(category, terms("brand", FACET_SIZE)),
+                PARENT: counted(both.clone(), terms("parent", 1)),
             },
             // The engine encodes the text for HTML, so clients can safely show it together with the
             // highlighting tags.
@@ -163,20 +160,84 @@ impl ProductQuery {
                 "fields": {"name": {}, "summary": {}},
             },
         });
-        match &self.start {
-            PageStart::After(after) => set_after(&mut body, after.as_ref()),
-            PageStart::Group(from) => {
-                if let Some(body) = body.as_object_mut() {
-                    body.insert("from".to_owned(), (*from).into());
-                    body.insert("collapse".to_owned(), json!({"field": "group"}));
-                }
-                if let Some(counts) = body.get_mut("aggs").and_then(Value::as_object_mut) {
-                    let groups = json!({"cardinality": {"field": "group", "precision_threshold": EXACT_GROUPS}});
-                    counts.insert(GROUPS.to_owned(), groups);
-                }
+        let Some(fields) = body.as_object_mut() else { return body };
+        if !both.is_empty() {
+            fields.insert("post_filter".to_owned(), json!({"bool": {"filter": both}}));
+        }
+        if let PageStart::Group(from) = &self.start {
+            fields.insert("from".to_owned(), (*from).into());
+            fields.insert("collapse".to_owned(), json!({"field": "group"}));
+            if let Some(counts) = fields.get_mut("aggs").and_then(Value::as_object_mut) {
+                let groups = json!({"cardinality": {"field": "group", "precision_threshold": EXACT_GROUPS}});
+                counts.insert(GROUPS.to_owned(), counted(both, groups));
             }
         }
+        if let PageStart::After(after) = &self.start {
+            set_after(&mut body, after.as_ref());
+        }
         body
+    }
+}
+
+/// Returns an aggregation of the hits that match the filters. The result has the name [`COUNTED`].
+fn counted(filters: impl IntoIterator<Item = Value>, aggregation: Value) -> Value {
+    let filters: Vec<_> = filters.into_iter().collect();
+    json!({"filter": {"bool": {"filter": filters}}, "aggs": {COUNTED: aggregation}})
+}
+
+fn terms(field: &str, size: u32) -> Value {
+    json!({"terms": {"field": field, "size": size}})
+}
+
+/// Returns a clause for each word of a text.
+fn words(text: &SearchText) -> Vec<Value> {
+    let expansions = MAX_EXPANDED_TERMS / PRODUCT_FIELDS.len() / text.terms().max(1);
+    let expansions = expansions.min(MAX_EXPANSIONS);
+    let without_terms = text.without_terms();
+    let mut fuzzy_bytes = MAX_FUZZY_BYTES;
+    let word = |word: &str| {
+        let rest = fuzzy_bytes.checked_sub(word.len());
+        fuzzy_bytes = rest.unwrap_or(fuzzy_bytes);
+        product_word(word, rest.map(|_| "AUTO"), expansions, without_terms)
+    };
+    text.words().map(word).collect()
+}
+
+/// A search for the products that a customer may mean who is still typing. The last word of the text
+/// may be the beginning of a word.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SuggestionQuery {
+    pub text: SearchText,
+    /// The maximum number of products.
+    pub size: u32,
+}
+
+impl SuggestionQuery {
+    pub(crate) fn body(&self) -> Value {
+        let mut clauses = words(&self.text);
+        if let (Some(last), Some(beginning)) = (clauses.pop(), self.text.words().last()) {
+            let beginning = json!({"multi_match": {
+                "query": beginning,
+                "type": "bool_prefix",
+                "fields": PRODUCT_FIELDS,
+                "operator": "and",
+                "zero_terms_query": self.text.without_terms(),
+            }});
+            clauses.push(json!({"bool": {"should": [beginning, last], "minimum_should_match": 1}}));
+        }
+        json!({
+            "query": {"bool": {
+                "must": match_all_if_empty(clauses),
+                "must_not": [is_deleted(), has_variants()],
+            }},
+            "sort": [{"_score": "desc"}, {"rating_count": "desc"}, {"id": "asc"}],
+            "size": self.size,
+            "collapse": {"field": "group"},
+            "aggs": {
+                "category": counted(None, terms("category", SUGGESTED_VALUES)),
+                "brand": counted(None, terms("brand", SUGGESTED_VALUES)),
+            },
+        })
     }
 }
 
@@ -231,5 +292,19 @@ mod tests {
             assert_eq!(body.get("collapse"), from.map(|_| json!({"field": "group"})).as_ref());
             assert_eq!(body["aggs"].get(GROUPS).is_some(), from.is_some());
         }
+    }
+
+    #[test]
+    fn only_the_last_word_of_a_suggestion_may_be_a_beginning() {
+        let body = SuggestionQuery { text: SearchText::parse("oak cut").unwrap(), size: 5 }.body();
+        let clauses = body["query"]["bool"]["must"].as_array().unwrap();
+        assert_eq!(clauses.len(), 2);
+        assert_eq!(clauses[0]["multi_match"]["query"], "oak");
+        let last = &clauses[1]["bool"]["should"];
+        assert_eq!(
+            (&last[0]["multi_match"]["type"], &last[0]["multi_match"]["query"]),
+            (&json!("bool_prefix"), &json!("cut"))
+        );
+        assert_eq!(last[1]["multi_match"]["query"], "cut");
     }
 }

@@ -14,7 +14,8 @@ pub struct SearchPage<D> {
     /// The number of hits of the query, on all pages. It is exact, except for a grouped search with
     /// more than about 40,000 groups.
     pub total: u64,
-    /// The most frequent values of each facet, among all hits.
+    /// The most frequent values of each facet, among the documents that match every filter except the
+    /// facet's own.
     pub facets: BTreeMap<String, Vec<Facet>>,
 }
 
@@ -110,8 +111,14 @@ struct AnsweredHit<D> {
     sort: Vec<Value>,
 }
 
+/// A filtered aggregation. Its own count of documents is not needed.
 #[derive(Deserialize)]
 struct Aggregation {
+    counted: Counted,
+}
+
+#[derive(Deserialize)]
+struct Counted {
     #[serde(default)]
     buckets: Vec<Bucket>,
     value: Option<u64>,
@@ -125,7 +132,7 @@ struct Bucket {
 
 impl<D: DeserializeOwned> From<SearchAnswer<D>> for SearchPage<D> {
     fn from(mut answer: SearchAnswer<D>) -> Self {
-        let groups = answer.aggregations.remove(GROUPS).and_then(|groups| groups.value);
+        let groups = answer.aggregations.remove(GROUPS).and_then(|groups| groups.counted.value);
         let total = groups.or(answer.hits.total.map(|total| total.value)).unwrap_or(0);
         let hits = answer.hits.hits.into_iter().map(|hit| Hit {
             document: hit.source,
@@ -139,7 +146,7 @@ impl<D: DeserializeOwned> From<SearchAnswer<D>> for SearchPage<D> {
             sort: SearchAfter(hit.sort),
         });
         let facets = answer.aggregations.into_iter().map(|(name, aggregation)| {
-            let values = aggregation.buckets.into_iter();
+            let values = aggregation.counted.buckets.into_iter();
             (name, values.map(|bucket| Facet { value: bucket.key, count: bucket.doc_count }).collect())
         });
         Self { hits: hits.collect(), total, facets: facets.collect() }

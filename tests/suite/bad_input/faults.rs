@@ -143,11 +143,12 @@ fn queries(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
             ("brand", ..) => (vec!["", &long, "%00"], "x"),
             ("category", ..) => (vec!["", "%00", "x+/+"], "x"),
             ("product", ..) => (vec!["", "%00", "a%2Fb"], "a"),
+            ("include", ..) => (vec!["", "likes", "content,", "%00"], "content"),
             ("ids", ..) => (vec!["", ",", "a,", "a,%00", "a,b%2Fc", &ids], "a"),
             other => panic!("{}: the test has no bad value of {other:?}", operation.key()),
         };
         trials.extend(bad.iter().map(|value| invalid(with(&[(name, value)]), format!("{name} is {value}"))));
-        // A filter of a search can have up to ten values.
+        // A filter of a search, and `include`, can have up to ten values.
         let most = if schema["type"] == "array" && parameter["explode"] != false { 10 } else { 1 };
         trials.push(invalid(with(&vec![(name, good_one); most + 1]), format!("{name} is given {} times", most + 1)));
         if parameter["required"] == true {

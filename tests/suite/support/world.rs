@@ -267,7 +267,7 @@ impl World {
             put_item(system, &serde_json::to_value(line).unwrap()).await;
         }
         let object = MediaObject { id: "bad-picture".parse().unwrap(), content_type: "image/png".to_owned(), bytes: 1 };
-        let picture = Picture { object, alt: None, added_at: Instant::EPOCH };
+        let picture = Picture { object, alt: None, shape: None, added_at: Instant::EPOCH };
         let pictures = ProductPictures { product_id: "bad-1".parse().unwrap(), pictures: vec![picture] };
         let pictures = Stored::new(pictures, Born::new("bad").unwrap(), Instant::EPOCH).to_item().unwrap();
         put_item(system, &serde_json::to_value(pictures).unwrap()).await;

@@ -122,6 +122,52 @@ async fn the_first_picture_is_the_thumbnail_and_its_path_redirects_to_the_pictur
 }
 
 #[tokio::test]
+async fn a_decoded_picture_has_its_dimensions_and_smaller_copies_that_its_path_leads_to() {
+    let shop = Shop::open().await;
+    shop.stock_up("p 1", 1).await;
+    let mut file = std::io::Cursor::new(Vec::new());
+    let red = image::RgbImage::from_pixel(1000, 500, image::Rgb([200, 30, 30]));
+    red.write_to(&mut file, image::ImageFormat::Png).unwrap();
+    let file = file.into_inner();
+    let body = json!({"content_type": "image/png", "bytes": file.len()});
+    let permit = shop.staff(Call::new("POST /v1/products/{id}/pictures").path("id", "p 1").json(&body)).await;
+    assert_eq!(upload(&permit, &file).await, 200);
+    let id = permit.body["id"].as_str().unwrap();
+    let added = shop.staff(add("p 1", id)).await;
+    assert_eq!((added.status, &added.body["width"], &added.body["height"]), (201, &json!(1000), &json!(500)));
+    let path = |size: &str| format!("/v1/products/p%201/pictures/{id}?size={size}");
+    let sizes = json!([
+        {"name": "small", "width": 320, "height": 160, "path": path("small")},
+        {"name": "medium", "width": 800, "height": 400, "path": path("medium")},
+    ]);
+    assert_eq!(added.body["sizes"], sizes);
+    assert_eq!(shop.staff(add("p 1", id)).await.body, added.body, "a repetition decodes nothing");
+    assert_eq!(shop.send(pictures("p 1")).await.body["items"], json!([added.body]));
+
+    let read = || Call::new("GET /v1/products/{id}/pictures/{picture}").path("id", "p 1").path("picture", id);
+    for (size, content_type, width) in
+        [("small", "image/jpeg", 320), ("medium", "image/jpeg", 800), ("large", "image/png", 1000)]
+    {
+        let redirected = shop.send(read().query("size", size)).await;
+        assert_eq!(redirected.status, 307, "{size}");
+        let picture = reqwest::get(redirected.header("location").unwrap()).await.unwrap();
+        assert_eq!(picture.headers()["content-type"], content_type, "{size}");
+        let bytes = picture.bytes().await.unwrap();
+        assert_eq!(image::load_from_memory(&bytes).unwrap().width(), width, "{size}");
+    }
+    let refused = shop.send(read().query("size", "huge")).await;
+    assert_eq!((refused.status, refused.code()), (400, Some("invalid_parameter")));
+    let kept = shop.names("kept/");
+    let copy = |suffix: &str| format!("kept/picture/p_201~{id}{suffix}");
+    assert_eq!(kept, [copy(""), copy("~medium"), copy("~small")]);
+
+    // The bytes of a damaged file are kept as they are, because only staff upload.
+    let damaged = shop.pictured("p 1").await;
+    let listed = shop.send(pictures("p 1")).await.body["items"][1].clone();
+    assert_eq!((&listed["id"], &listed["width"], &listed["sizes"]), (&json!(damaged), &json!(null), &json!([])));
+}
+
+#[tokio::test]
 async fn an_upload_for_another_purpose_is_refused_as_a_picture() {
     let shop = Shop::open().await;
     shop.stock_up("p1", 1).await;

@@ -91,6 +91,85 @@ async fn products_are_read_by_their_ids_once_each_in_the_order_of_the_request() 
 }
 
 #[tokio::test]
+async fn a_product_includes_what_its_page_shows_as_the_own_routes_of_the_parts_return_it() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 1).await;
+    let page = |include: &str| Call::new("GET /v1/products/{id}").path("id", "p1").query("include", include);
+    let bare = shop.ok(page("content,pictures,reviews")).await.body;
+    assert_eq!((&bare["content"]["text"], &bare["pictures"], &bare["reviews"]), (&json!(null), &json!([]), &json!([])));
+
+    shop.pictured("p1").await;
+    let write = Call::new("PUT /v1/products/{id}/content").path("id", "p1").header("if-none-match", "*");
+    assert_eq!(shop.staff(write.json(&json!({ "text": "# Ice" }))).await.status, 201);
+    for customer in ["c1", "c2", "c3", "c4", "c5", "c6"] {
+        shop.join(customer).await;
+        let review = json!({ "rating": 4, "title": customer, "text": "Cold.", "display_name": customer });
+        let put = Call::new("PUT /v1/products/{id}/reviews/{customer}").path("id", "p1").path("customer", "me");
+        let put = put.header("if-none-match", "*").json(&review).customer(customer);
+        assert_eq!(shop.send(put).await.status, 201);
+    }
+    let own = async |route: &'static str| shop.ok(Call::new(route).path("id", "p1")).await.body;
+    let (content, pictures, reviews) = (
+        own("GET /v1/products/{id}/content").await,
+        own("GET /v1/products/{id}/pictures").await,
+        own("GET /v1/products/{id}/reviews").await,
+    );
+    shop.requests();
+    let whole = shop.ok(page("reviews,content,pictures")).await;
+    assert_eq!(
+        shop.requests(),
+        [("content.get", 1), ("pictures.list", 1), ("products.page", 1), ("reviews.newest", 1)].into()
+    );
+    assert_eq!((&whole.body["content"], &whole.body["pictures"]), (&content, &pictures["items"]));
+    assert_eq!(whole.body["reviews"].as_array().unwrap()[..], reviews["items"].as_array().unwrap()[..5]);
+    assert_eq!(whole.body["reviews"][0]["title"], "c6");
+    assert_eq!(whole.header("cache-control"), Some("public, max-age=5, stale-while-revalidate=30"));
+
+    let repeated = shop.ok(page("reviews").query("include", "pictures").query("include", "content")).await;
+    assert_eq!(repeated.body, whole.body);
+
+    let plain = shop.ok(Call::new("GET /v1/products/{id}").path("id", "p1")).await;
+    for (name, value) in plain.body.as_object().unwrap() {
+        assert_eq!(whole.body[name], *value, "{name}");
+    }
+    assert_eq!(plain.body.get("content"), None);
+    assert_ne!(plain.header("etag"), whole.header("etag"));
+    for wrong in ["", "likes", "content;reviews"] {
+        let refused = shop.send(page(wrong)).await;
+        assert_eq!((refused.status, refused.code()), (400, Some("invalid_parameter")), "{wrong}");
+    }
+    assert_eq!(shop.send(page("reviews").path("id", "none")).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_former_price_is_shown_only_while_it_is_above_the_price() {
+    let shop = Shop::open().await;
+    let usd = |amount: u64| json!({ "amount": amount, "currency": "USD" });
+    let ice = with(with(product("p1", 1), "price", usd(100)), "compare_at", usd(150));
+    let created = shop.staff(Call::new("POST /v1/products").json(&ice)).await;
+    assert_eq!((created.status, &created.body["compare_at"]), (201, &usd(150)), "{}", created.body);
+    let shown = async || {
+        let listed = shop.send(Call::new("GET /v1/products").query("ids", "p1")).await.body["items"][0].clone();
+        let read = shop.product("p1").await.body;
+        assert_eq!(listed["compare_at"], read["compare_at"]);
+        read["compare_at"].clone()
+    };
+    for (version, change, expected) in [
+        (1, json!({ "price": usd(150) }), json!(null)),
+        (2, json!({ "price": usd(149) }), usd(150)),
+        (3, json!({ "compare_at": { "amount": 200, "currency": "EUR" } }), json!(null)),
+        (4, json!({ "compare_at": usd(200) }), usd(200)),
+        (5, json!({ "compare_at": null }), json!(null)),
+    ] {
+        let changed = shop.staff(patch("p1", version, &change)).await;
+        assert_eq!((changed.status, &changed.body["compare_at"]), (200, &expected), "{}", changed.body);
+        assert_eq!(shown().await, expected);
+    }
+    let refused = shop.staff(patch("p1", 6, &json!({ "compare_at": usd(0) }))).await;
+    assert_eq!((refused.status, refused.pointers()), (422, vec!["/compare_at/amount"]));
+}
+
+#[tokio::test]
 async fn an_id_is_generated_and_absent_fields_are_null() {
     let shop = Shop::open().await;
     let body =

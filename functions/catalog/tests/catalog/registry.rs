@@ -42,7 +42,7 @@ fn calls() -> Vec<Call> {
         with_body(call("POST /v1/products"), product("p1", 5)),
         with_body(call("POST /v1/products"), product("p1", 5)),
         call("GET /v1/products").query("ids", "p1"),
-        call("GET /v1/products/{id}"),
+        call("GET /v1/products/{id}").query("include", "content,pictures,reviews"),
         // The id of this request is in the sample of views.
         call("GET /v1/products/{id}/numbers"),
         call("POST /v1/products/{id}/views"),

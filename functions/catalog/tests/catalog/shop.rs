@@ -115,10 +115,10 @@ pub fn pictures(product: &str) -> Call {
 }
 
 /// Uploads a body with a permission and returns the response's status.
-pub async fn upload(permit: &Answered, body: &'static [u8]) -> u16 {
+pub async fn upload(permit: &Answered, body: &[u8]) -> u16 {
     let upload = &permit.body["upload"];
     assert_eq!(upload["method"], "PUT");
-    let mut request = reqwest::Client::new().put(upload["url"].as_str().unwrap()).body(body);
+    let mut request = reqwest::Client::new().put(upload["url"].as_str().unwrap()).body(body.to_vec());
     for (name, value) in upload["headers"].as_object().unwrap() {
         // The HTTP client sets the length itself.
         if name != "content-length" {

@@ -63,9 +63,9 @@ async fn the_first_variant_turns_a_product_into_a_parent_and_one_query_reads_its
     let price = json!({"amount": 129, "currency": "USD"});
     let expected = json!([
         {"id": "shirt-l", "name": "Product shirt-l", "options": {"colour": "red", "size": "L"}, "price": price,
-            "thumbnail": null, "in_stock": false},
-        {"id": "shirt-m", "name": "Product shirt-m", "options": red, "price": price, "thumbnail": null,
-            "in_stock": true},
+            "compare_at": null, "thumbnail": null, "in_stock": false},
+        {"id": "shirt-m", "name": "Product shirt-m", "options": red, "price": price, "compare_at": null,
+            "thumbnail": null, "in_stock": true},
     ]);
     assert_eq!(parent.body["variants"], expected);
     assert_eq!((parent.body.get("stock"), parent.body.get("availability")), (None, None));

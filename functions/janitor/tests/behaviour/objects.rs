@@ -13,7 +13,7 @@ use key_schema::item::Stored;
 use key_schema::media::{self, MediaKind, MediaObject, UnsettledObject};
 use key_schema::money::{Currency, Money};
 use key_schema::picture::PicturesItem;
-use key_schema::picture::{self, Picture, ProductPictures};
+use key_schema::picture::{self, Picture, PictureSize, ProductPictures};
 use key_schema::product::{CategoryPath, Product, ProductContent};
 use tokio::time;
 
@@ -30,7 +30,7 @@ fn note(kind: MediaKind, number: u8, since: Instant) -> Stored<UnsettledObject> 
 
 fn picture(number: u8) -> Picture {
     let object = MediaObject { id: id(number), content_type: "image/png".to_owned(), bytes: 1 };
-    Picture { object, alt: None, added_at: begun() }
+    Picture { object, alt: None, shape: None, added_at: begun() }
 }
 
 /// Opens a shop with one product and these objects for it.
@@ -76,6 +76,8 @@ async fn run_round(shop: &Shop, grace: u32) -> Round {
 #[tokio::test]
 async fn an_unreferenced_object_is_deleted_after_the_grace() {
     let shop = shop(&[(MediaKind::Picture, 1), (MediaKind::Content, 2), (MediaKind::Picture, 3)]).await;
+    let small = MediaKind::Picture.copy(&product(1), &id(1), PictureSize::Small);
+    shop.objects.put(BUCKET, &small, Bytes::from_static(b"x")).unwrap();
     for (kind, number, since) in
         [(MediaKind::Picture, 1, begun()), (MediaKind::Content, 2, begun()), (MediaKind::Picture, 3, Instant::now())]
     {

@@ -90,6 +90,27 @@ async fn staffs_list_has_what_the_next_status_change_needs() {
 }
 
 #[tokio::test]
+async fn the_actions_of_an_order_are_what_its_customer_may_do() {
+    let shop = Shop::open().await;
+    shop.product("tea", 20).await;
+    for (status, expected) in [("pending", &["pay", "cancel"][..]), ("paid", &["cancel"]), ("picking", &[])] {
+        let order = at(&shop, status, status).await;
+        assert_eq!((&order["status"], &order["actions"]), (&json!(status), &json!(expected)));
+        assert_eq!(read(&shop, &order).await["actions"], order["actions"]);
+        let pay = Call::new("POST /v1/orders/{id}/payments").path("id", order["id"].as_str().unwrap());
+        let pay = pay
+            .header("idempotency-key", &format!("pay-{status}"))
+            .json(&json!({ "method": "wallet" }))
+            .customer("ann");
+        let paid = shop.send(pay).await;
+        assert_eq!(paid.code() != Some("illegal_transition"), expected.contains(&"pay"), "{status}: {}", paid.body);
+        let order = read(&shop, &order).await;
+        let answer = shop.send(step(&order, &json!({ "to": "cancelled" })).customer("ann")).await;
+        assert_eq!(answer.status == 200, expected.contains(&"cancel"), "{status}: {}", answer.body);
+    }
+}
+
+#[tokio::test]
 async fn the_note_of_a_step_has_no_invisible_characters() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
@@ -114,6 +135,8 @@ async fn only_staff_cancel_a_sale_of_a_shop_or_an_invoiced_order() {
     assert_eq!(shop.send(Call::new("POST /v1/orders/{id}/invoice").path("id", id).staff("sam")).await.status, 201);
     let invoiced = shop.send(Call::new("GET /v1/orders/{id}").path("id", id).staff("sam")).await.body;
     for order in [sold.body, invoiced] {
+        assert_eq!(order["next_statuses"].as_array().unwrap().last(), Some(&json!("cancelled")), "{order}");
+        assert!(!order["actions"].as_array().unwrap().contains(&json!("cancel")), "{order}");
         let cancel = || step(&order, &json!({ "to": "cancelled" }));
         let refused = shop.send(cancel().customer("ann")).await;
         assert_eq!((refused.status, refused.code()), (403, Some("forbidden")), "{}", refused.body);

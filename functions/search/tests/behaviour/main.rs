@@ -5,16 +5,17 @@
 mod orders;
 mod products;
 mod shop;
+mod suggestions;
 mod variants;
 
 use std::collections::BTreeSet;
 
 use fixture::TestTable;
 use http_api::SHARED_PATTERNS;
-use http_api::sample::Call;
+use http_api::sample::{Answered, Call};
 use serde_json::json;
 
-use crate::shop::{Shop, ids, order, product};
+use crate::shop::{Shop, id, order, product};
 
 #[tokio::test]
 async fn the_routes_read_only_the_revocation_of_the_callers_sign_in() {
@@ -23,7 +24,12 @@ async fn the_routes_read_only_the_revocation_of_the_callers_sign_in() {
     let mut shop = Shop::with(&[ice], &[order("o1", "c1", "paid", 1)]).await;
     shop.app.services.table = test.table();
     let mut routes = BTreeSet::new();
-    for (route, found) in [("GET /v1/search/products", "p1"), ("GET /v1/search/orders", "o1")] {
+    for (route, list, found) in [
+        ("GET /v1/search/products", "items", "p1"),
+        ("GET /v1/search/suggestions", "products", "p1"),
+        ("GET /v1/search/orders", "items", "o1"),
+    ] {
+        let ids = |answer: &Answered| answer.body[list].as_array().unwrap().iter().map(id).collect::<Vec<_>>();
         assert_eq!(ids(&shop.send(Call::new(route).staff("s1")).await), [found]);
         // A public page needs the settings, and each environment reads them once.
         let settings = shop.app.services.table.meter().take();

@@ -3,7 +3,7 @@
 use emulators::search::{Fault, FaultKind};
 use http_api::sample::with_page_bytes;
 use search_index::ProductDocument;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::shop::{Shop, ids, product};
 
@@ -49,6 +49,7 @@ async fn a_hit_is_a_product_with_its_score_and_its_marked_words() {
     ice.summary = "Cold & <clear> ice".into();
     (ice.in_stock, ice.rating_sum, ice.rating_count) = (true, 13, 3);
     ice.thumbnail = Some("m1".to_owned());
+    ice.compare_at_amount = Some(150);
     let shop = Shop::with(&[ice], &[]).await;
     let answer = shop.products(&[("q", "ice")]).await;
     let mut item = answer.body["items"][0].clone();
@@ -59,6 +60,7 @@ async fn a_hit_is_a_product_with_its_score_and_its_marked_words() {
         json!({
             "id": "p1", "name": "Crushed ice", "brand": "Private", "package_size": "22 LB",
             "category_path": ["GROCERY", "FRZN ICE"], "price": {"amount": 129, "currency": "USD"},
+            "compare_at": {"amount": 150, "currency": "USD"},
             "summary": "Cold & <clear> ice",
             "thumbnail": "/v1/products/p1/pictures/m1", "in_stock": true, "rating": {"average": 4.33, "count": 3},
             "highlights": {"name": ["Crushed <em>ice</em>"], "summary": ["Cold &amp; &lt;clear&gt; <em>ice</em>"]},
@@ -85,6 +87,29 @@ async fn facets_count_all_hits_and_their_values_work_as_filters() {
         let followed = shop.ids(&[("category", facet["value"].as_str().unwrap())]).await;
         assert_eq!(followed.len() as u64, facet["count"].as_u64().unwrap());
     }
+}
+
+/// A facet that only had the chosen value would offer no second value to choose.
+#[tokio::test]
+async fn a_facet_ignores_its_own_filter_and_respects_all_others() {
+    let shop = Shop::with(&shelf(), &[]).await;
+    let search = async |query: &[(&str, &str)]| {
+        let body = shop.products(query).await.body;
+        let facets = |values: &Value| -> Vec<String> {
+            let shown = |facet: &Value| format!("{} {}", facet["value"].as_str().unwrap(), facet["count"]);
+            values.as_array().into_iter().flatten().map(shown).collect()
+        };
+        let levels = &body["facets"]["category_levels"][0]["values"];
+        (body["total"].as_u64().unwrap(), facets(&body["facets"]["brand"]), facets(levels))
+    };
+    let (total, brands, categories) = search(&[("brand", "Private")]).await;
+    assert_eq!((total, brands), (2, vec!["National 2".to_owned(), "Private 2".to_owned()]));
+    assert_eq!(categories, ["GARDEN 1", "GROCERY 1"]);
+    let (total, brands, categories) = search(&[("brand", "Private"), ("category", "GARDEN")]).await;
+    assert_eq!((total, brands), (1, vec!["Private 1".to_owned()]));
+    assert_eq!(categories, ["GARDEN 1", "GROCERY 1"]);
+    let (total, brands, _) = search(&[("brand", "Private"), ("max_price", "100")]).await;
+    assert_eq!((total, brands), (0, vec!["National 1".to_owned()]));
 }
 
 #[tokio::test]

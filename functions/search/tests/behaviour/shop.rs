@@ -15,6 +15,7 @@ use search_index::{
     BulkOperation, BulkOutcome, Collection, Limits, OrderDocument, ProductDocument, SearchClient, SearchConfig,
     document_id,
 };
+use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -100,7 +101,11 @@ impl Shop {
 /// Returns the ids on a page.
 pub fn ids(answer: &Answered) -> Vec<String> {
     assert_eq!(answer.status, 200, "{}", answer.body);
-    answer.body["items"].as_array().unwrap().iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect()
+    answer.body["items"].as_array().unwrap().iter().map(id).collect()
+}
+
+pub fn id(item: &Value) -> String {
+    item["id"].as_str().unwrap().to_owned()
 }
 
 fn limits() -> Limits {
@@ -134,6 +139,7 @@ pub fn product(id: &str, name: &str, brand: &str, path: &[&str], price: i64) -> 
         category_path,
         price_amount: price,
         price_currency: "USD".into(),
+        compare_at_amount: None,
         summary: String::new(),
         thumbnail: None,
         in_stock: false,

@@ -52,6 +52,19 @@ async fn a_search_without_variants_skips_no_hit_when_another_is_removed() {
 }
 
 #[tokio::test]
+async fn the_total_of_chosen_facets_counts_each_parent_once() {
+    let mut clothes = clothes();
+    clothes.push(product("sock", "Linen sock", "Knitter", &["CLOTHES"], 90));
+    let shop = Shop::with(&clothes, &[]).await;
+    let found = shop.products(&[("q", "linen"), ("brand", "Weaver")]).await;
+    assert_eq!(found.body["total"], 3);
+    assert_eq!(found.body["facets"]["brand"][1], json!({"value": "Knitter", "count": 1}));
+    // No variant matches, so the result has no groups.
+    let found = shop.products(&[("q", "linen"), ("brand", "Knitter")]).await;
+    assert_eq!((ids(&found), &found.body["total"]), (vec!["sock".to_owned()], &json!(1)));
+}
+
+#[tokio::test]
 async fn a_hit_shows_parent_and_options_of_a_variant() {
     let shop = Shop::with(&clothes(), &[]).await;
     let found = shop.products(&[("q", "red M")]).await;

@@ -22,6 +22,7 @@ const ZONES: Path = Path {
     put: "PUT /v1/shipping/zones/{id}",
     delete: "DELETE /v1/shipping/zones/{id}",
 };
+const COUNTRIES: &str = "GET /v1/shipping/countries";
 const TAX: Path = Path {
     list: "GET /v1/tax/rules",
     get: "GET /v1/tax/rules/{id}",
@@ -50,6 +51,7 @@ pub fn calls() -> Vec<(&'static str, Call)> {
                 (path.delete, call(path.delete, "x").header("if-match", &at(2))),
             ]
         })
+        .chain([(COUNTRIES, Call::new(COUNTRIES))])
         .collect()
 }
 
@@ -84,6 +86,33 @@ fn zone(countries: &[&str]) -> Value {
 
 fn tax(country: &str, basis_points: u64) -> Value {
     json!({ "country": country, "category": "standard", "rate_basis_points": basis_points, "included": true })
+}
+
+#[tokio::test]
+async fn anybody_sees_the_countries_and_regions_to_which_the_shop_ships() {
+    let function = Shop::open().await.function();
+    let countries = async || function.send(Call::new(COUNTRIES)).await;
+    let none = countries().await;
+    assert_eq!((none.status, &none.body["items"]), (200, &json!([])));
+    let regions = |names: &[&str], country: &str| {
+        let mut zone = zone(&[country]);
+        zone["regions"] = json!(names);
+        zone
+    };
+    for (id, body) in [
+        ("alps", zone(&["LI", "CH"])),
+        ("east", regions(&["Wien"], "AT")),
+        ("west", regions(&["Tirol"], "AT")),
+        // The whole country has a zone, too.
+        ("ticino", regions(&["Ticino"], "CH")),
+    ] {
+        assert_eq!(create(&function, ZONES, id, &body).await.status, 201);
+    }
+    let all = countries().await;
+    let country = |code: &str, regions: Value| json!({ "country": code, "regions": regions });
+    let expected = [country("AT", json!(["Tirol", "Wien"])), country("CH", json!(null)), country("LI", json!(null))];
+    assert_eq!(all.body["items"], json!(expected));
+    assert_eq!(all.header("etag"), Some(format!("\"{}\"", all.body["version"]).as_str()));
 }
 
 #[tokio::test]

@@ -1,13 +1,13 @@
 //! `_search` and `_count`: selects the matching documents, sorts them and builds the response.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tantivy::collector::{Collector, Count, SegmentCollector};
 use tantivy::columnar::Column;
-use tantivy::{DocId, Score, SegmentOrdinal, SegmentReader};
+use tantivy::{DocId, Score, Searcher, SegmentOrdinal, SegmentReader};
 
 use super::highlight::highlight;
 use super::index::{Document, Index};
@@ -27,13 +27,25 @@ pub(super) fn search(name: &str, index: &Index, body: &Value) -> Result<Vec<u8>,
     let searcher = index.searcher();
     let compiled = compile(request.query, &index.mapping, &searcher)?;
     let collector = Slots { scored: request.needs_scores() };
-    let found = searcher.search(&compiled.query, &collector).map_err(Problem::internal)?;
+    let mut found = searcher.search(&compiled.query, &collector).map_err(Problem::internal)?;
 
-    let aggregations: BTreeMap<_, _> = request
-        .aggregations
-        .iter()
-        .map(|aggregation| (aggregation.name.as_str(), aggregate(index, &found, aggregation)))
-        .collect();
+    let matching = |filter| slots(filter, index, &searcher);
+    let mut aggregations = BTreeMap::new();
+    for aggregation in &request.aggregations {
+        let counted = match aggregation.filter {
+            None => aggregate(index, &found, aggregation, None),
+            Some((filter, below)) => {
+                let matching = matching(filter)?;
+                let count = found.iter().filter(|found| matching.contains(&found.slot)).count();
+                json!({"doc_count": count, below: aggregate(index, &found, aggregation, Some(&matching))})
+            }
+        };
+        aggregations.insert(aggregation.name, counted);
+    }
+    if let Some(filter) = request.post_filter {
+        let matching = matching(filter)?;
+        found.retain(|found| matching.contains(&found.slot));
+    }
     let max_score = request.needs_scores().then(|| found.iter().map(|found| found.score).reduce(f32::max)).flatten();
     let (total, relation) = match found.len() {
         total if request.exact_total || total <= COUNTED_HITS => (total, "eq"),
@@ -52,6 +64,13 @@ pub(super) fn search(name: &str, index: &Index, body: &Value) -> Result<Vec<u8>,
         aggregations: (!aggregations.is_empty()).then_some(aggregations),
     };
     serde_json::to_vec(&answer).map_err(Problem::internal)
+}
+
+/// Returns the documents that match a query.
+fn slots(query: &Value, index: &Index, searcher: &Searcher) -> Result<HashSet<usize>, Problem> {
+    let compiled = compile(Some(query), &index.mapping, searcher)?;
+    let found = searcher.search(&compiled.query, &Slots { scored: false }).map_err(Problem::internal)?;
+    Ok(found.into_iter().map(|found| found.slot).collect())
 }
 
 /// Executes `_count`. The index must have been refreshed.
@@ -239,10 +258,11 @@ fn parse_source(document: &Document) -> Result<Map<String, Value>, Problem> {
     serde_json::from_str(document.source.get()).map_err(Problem::internal)
 }
 
-/// Values of equal frequency are in ascending order.
-fn aggregate(index: &Index, found: &[Found], aggregation: &Aggregation) -> Value {
+/// Values of equal frequency are in ascending order. With `only`, other documents do not count.
+fn aggregate(index: &Index, found: &[Found], aggregation: &Aggregation<'_>, only: Option<&HashSet<usize>>) -> Value {
     let mut counts: HashMap<&str, u64> = HashMap::new();
-    for document in found.iter().filter_map(|found| index.document(found.slot)) {
+    let counted = found.iter().filter(|found| only.is_none_or(|only| only.contains(&found.slot)));
+    for document in counted.filter_map(|found| index.document(found.slot)) {
         if let Some(Values::Keywords(keywords)) = document.row.get(aggregation.field) {
             for keyword in keywords {
                 *counts.entry(keyword).or_default() += 1;

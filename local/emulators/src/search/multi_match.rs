@@ -59,7 +59,11 @@ pub(super) fn compile(
         };
         let handle = field.handle.ok_or_else(|| Problem::illegal(format!("[{name}] is not indexed")))?;
         let mut clauses = Vec::with_capacity(words.len());
-        for word in &words {
+        for (number, word) in words.iter().enumerate() {
+            if options.prefix && number + 1 == words.len() {
+                clauses.push((options.occur, beginning(handle, word)));
+                continue;
+            }
             let edits = if options.fuzzy { allowed_edits(word) } else { 0 };
             clauses.push((options.occur, word_query(handle, word, edits, options.expansions, searcher)?));
             marks.push(Mark { field: position, token: word.clone(), edits });
@@ -78,6 +82,8 @@ struct Options<'a> {
     fields: Vec<&'a str>,
     occur: Occur,
     fuzzy: bool,
+    /// Whether the last word may be the beginning of a word (`bool_prefix`).
+    prefix: bool,
     expansions: usize,
     /// Whether a text matches every document if the analyzer removes all words of the text.
     /// Otherwise such a text matches no document.
@@ -101,6 +107,11 @@ impl<'a> Options<'a> {
                 None => false,
                 Some("AUTO") => true,
                 Some(other) => return Err(unsupported("fuzziness", other)),
+            },
+            prefix: match object.text("type")? {
+                None | Some("best_fields") => false,
+                Some("bool_prefix") => true,
+                Some(other) => return Err(unsupported("type", other)),
             },
             expansions: object
                 .number("max_expansions")?
@@ -138,6 +149,12 @@ fn allowed_edits(word: &str) -> usize {
         3..=5 => 1,
         _ => 2,
     }
+}
+
+/// Every word with this beginning has the same score.
+fn beginning(field: Handle, word: &str) -> Box<dyn Query> {
+    let words = FuzzyTermQuery::new_prefix(Term::from_field_text(field, word), 0, true);
+    Box::new(ConstScoreQuery::new(Box::new(words), 1.0))
 }
 
 fn word_query(

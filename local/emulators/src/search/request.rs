@@ -11,6 +11,8 @@ const MAX_SIZE: u64 = 10_000;
 
 pub(super) struct SearchRequest<'a> {
     pub query: Option<&'a Value>,
+    /// A filter of the hits that the aggregations ignore.
+    pub post_filter: Option<&'a Value>,
     pub sort: Vec<SortKey>,
     pub after: Option<Vec<SortValue<'a>>>,
     pub size: usize,
@@ -18,7 +20,7 @@ pub(super) struct SearchRequest<'a> {
     pub from: usize,
     /// The keyword field by which hits are grouped. Pages have only the first hit of each group.
     pub collapse: Option<usize>,
-    pub aggregations: Vec<Aggregation>,
+    pub aggregations: Vec<Aggregation<'a>>,
     /// The fields that the response returns with highlights.
     pub highlight: Vec<usize>,
     pub source: SourceFilter,
@@ -50,9 +52,11 @@ pub(super) enum SortValue<'a> {
     Missing,
 }
 
-/// An aggregation of the values of a keyword field among all hits.
-pub(super) struct Aggregation {
-    pub name: String,
+/// An aggregation of the values of a keyword field among the documents that match the query.
+pub(super) struct Aggregation<'a> {
+    pub name: &'a str,
+    /// A further condition of the counted documents, and the name of their aggregation below it.
+    pub filter: Option<(&'a Value, &'a str)>,
     pub field: usize,
     pub kind: AggregationKind,
 }
@@ -89,6 +93,7 @@ impl<'a> SearchRequest<'a> {
             collapse,
             from: from.try_into().map_err(Problem::internal)?,
             query: object.value("query"),
+            post_filter: object.value("post_filter"),
             sort,
             after,
             size: size.try_into().map_err(Problem::internal)?,
@@ -223,29 +228,41 @@ fn parse_after<'a>(values: &'a [Value], sort: &[SortKey], mapping: &Mapping) -> 
         .collect()
 }
 
-fn parse_aggregations(aggregations: Option<&Value>, mapping: &Mapping) -> Result<Vec<Aggregation>, Problem> {
+fn parse_aggregations<'a>(aggregations: Option<&'a Value>, mapping: &Mapping) -> Result<Vec<Aggregation<'a>>, Problem> {
     let aggregations = aggregations.and_then(Value::as_object).into_iter().flatten();
     aggregations
         .map(|(name, definition)| {
-            let (kind, terms) = only_entry("aggregation", definition)?;
-            let mut object = Strict::new(kind, terms)?;
-            let field = object.required_text("field")?;
-            let kind = match kind {
-                "terms" => {
-                    let size = object.number("size")?.unwrap_or(10);
-                    AggregationKind::Terms(size.try_into().map_err(Problem::internal)?)
-                }
-                "cardinality" => {
-                    // This count is exact for any threshold.
-                    object.number("precision_threshold")?;
-                    AggregationKind::Cardinality
-                }
-                _ => return Err(Problem::parsing(format!("Unknown aggregation type [{kind}]"))),
+            let mut object = Strict::new("aggregation", definition)?;
+            let (Some(filter), below) = (object.value("filter"), object.value("aggs")) else {
+                return parse_aggregation(name, definition, mapping);
             };
             object.finish()?;
-            Ok(Aggregation { name: name.clone(), field: keyword(field, mapping)?, kind })
+            // OpenSearch permits any number of aggregations below a filter.
+            let below = below.ok_or_else(|| Problem::parsing("[filter] needs one aggregation below it"))?;
+            let (below, definition) = only_entry("aggregations", below)?;
+            Ok(Aggregation { name, filter: Some((filter, below)), ..parse_aggregation(below, definition, mapping)? })
         })
         .collect()
+}
+
+fn parse_aggregation<'a>(name: &'a str, definition: &Value, mapping: &Mapping) -> Result<Aggregation<'a>, Problem> {
+    let (kind, terms) = only_entry("aggregation", definition)?;
+    let mut object = Strict::new("aggregation", terms)?;
+    let field = object.required_text("field")?;
+    let kind = match kind {
+        "terms" => {
+            let size = object.number("size")?.unwrap_or(10);
+            AggregationKind::Terms(size.try_into().map_err(Problem::internal)?)
+        }
+        "cardinality" => {
+            // This count is exact for any threshold.
+            object.number("precision_threshold")?;
+            AggregationKind::Cardinality
+        }
+        _ => return Err(Problem::parsing(format!("Unknown aggregation type [{kind}]"))),
+    };
+    object.finish()?;
+    Ok(Aggregation { name, filter: None, field: keyword(field, mapping)?, kind })
 }
 
 fn parse_collapse(collapse: &Value, mapping: &Mapping) -> Result<usize, Problem> {

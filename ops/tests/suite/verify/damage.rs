@@ -209,7 +209,7 @@ async fn a_copy_that_the_stream_left_behind_is_refreshed() {
 #[tokio::test]
 async fn a_product_that_does_not_name_its_first_picture_is_repaired() {
     let object = MediaObject { id: "m1".parse().unwrap(), content_type: "image/webp".to_owned(), bytes: 9 };
-    let picture = Picture { object, alt: None, added_at: Instant::EPOCH };
+    let picture = Picture { object, alt: None, shape: None, added_at: Instant::EPOCH };
     let pictures = ProductPictures { product_id: milk(), pictures: vec![picture] };
     put(pictures, &[(Behind, "PRODUCT#milk PRODUCT")], true).await;
     let table = TestTable::create().await;

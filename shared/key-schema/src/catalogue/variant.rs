@@ -11,7 +11,7 @@
 //!
 //! # Why the copies converge
 //!
-//! A [`Variant`] copies the name, the price, the first picture and the availability of the
+//! A [`Variant`] copies the name, the prices, the first picture and the availability of the
 //! variant's [`Product`], with the product's `rev`. The transaction that creates the variant also
 //! creates the copy. So the record of every later change reaches the stream's consumer after the
 //! copy exists. The consumer refreshes the copy if the record is newer.
@@ -112,6 +112,9 @@ entity! {
         mutable by VariantChanges {
             name: String,
             price: Money,
+            /// The former price of the variant.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            compare_at: Option<Money>,
             /// The id of the variant's first picture.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             thumbnail: Option<MediaId>,
@@ -126,7 +129,7 @@ impl Variant {
     /// no variant.
     #[must_use]
     pub fn of(product: &Stored<Product>) -> Option<Stored<Self>> {
-        let Product { id, parent, options, name, price, thumbnail, copied, .. } = &product.data;
+        let Product { id, parent, options, name, price, compare_at, thumbnail, copied, .. } = &product.data;
         let (parent, options) = parent.as_ref().zip(options.as_ref())?;
         let variant = Self {
             parent: parent.clone(),
@@ -136,6 +139,7 @@ impl Variant {
             source_rev: product.meta.rev,
             name: name.clone(),
             price: *price,
+            compare_at: *compare_at,
             thumbnail: thumbnail.clone(),
             in_stock: copied.in_stock,
         };
@@ -284,8 +288,8 @@ pub fn retire(
 #[must_use]
 pub fn shows(old: &Product, new: &Product) -> bool {
     let shown = |product: &Product| {
-        let Product { name, price, thumbnail, copied, .. } = product.clone();
-        (name, price, thumbnail, copied.in_stock)
+        let Product { name, price, compare_at, thumbnail, copied, .. } = product.clone();
+        (name, price, compare_at, thumbnail, copied.in_stock)
     };
     shown(old) != shown(new)
 }
@@ -299,6 +303,7 @@ pub fn refresh(product: &Stored<Product>) -> Result<Option<Single<()>>, EncodeEr
         .set("source_rev", right.source_rev)?
         .name(&right.name)?
         .price(&right.price)?
+        .compare_at(&right.compare_at)?
         .thumbnail(&right.thumbnail)?
         .in_stock(&right.in_stock)?;
     let older =

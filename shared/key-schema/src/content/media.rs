@@ -2,7 +2,8 @@
 //!
 //! A client uploads an object to `pending/`, with a URL that is valid only for this object. The
 //! bucket deletes the object after a day. To use an upload, a Lambda function copies it to a name
-//! under `kept/`. Clients cannot upload to `kept/`, and no lifecycle rule deletes from it. Then an
+//! under `kept/`. Clients cannot upload to `kept/`, and no lifecycle rule deletes from it. The
+//! smaller copies of a picture ([`PictureSize`]) are beside it, and belong to it. Then an
 //! item references the object: the list of a product's pictures ([`crate::picture`]) or the
 //! product's content ([`crate::product::ProductContent`]).
 //!
@@ -46,7 +47,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Meta, Stored};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
-use crate::picture::ProductPictures;
+use crate::picture::{PictureSize, ProductPictures};
 use crate::product::{self, ProductContent, segment};
 use crate::request::{BatchGet, Guarded, Query, Range, Single};
 use crate::shard::Shards;
@@ -82,6 +83,13 @@ impl MediaKind {
     #[must_use]
     pub fn kept(self, product: &ProductId, id: &MediaId) -> String {
         self.object("kept", product, id)
+    }
+
+    /// Returns the name of a picture's smaller copy under `kept/`.
+    #[must_use]
+    pub fn copy(self, product: &ProductId, id: &MediaId, size: PictureSize) -> String {
+        let names = segment::encode(&[product.to_string(), id.to_string(), size.name().to_owned()]);
+        format!("kept/{}/{names}", self.name())
     }
 
     fn object(self, place: &str, product: &ProductId, id: &MediaId) -> String {
@@ -124,9 +132,11 @@ impl UnsettledObject {
         Self { product_id, id, kind, since, doomed: false }
     }
 
-    #[must_use]
-    pub fn name(&self) -> String {
-        self.kind.kept(&self.product_id, &self.id)
+    /// Returns the names of the object and of the smaller copies that a picture may have.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        let sizes: &[PictureSize] = if self.kind == MediaKind::Picture { &PictureSize::ALL } else { &[] };
+        let copies = sizes.iter().map(|size| self.kind.copy(&self.product_id, &self.id, *size));
+        std::iter::once(self.kind.kept(&self.product_id, &self.id)).chain(copies)
     }
 }
 

@@ -6,6 +6,8 @@
 //! lists of products show it. The picture files are in a bucket ([`crate::media`]). A retired
 //! product keeps its pictures, as it keeps its reviews.
 
+use std::str::FromStr;
+
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +24,68 @@ use crate::request::{BatchGet, Guarded, Single, Transaction};
 
 pub const MAX_PICTURES: usize = 20;
 
+/// A smaller copy of a picture that a page can show instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PictureSize {
+    Small,
+    Medium,
+    Large,
+}
+
+impl PictureSize {
+    pub const ALL: [Self; 3] = [Self::Small, Self::Medium, Self::Large];
+
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Small => "small",
+            Self::Medium => "medium",
+            Self::Large => "large",
+        }
+    }
+
+    /// Returns the length of the copy's longer side in pixels.
+    #[must_use]
+    pub const fn pixels(self) -> u32 {
+        match self {
+            Self::Small => 320,
+            Self::Medium => 800,
+            Self::Large => 1600,
+        }
+    }
+}
+
+/// An error for a text that names no size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be small, medium or large")]
+pub struct UnknownSize;
+
+impl FromStr for PictureSize {
+    type Err = UnknownSize;
+
+    fn from_str(text: &str) -> Result<Self, UnknownSize> {
+        Self::ALL.into_iter().find(|size| size.name() == text).ok_or(UnknownSize)
+    }
+}
+
+/// The dimensions of a picture in pixels, and its smaller copies. A picture has no copy of a size that
+/// it does not exceed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shape {
+    pub width: u32,
+    pub height: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub copies: Vec<PictureCopy>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PictureCopy {
+    pub size: PictureSize,
+    pub width: u32,
+    pub height: u32,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Picture {
     #[serde(flatten)]
@@ -29,7 +93,17 @@ pub struct Picture {
     /// The alternative text, for readers who cannot see the picture.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub alt: Option<String>,
+    /// Absent if the picture was not decoded, such as one in AVIF.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub shape: Option<Shape>,
     pub added_at: Instant,
+}
+
+impl Picture {
+    #[must_use]
+    pub fn has(&self, size: PictureSize) -> bool {
+        self.shape.iter().flat_map(|shape| &shape.copies).any(|copy| copy.size == size)
+    }
 }
 
 entity! {

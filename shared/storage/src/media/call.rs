@@ -1,7 +1,8 @@
-//! A Lambda function's own calls to the bucket: describe, copy or delete one object. All three are
-//! idempotent.
+//! A Lambda function's own calls to the bucket: describe, read, write, copy or delete one object. All
+//! of them are idempotent.
 
 use aws::{Call, CallError, Failure, Method, Response, s3};
+use bytes::Bytes;
 
 use crate::media::{Media, MediaError};
 
@@ -23,6 +24,28 @@ impl Media {
             (404, ..) => Ok(None),
             _ => Err(refused(&response)),
         }
+    }
+
+    /// Reads an object of at most `most` bytes. Returns `None` if it does not exist.
+    pub async fn read(&self, name: &str, most: usize) -> Result<Option<Bytes>, MediaError> {
+        let path = s3::object(name);
+        let response = self.bucket.call(&Call { max_response: most, ..Call::new(Method::GET, &path) }).await?;
+        match (response.status, s3::error_code(&response).as_deref()) {
+            (200, _) => Ok(Some(response.body)),
+            (404, Some("NoSuchKey")) => Ok(None),
+            _ => Err(refused(&response)),
+        }
+    }
+
+    /// Writes an object, and overwrites an existing one.
+    ///
+    /// # Errors
+    /// [`MediaError`]. After [`MediaError::Unavailable`] the object may have been written.
+    pub async fn write(&self, name: &str, content_type: &str, body: Bytes) -> Result<(), MediaError> {
+        let (path, sum) = (s3::object(name), s3::checksum(&body));
+        let headers = [("content-type", content_type), ("x-amz-checksum-sha256", sum.as_str())];
+        let response = self.bucket.call(&Call { headers: &headers, body, ..Call::new(Method::PUT, &path) }).await?;
+        if response.status == 200 { Ok(()) } else { Err(refused(&response)) }
     }
 
     /// Copies an object with its media type, and overwrites an existing target. Returns `false` if

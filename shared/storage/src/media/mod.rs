@@ -3,8 +3,8 @@
 //! A Lambda function computes a URL without a request to S3. The URL's query contains a signature
 //! (Signature Version 4). The signature also covers the headers that the client must send. S3
 //! refuses a request with another name, media type or length, and any request after the URL has
-//! expired. The Lambda function's own calls (describe, copy, delete) carry the signature in a
-//! header. All three are idempotent and are retried.
+//! expired. The Lambda function's own calls (describe, read, write, copy, delete) carry the
+//! signature in a header. All of them are idempotent and are retried.
 //!
 //! Errors contain the error code of S3, but never an object's name, and never a URL, because anyone
 //! with a URL may use it.

@@ -20,6 +20,14 @@ async fn an_object_is_described_copied_and_deleted() {
         assert!(media.copy("a", "kept/picture/p~1").await.unwrap());
         assert_eq!(media.describe("kept/picture/p~1").await.unwrap().as_ref(), Some(&described));
     }
+    assert_eq!(media.read("a", 5).await.unwrap().as_deref(), Some(&b"12345"[..]));
+    assert!(media.read("a", 4).await.is_err());
+    assert_eq!(media.read("none", 5).await.unwrap(), None);
+    for body in [&b"first"[..], b"second"] {
+        media.write("c", "image/jpeg", Bytes::from_static(body)).await.unwrap();
+        assert_eq!(media.read("c", 9).await.unwrap().as_deref(), Some(body));
+    }
+    assert_eq!(media.describe("c").await.unwrap().unwrap().content_type, "image/jpeg");
     for _ in 0..2 {
         media.delete("a").await.unwrap();
         assert_eq!(media.describe("a").await.unwrap(), None);

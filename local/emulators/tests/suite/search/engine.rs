@@ -97,6 +97,7 @@ pub fn product(id: &str, name: &str, brand: &str, path: &[&str], price: i64) -> 
         category_path,
         price_amount: price,
         price_currency: "USD".to_owned(),
+        compare_at_amount: None,
         summary: String::new(),
         in_stock: true,
         rating_sum: 9,

@@ -45,6 +45,7 @@ fn write(n: u32, rev: u64) -> BulkOperation {
         category_path,
         price_amount: 100,
         price_currency: "USD".to_owned(),
+        compare_at_amount: None,
         summary: String::new(),
         in_stock: true,
         rating_sum: 0,

@@ -86,6 +86,9 @@ entity! {
             #[serde(skip_serializing_if = "Option::is_none", default)]
             package_size: Option<String>,
             price: Money,
+            /// A former price, which a shop can show crossed out.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            compare_at: Option<Money>,
             /// A description of a line or two.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             summary: Option<String>,
@@ -120,11 +123,18 @@ impl Product {
             brand,
             package_size: None,
             price,
+            compare_at: None,
             summary: None,
             weight_grams: None,
             shippable: None,
             tax_category: None,
         }
+    }
+
+    /// Returns the former price while it is above the price.
+    #[must_use]
+    pub fn compare_at(&self) -> Option<Money> {
+        above(self.compare_at, self.price)
     }
 
     #[must_use]
@@ -136,6 +146,12 @@ impl Product {
     pub fn tax_category(&self) -> &str {
         self.tax_category.as_ref().map_or(STANDARD, TaxCategory::as_str)
     }
+}
+
+/// Returns the former price if it is above the price and in its currency.
+#[must_use]
+pub fn above(former: Option<Money>, price: Money) -> Option<Money> {
+    former.filter(|former| former.currency == price.currency && former.amount > price.amount)
 }
 
 /// The key of a product in the list of its category. The lists of the category's ancestors use the

@@ -128,6 +128,7 @@ pub(crate) fn revived_items(
         .brand(&product.brand)?
         .package_size(&product.package_size)?
         .price(&product.price)?
+        .compare_at(&product.compare_at)?
         .summary(&product.summary)?
         .weight_grams(&product.weight_grams)?
         .shippable(&product.shippable)?

@@ -12,7 +12,7 @@ use key_schema::leaderboard::{Board, Period, Rank, Tally};
 use key_schema::like::{Like, LikeCount};
 use key_schema::media::{self, MediaKind, MediaObject, UnsettledObject};
 use key_schema::membership::{self, Membership, ProductCategories};
-use key_schema::picture::{self, Picture, ProductPictures};
+use key_schema::picture::{self, Picture, PictureCopy, PictureSize, ProductPictures, Shape};
 use key_schema::product::{
     self, Adjustment, CategoryIndexKey, CategoryPath, Copied, Product, ProductChanges as _, ProductContent,
     ProductSales, ReviewStats, Stock,
@@ -144,6 +144,14 @@ impl World {
         Picture {
             object: self.media_object("image/webp", 482_113),
             alt: Some("A bag of ice, in front of a bath".into()),
+            shape: Some(Shape {
+                width: 1_600,
+                height: 1_200,
+                copies: vec![
+                    PictureCopy { size: PictureSize::Small, width: 320, height: 240 },
+                    PictureCopy { size: PictureSize::Medium, width: 800, height: 600 },
+                ],
+            }),
             added_at: at("2017-02-03T14:05:00.000Z"),
         }
     }

@@ -24,7 +24,7 @@ pub async fn measure(bench: &mut Bench) {
     for number in 1..=5 {
         let note = note(MediaKind::Picture, number);
         let alt = Some("A bag of ice in front of a bath".to_owned());
-        let picture = Picture { object: object(number), alt, added_at: at(0) };
+        let picture = Picture { object: object(number), alt, shape: None, added_at: at(0) };
         let add = picture::add(&picture, &note, known.as_ref(), at(1)).unwrap();
         if number == 5 {
             bench.write("one object", media::note(&note).unwrap()).await;
