@@ -193,9 +193,11 @@ impl Backends {
         format!("arn:aws:es:{REGION}:{ACCOUNT}:domain/local")
     }
 
-    pub(crate) fn set_cors_rules(&self, template: &Template) {
+    /// Pages of the system itself, at these origins, may use the buckets like those of `CorsOrigins`.
+    pub(crate) fn set_cors_rules(&self, template: &Template, own: &[String]) {
         let rule = |rule: &template::BucketCors| {
-            let template::BucketCors { origins, methods, headers, exposed, max_age } = rule.clone();
+            let template::BucketCors { mut origins, methods, headers, exposed, max_age } = rule.clone();
+            origins.extend_from_slice(own);
             CorsRule { origins, methods, headers, exposed, max_age }
         };
         let of_bucket = |bucket: &template::Bucket| (bucket.name.clone(), bucket.cors.iter().map(rule).collect());

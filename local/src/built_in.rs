@@ -4,6 +4,12 @@
 pub(crate) const TEMPLATE: &str = include_str!("../../template.yaml");
 pub(crate) const OPENAPI: &str = include_str!("../../openapi.yaml");
 
+/// Each route with its access patterns.
+pub(crate) const ROUTES: &str = include_str!("../../docs/routes.json");
+/// The measured cost of each access pattern.
+pub(crate) const COSTS: &str = include_str!("../../docs/cost.json");
+pub(crate) const PRICES: &str = include_str!("../../ops/prices/2026-11.toml");
+
 /// The categories, zones, tax rules and promotions of `--demo`.
 pub(crate) const DEMO_SHOP: &str = include_str!("../demo/shop.json");
 pub(crate) const DEMO_PRODUCTS: &str = include_str!("../demo/products.json");

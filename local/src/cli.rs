@@ -83,6 +83,9 @@ struct RunArgs {
     /// Serve the build of the site in this folder instead of the one in the program.
     #[arg(long, value_name = "DIR")]
     site: Option<PathBuf>,
+    /// Let the table's explorer change items.
+    #[arg(long)]
+    explorer_write: bool,
     /// Maximum number of processes of one function.
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     environments: u16,
@@ -256,6 +259,7 @@ fn run(args: RunArgs) -> ExitCode {
             LogArg::All => Log::All,
         },
         environments: usize::from(args.environments),
+        explorer_write: args.explorer_write,
         ..from_environment
     };
     match threads() {

@@ -7,6 +7,8 @@ use template::TableDefinition;
 
 pub const REGION: &str = "us-east-1";
 
+/// Maximum size of a response in bytes: DynamoDB's limit.
+const MAX_ANSWER: usize = 16 << 20;
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum number of times that `ensure_table` checks the table's status, and the pause between two
 /// checks. All pauses together last 30 s.
@@ -140,7 +142,11 @@ impl DynamoDb {
         Err(DynamoDbError::NotActive(name.to_owned()))
     }
 
-    async fn call(&self, operation: &'static str, body: &Json) -> Result<Json, DynamoDbError> {
+    /// Sends a request and returns the status and the body of the response.
+    ///
+    /// # Errors
+    /// [`DynamoDbError::Unreachable`], also for a response of more than 16 MB.
+    pub async fn ask(&self, operation: &'static str, body: &Json) -> Result<(u16, Json), DynamoDbError> {
         let unreachable = |error: reqwest::Error| DynamoDbError::Unreachable {
             endpoint: self.endpoint.clone(),
             reason: innermost(&error),
@@ -162,9 +168,23 @@ impl DynamoDb {
             .send()
             .await
             .map_err(unreachable)?;
-        let succeeded = answer.status().is_success();
-        let json: Json = answer.json().await.map_err(unreachable)?;
-        if succeeded {
+        let (status, mut answer, mut text) = (answer.status().as_u16(), answer, Vec::new());
+        let unreadable =
+            |reason: &str| DynamoDbError::Unreachable { endpoint: self.endpoint.clone(), reason: reason.to_owned() };
+        while let Some(part) = answer.chunk().await.map_err(unreachable)? {
+            text.extend_from_slice(&part);
+            if text.len() > MAX_ANSWER {
+                return Err(unreadable("the response has more than 16 MB"));
+            }
+        }
+        // The parser of `str` is in serde_json, which is optimized even in a development build.
+        let json = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok());
+        json.map(|json| (status, json)).ok_or_else(|| unreadable("the response is not JSON"))
+    }
+
+    async fn call(&self, operation: &'static str, body: &Json) -> Result<Json, DynamoDbError> {
+        let (status, json) = self.ask(operation, body).await?;
+        if (200..300).contains(&status) {
             return Ok(json);
         }
         let text = |key: &str| json.get(key).and_then(Json::as_str).unwrap_or_default();

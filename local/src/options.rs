@@ -39,6 +39,8 @@ pub struct Options {
     /// transactions conflict with the transaction if they use its items. Without a value, requests
     /// run one after the other and never conflict.
     pub transaction_time: Option<Duration>,
+    /// Whether the routes of the explorer may write to the table.
+    pub explorer_write: bool,
 }
 
 impl Options {
@@ -64,6 +66,7 @@ impl Options {
             environments: 2,
             keeps_stream: false,
             transaction_time: None,
+            explorer_write: false,
         }
     }
 

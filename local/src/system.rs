@@ -24,7 +24,7 @@ use crate::backends::Backends;
 use crate::control::{self, Control};
 use crate::crash::CrashPoints;
 use crate::dynamodb::{DynamoDb, DynamoDbError};
-use crate::gateway::Gateway;
+use crate::gateway::{Causes, Gateway};
 use crate::grants::Grants;
 use crate::site::Site;
 use crate::subscribers::Subscribers;
@@ -157,7 +157,8 @@ impl System {
             Some(file) => Template::read_for(file, &deployment),
             None => Template::parse_for(built_in::TEMPLATE, &deployment).map_err(in_program),
         }?;
-        backends.set_cors_rules(&template);
+        let own = ["127.0.0.1", "localhost"].map(|host| format!("http://{host}:{}", address.port()));
+        backends.set_cors_rules(&template, &own);
         // The roles are checked before the table is created, so that after a refusal there is no
         // table to delete.
         let grants = Grants::enforce(&template, &backends).await?;
@@ -191,6 +192,7 @@ impl System {
         let search_url = backends.search_url.clone();
         let environment = environment(&template, &backends, &url);
         backends.send_webhooks(&url)?;
+        let causes = Causes::default();
         let control = Arc::new(Control {
             poller,
             subscribers,
@@ -205,11 +207,13 @@ impl System {
             table: template.table.clone(),
             cors: template.cors.clone(),
             sign_ins: control::SignIns::default(),
+            explorer: control::Explorer::new(causes.clone(), options.explorer_write),
         });
         let audience = template.authorizers.into_iter().flat_map(|authorizer| authorizer.audience).collect();
         let authorizer = key.clone().for_audience(audience);
         let gateway =
-            Arc::new(Gateway::new(template.routes, template.cors, Arc::clone(&functions), authorizer, address, site));
+            Gateway::new(template.routes, template.cors, Arc::clone(&functions), authorizer, address, site, causes);
+        let gateway = Arc::new(gateway);
         let router = control::router(Arc::clone(&control))
             .merge(docs::router(template_file.as_deref()))
             .merge(control::issuer_router(&key, &url))

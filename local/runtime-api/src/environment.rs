@@ -8,6 +8,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::log::Lines;
 use crate::server::{Call, RuntimeApi, Work};
+use crate::trace::Trace;
 use crate::{FunctionError, FunctionSpec, InvokeError, Log, process};
 
 /// Time that a process has from its start to its first request for an invocation (AWS: 10 s). If
@@ -16,6 +17,7 @@ const INIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) struct Job {
     pub(crate) payload: Bytes,
+    pub(crate) trace: Trace,
     pub(crate) reply: oneshot::Sender<Result<Bytes, InvokeError>>,
     /// Whether to kill the process after it has received the payload.
     pub(crate) crash: bool,
@@ -80,7 +82,7 @@ impl Environment {
                 None => self.begin(slot).await,
             };
             let outcome = match (begun, slot.as_mut()) {
-                (Ok(()), Some(runtime)) => self.serve(runtime, &request_id, job.payload, job.crash).await,
+                (Ok(()), Some(runtime)) => self.serve(runtime, &request_id, job.payload, job.trace, job.crash).await,
                 (Err(failure), _) => Outcome::Lost(failure),
                 (Ok(()), None) => Outcome::Lost(exited(&request_id, "Runtime is gone")),
             };
@@ -122,14 +124,21 @@ impl Environment {
 
     /// Hands the invocation to the runtime. Waits for its result, the end of the process, or the
     /// timeout.
-    async fn serve(&self, runtime: &mut Runtime, request_id: &str, payload: Bytes, crash: bool) -> Outcome {
+    async fn serve(
+        &self,
+        runtime: &mut Runtime,
+        request_id: &str,
+        payload: Bytes,
+        trace: Trace,
+        crash: bool,
+    ) -> Outcome {
         let timeout = self.spec.timeout;
         let deadline = Instant::now() + timeout;
         let work = Work {
             request_id: request_id.to_owned(),
             deadline_ms: (SystemTime::now() + timeout).duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis()),
             function_arn: self.spec.arn(),
-            trace_id: trace_id(),
+            trace_id: trace.header(),
             payload,
         };
         let mut handed_over = crash.then(|| runtime.api.handed_over.subscribe());
@@ -231,12 +240,4 @@ async fn until_handed_over(handed_over: &mut Option<watch::Receiver<u64>>) {
 fn exited(request_id: &str, reason: &str) -> FunctionError {
     let message = format!("RequestId: {request_id} Error: {reason}");
     FunctionError::new("Runtime.ExitError", message)
-}
-
-/// Returns the X-Ray header of an invocation that is not sampled.
-fn trace_id() -> String {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    let random = uuid::Uuid::new_v4().simple().to_string();
-    let (root, parent) = random.split_at(24.min(random.len()));
-    format!("Root=1-{seconds:08x}-{root};Parent={parent:0>16};Sampled=0")
 }

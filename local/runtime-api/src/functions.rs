@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use crate::environment::{Environment, Job, Queue};
 use crate::faults::{FaultKind, Faults};
 use crate::log::{Line, Lines};
+use crate::trace::Trace;
 use crate::{FunctionError, FunctionSpec, InvokeError, Log, MAX_PAYLOAD};
 
 /// Maximum number of queued invocations of one function. When it is reached, callers wait.
@@ -80,6 +81,20 @@ impl Functions {
     /// # Errors
     /// [`InvokeError`]. After [`InvokeError::Deadline`] the function may still be running.
     pub async fn invoke(&self, name: &str, payload: Bytes, deadline: Instant) -> Result<Bytes, InvokeError> {
+        self.invoke_in(Trace::begin(), name, payload, deadline).await
+    }
+
+    /// Works like [`Functions::invoke`], in a trace that the caller knows.
+    ///
+    /// # Errors
+    /// [`InvokeError`].
+    pub async fn invoke_in(
+        &self,
+        trace: Trace,
+        name: &str,
+        payload: Bytes,
+        deadline: Instant,
+    ) -> Result<Bytes, InvokeError> {
         let Some(pool) = self.pools.get(name) else {
             return Err(InvokeError::UnknownFunction(name.to_owned()));
         };
@@ -101,7 +116,7 @@ impl Functions {
         }
         let _counted = self.count(pool);
         let (reply, answer) = oneshot::channel();
-        let job = Job { payload, reply, crash: strike == Some(FaultKind::Crash) };
+        let job = Job { payload, trace, reply, crash: strike == Some(FaultKind::Crash) };
         let mut stop = self.stop.subscribe();
         let work = async {
             let sent = pool.jobs.send(job).await;

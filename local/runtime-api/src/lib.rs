@@ -21,12 +21,14 @@ mod log;
 mod process;
 mod server;
 mod spec;
+mod trace;
 
 pub use error::{FunctionError, InvokeError};
 pub use faults::{Fault, FaultKind, Faults, RateError};
 pub use functions::Functions;
 pub use log::{Line, Log};
 pub use spec::FunctionSpec;
+pub use trace::Trace;
 
 /// Maximum size in bytes of an invocation's payload and of its response. AWS allows 6 MB, and 100
 /// bytes for the envelope of the response.

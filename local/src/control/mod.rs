@@ -11,6 +11,8 @@ mod index;
 mod objects;
 mod payments;
 mod sign_in;
+mod stream;
+mod table;
 mod tokens;
 
 use std::collections::BTreeMap;
@@ -29,6 +31,7 @@ use template::{Cors, TableDefinition};
 use self::answer::Problem;
 pub(crate) use self::host::loopback_only;
 pub(crate) use self::sign_in::SignIns;
+pub(crate) use self::table::Explorer;
 pub(crate) use self::tokens::{issuer_endpoint, issuer_router};
 use crate::backends::Backends;
 use crate::crash::CrashPoints;
@@ -52,6 +55,7 @@ pub(crate) struct Control {
     /// The pages that may request tokens.
     pub(crate) cors: Option<Cors>,
     pub(crate) sign_ins: SignIns,
+    pub(crate) explorer: Explorer,
 }
 
 /// Returns the routes below `/_local`, and `/health`.
@@ -75,6 +79,13 @@ pub(crate) fn router<S: Clone + Send + Sync + 'static>(control: Arc<Control>) ->
         .nest(tokens::ISSUER_PATH, sign_in::routes().layer(from_fn_with_state(Arc::clone(&control), tokens::to_pages)))
         .route("/_local/invoke/{function}", post(functions::invoke))
         .route("/_local/faults", get(faults::list).post(faults::add).delete(faults::clear))
+        .route("/_local/table", get(table::model))
+        .route("/_local/table/requests", post(table::send))
+        .route("/_local/table/partitions", get(table::partitions))
+        .route("/_local/table/calls", get(table::calls))
+        .route("/_local/table/calls/{seq}", get(table::call))
+        .route("/_local/table/hot", get(table::hot))
+        .route("/_local/stream", get(stream::records))
         .layer(from_fn(loopback_only))
         .route("/health", get(health))
         .with_state(control)

@@ -4,6 +4,7 @@
 //! Gateway's own error responses and CORS headers.
 
 mod answer;
+mod causes;
 pub(crate) mod cors;
 mod event;
 mod path;
@@ -23,12 +24,13 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, StatusCode};
-use runtime_api::{Functions, InvokeError};
+use runtime_api::{Functions, InvokeError, Trace};
 use serde_json::json;
 use template::{Cors, Route};
 use time::OffsetDateTime;
 use tokio::time::Instant;
 
+pub use self::causes::{Cause, Causes};
 use self::event::Context;
 use self::routes::{Match, RouteTable};
 use crate::site::Site;
@@ -50,6 +52,7 @@ pub struct Gateway {
     /// Host and port of the listener.
     host: String,
     site: Site,
+    causes: Causes,
 }
 
 /// An error response of API Gateway itself.
@@ -66,17 +69,17 @@ enum Refusal {
 
 impl Gateway {
     /// Creates a gateway for `routes` at `address`. It accepts tokens signed with `key`, and allows
-    /// web pages of the origins in `cors`.
-    #[must_use]
-    pub fn new(
+    /// web pages of the origins in `cors`. It notes each request in `causes`.
+    pub(crate) fn new(
         routes: Vec<Route>,
         cors: Option<Cors>,
         functions: Arc<Functions>,
         key: SigningKey,
         address: SocketAddr,
         site: Site,
+        causes: Causes,
     ) -> Self {
-        Self { routes: RouteTable::new(routes), functions, key, cors, host: address.to_string(), site }
+        Self { routes: RouteTable::new(routes), functions, key, cors, host: address.to_string(), site, causes }
     }
 
     /// Responds to any request, with a file of the site or from the API. Use it as a router's fallback.
@@ -131,7 +134,9 @@ impl Gateway {
         let event = event::build(&head, &body, &context).ok_or(Refusal::BadRequest)?;
         let deadline = Instant::now() + INTEGRATION_TIMEOUT;
         let payload = Bytes::from(event.to_string());
-        let answer = self.functions.invoke(&found.route.function, payload, deadline).await?;
+        let trace = Trace::begin();
+        self.causes.note(&trace, request_id, found.route.key());
+        let answer = self.functions.invoke_in(trace, &found.route.function, payload, deadline).await?;
         answer::read(&answer).ok_or(Refusal::InternalServerError)
     }
 

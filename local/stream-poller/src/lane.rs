@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::answer::{self, Outcome};
+use crate::history::Verdict;
 use crate::mapping::{MappingState, ShardState, count};
 use crate::poller::Backoff;
 use crate::{Condition, DiscardedBatch, FunctionError, MappingSettings, Record};
@@ -121,16 +122,17 @@ impl Lane {
             let outcome = self.call(&mut part).await;
             if !matches!(outcome, Ok(Outcome::Done)) {
                 count(&self.mapping.counts.failed_invocations, 1);
+                self.note_failure(&part, outcome.is_err());
             }
             match outcome {
                 Ok(Outcome::Done) => {
-                    self.deliver(&part.entries);
+                    self.deliver(&part);
                     backoff.reset();
                     continue;
                 }
                 Ok(Outcome::DoneBefore(index)) => {
                     let rest = part.entries.split_off(index);
-                    self.deliver(&part.entries);
+                    self.deliver(&part);
                     part.entries = rest;
                     if index == 0 {
                         part.failures += 1;
@@ -164,6 +166,12 @@ impl Lane {
                 sleep(backoff.next()).await;
             }
         }
+    }
+
+    /// Notes that the records of a failed call will be delivered again.
+    fn note_failure(&self, part: &Attempt, not_called: bool) {
+        let attempts = part.invocations - u32::from(not_called);
+        self.mapping.history.settle(&part.entries, Verdict::Retrying, attempts, part.error.as_ref());
     }
 
     async fn call(&self, part: &mut Attempt) -> Result<Outcome, NotCalled> {
@@ -227,6 +235,8 @@ impl Lane {
             Some(batch) => self.offer(batch).await,
             None => true,
         };
+        let verdict = if kept { Verdict::Discarded } else { Verdict::Lost };
+        self.mapping.history.settle(&part.entries, verdict, part.invocations, part.error.as_ref());
         let counts = &self.mapping.counts;
         count(if kept { &counts.discarded } else { &counts.lost }, size);
         self.settle(&part.entries);
@@ -269,9 +279,10 @@ impl Lane {
         })
     }
 
-    fn deliver(&self, entries: &[Entry]) {
-        count(&self.mapping.counts.delivered, entries.len());
-        self.settle(entries);
+    fn deliver(&self, part: &Attempt) {
+        self.mapping.history.settle(&part.entries, Verdict::Delivered, part.invocations, None);
+        count(&self.mapping.counts.delivered, part.entries.len());
+        self.settle(&part.entries);
     }
 
     fn settle(&self, entries: &[Entry]) {

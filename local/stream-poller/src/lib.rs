@@ -28,6 +28,7 @@ mod answer;
 mod checkpoint;
 mod filter;
 mod function;
+mod history;
 mod http;
 mod lane;
 mod mapping;
@@ -40,6 +41,7 @@ mod swept;
 
 pub use filter::{Filter, FilterError};
 pub use function::{Condition, Destination, DestinationError, DiscardedBatch, FunctionError, Invoke, Role, StreamCall};
+pub use history::{Delivery, MappingDelivery, Verdict};
 pub use http::{Endpoint, HttpStream};
 pub use mapping::Mapping;
 pub use poller::{MappingProgress, Pace, Poller, Progress, ShardProgress};

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use tokio::sync::watch;
 
 use crate::checkpoint::Checkpoint;
+use crate::history::MappingHistory;
 use crate::{
     Destination, Filter, Invoke, MappingProgress, MappingSettings, Pace, Record, Role, SettingsError, ShardProgress,
     SourceError, Start, StreamCall,
@@ -60,6 +61,7 @@ pub(crate) struct MappingState {
     pub(crate) pace: Pace,
     pub(crate) stream_arn: String,
     pub(crate) counts: Counts,
+    pub(crate) history: MappingHistory,
     pub(crate) attention: watch::Sender<Attention>,
     /// Signals every change of the state of any mapping.
     pub(crate) changed: watch::Sender<()>,
@@ -94,8 +96,10 @@ impl MappingState {
         stream_arn: String,
         attention: watch::Sender<Attention>,
         changed: watch::Sender<()>,
+        history: MappingHistory,
     ) -> Self {
-        Self { mapping, pace, stream_arn, counts: Counts::default(), attention, changed, shards: Mutex::default() }
+        let (counts, shards) = (Counts::default(), Mutex::default());
+        Self { mapping, pace, stream_arn, counts, history, attention, changed, shards }
     }
 
     pub(crate) fn notify(&self) {

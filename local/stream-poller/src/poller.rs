@@ -5,9 +5,10 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::history::{History, MappingHistory};
 use crate::mapping::{Attention, Mapping, MappingState, ShardState};
 use crate::source::SharedSource;
-use crate::{SequenceNumber, SourceError, Start, StartingPosition, StreamCall, StreamSource};
+use crate::{Delivery, SequenceNumber, SourceError, Start, StartingPosition, StreamCall, StreamSource};
 
 mod follow;
 
@@ -102,6 +103,7 @@ pub struct ShardProgress {
 /// progress.
 pub struct Poller {
     mappings: Vec<Arc<MappingState>>,
+    history: Arc<History>,
     attention: watch::Sender<Attention>,
     changed: watch::Sender<()>,
     consumed: watch::Receiver<Option<SequenceNumber>>,
@@ -127,9 +129,11 @@ impl Poller {
         let shards = source.shards().await?;
         let stream_arn = source.stream_arn().to_owned();
         let source = Arc::new(SharedSource::new(source));
+        let functions = mappings.iter().map(|mapping| mapping.settings.function.clone()).collect();
+        let history = Arc::new(History::new(functions));
         let mut states = Vec::new();
         let mut tasks = JoinSet::new();
-        for mapping in mappings {
+        for (number, mapping) in mappings.into_iter().enumerate() {
             let latest = mapping.settings.starting_position == StartingPosition::Latest;
             let mut list = Vec::new();
             for shard in &shards {
@@ -143,20 +147,28 @@ impl Poller {
                 let (id, parent) = (shard.id.clone(), shard.parent.clone());
                 list.push(Arc::new(ShardState::new(id, parent, start, iterator)));
             }
-            let state =
-                Arc::new(MappingState::new(mapping, pace, stream_arn.clone(), attention.clone(), changed.clone()));
+            let own = MappingHistory { history: Arc::clone(&history), mapping: number };
+            let state = MappingState::new(mapping, pace, stream_arn.clone(), attention.clone(), changed.clone(), own);
+            let state = Arc::new(state);
             state.set_shards(list, 0);
             tasks.spawn(follow::run(Arc::clone(&source), Arc::clone(&state), attention.subscribe()));
             states.push(state);
         }
         let (consumed, receiver) = watch::channel(None);
         tasks.spawn(report_consumed(states.clone(), changed.subscribe(), consumed));
-        Ok(Self { mappings: states, attention, changed, consumed: receiver, _tasks: tasks })
+        Ok(Self { mappings: states, history, attention, changed, consumed: receiver, _tasks: tasks })
     }
 
     #[must_use]
     pub fn progress(&self) -> Progress {
         Progress { mappings: self.mappings.iter().map(|state| state.progress()).collect() }
+    }
+
+    /// Returns at most `limit` of the newest 1,000 records that were read, after the record with the
+    /// number `after`. The oldest record comes first.
+    #[must_use]
+    pub fn deliveries(&self, after: u64, limit: usize) -> Vec<Delivery> {
+        self.history.after(after, limit)
     }
 
     /// Returns a receiver of the last record up to which every mapping has settled all records. The

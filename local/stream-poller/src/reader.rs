@@ -115,12 +115,13 @@ impl Reader {
     /// Records of one item always use the same lane. Waits while a lane is full.
     async fn distribute(&self, records: Vec<Arc<Record>>) {
         let mut groups: Vec<Vec<Entry>> = self.senders.iter().map(|_| Vec::new()).collect();
-        let mut filtered = 0;
+        let (mut filtered, mut read) = (0, Vec::with_capacity(records.len()));
         {
             let mut reader = self.shard.reader();
             for record in records {
                 let passes = !record.is_unchanged() && self.mapping.mapping.filter.matches(record.event());
                 let number = reader.admit(&record, !passes);
+                read.push((Arc::clone(&record), passes));
                 if !passes {
                     filtered += 1;
                     continue;
@@ -132,6 +133,8 @@ impl Reader {
                 }
             }
         }
+        // The lanes get the records later, so their verdicts replace this one.
+        self.mapping.history.read(&read);
         if filtered > 0 {
             count(&self.mapping.counts.filtered, filtered);
             self.mapping.notify();

@@ -38,7 +38,7 @@ use std::path::PathBuf;
 pub use crate::faults::{Fault, FaultCount, FaultKind, Faults};
 pub use embedded::EmbeddedTable;
 pub use files::look_at;
-pub use proxy::{FaultProxy, TransactionTime};
+pub use proxy::{Call, CallBody, Calls, FaultProxy, TransactionTime};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

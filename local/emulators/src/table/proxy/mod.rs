@@ -1,5 +1,7 @@
 mod answer;
 mod body;
+mod calls;
+mod capacity;
 mod keys;
 mod needs;
 mod operation;
@@ -29,6 +31,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use underway::{ConflictCheck, Transactions};
 
+use self::calls::Recorded;
+use self::capacity::Consumed;
 use self::response::{changed, conflict, own, rewritten, truncated};
 use super::Error;
 use crate::access::{self, Access, Guard};
@@ -36,6 +40,7 @@ use crate::contributors::Throttles;
 use crate::endpoint::Cut;
 use crate::faults::{FaultKind, Faults};
 
+pub use calls::{Call, CallBody, Calls};
 pub use underway::TransactionTime;
 
 /// DynamoDB's limit for a request and for a response.
@@ -58,14 +63,16 @@ type Body = Either<Incoming, Either<Full<Bytes>, Cut>>;
 /// hits them. The module `body` corrects the identity of TTL deletions in stream records. The
 /// module `pages` limits pages of stream records to DynamoDB's size.
 ///
-/// The proxy always parses requests for stream records. It parses other bodies only if a fault or a
-/// setting requires it. Dropping the value closes the proxy.
+/// The proxy always parses requests for stream records and responses to writes. It parses other
+/// bodies only if a fault or a setting requires it. It keeps the newest calls ([`Calls`]). Dropping
+/// the value closes the proxy.
 pub struct FaultProxy {
     url: String,
     faults: Faults,
     underway: Arc<Transactions>,
     counting: Arc<OnceLock<Counting>>,
     guard: Guard,
+    calls: Calls,
     // The accepting task owns the connections' tasks. Dropping this set ends all of these tasks.
     _tasks: JoinSet<()>,
 }
@@ -81,7 +88,7 @@ impl FaultProxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = loopback_url(listener.local_addr()?.port());
         let (faults, underway, guard) = (Faults::default(), Arc::<Transactions>::default(), Guard::default());
-        let counting = Arc::<OnceLock<Counting>>::default();
+        let (counting, calls) = (Arc::<OnceLock<Counting>>::default(), Calls::default());
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         let gate = Arc::new(Gate {
@@ -94,12 +101,13 @@ impl FaultProxy {
             underway: Arc::clone(&underway),
             counting: Arc::clone(&counting),
             guard: guard.clone(),
+            calls: calls.clone(),
             delays,
             pages: Pages::default(),
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, gate));
-        Ok(Self { url, faults, underway, counting, guard, _tasks: tasks })
+        Ok(Self { url, faults, underway, counting, guard, calls, _tasks: tasks })
     }
 
     /// Returns the endpoint for the functions: `http://127.0.0.1:<port>`.
@@ -111,6 +119,12 @@ impl FaultProxy {
     #[must_use]
     pub fn faults(&self) -> &Faults {
         &self.faults
+    }
+
+    /// Returns the newest calls of items.
+    #[must_use]
+    pub const fn calls(&self) -> &Calls {
+        &self.calls
     }
 
     /// Makes transactions take time from now on. During a transaction the proxy refuses single
@@ -201,23 +215,39 @@ struct Gate {
     underway: Arc<Transactions>,
     counting: Arc<OnceLock<Counting>>,
     guard: Guard,
+    calls: Calls,
     delays: Delays,
     pages: Pages,
 }
 
 impl Gate {
-    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Body>, HangUp> {
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Recorded<Body>>, HangUp> {
         let (head, incoming) = request.into_parts();
         let Ok(body) = Limited::new(incoming, MAX_BODY).collect().await else {
-            return Ok(own(answer::too_large()));
+            return Ok(own(answer::too_large()).map(|body| Recorded::new(body, None)));
         };
-        let body = body.to_bytes();
+        let (body, operation) = (body.to_bytes(), Operation::of(&head.headers));
+        let mut recording = self.calls.begin(operation, &head.headers, &body);
+        let mut response = self.decided(head, operation, body).await?;
+        let consumed = response.extensions_mut().remove::<Consumed>();
+        if let Some(recording) = &mut recording {
+            recording.answered(response.status(), consumed);
+        }
+        Ok(response.map(|body| Recorded::new(body, recording)))
+    }
+
+    /// Checks the caller's permissions, and then answers or forwards a request.
+    async fn decided(
+        &self,
+        head: hyper::http::request::Parts,
+        operation: Operation,
+        body: Bytes,
+    ) -> Result<Response<Body>, HangUp> {
         let allowed =
             self.guard.check(access::caller(&head.headers), |access| needs::needs(&head.headers, &body, access));
         if let Err(denied) = allowed {
             return Ok(own(answer::forbidden(&denied)));
         }
-        let operation = Operation::of(&head.headers);
         if let (Operation::DescribeInsights, Some(counting)) = (operation, self.counting.get()) {
             return Ok(own(answer::insights(&body, &counting.throttles)));
         }
@@ -298,7 +328,25 @@ impl Gate {
         }
     }
 
+    /// Forwards a request. If it is a write, the response has the extension [`Consumed`].
     async fn passed_on(&self, head: hyper::http::request::Parts, body: Bytes) -> Response<Body> {
+        let Some((body, requested)) = capacity::detailed(Operation::of(&head.headers), &body) else {
+            return self.forwarded(head, body).await;
+        };
+        let (response, mut consumed) = (self.forwarded(head, body).await, None);
+        let mut response = rewritten(response, |answer| {
+            let (units, rest) = capacity::split(answer, requested)?;
+            consumed = Some(units);
+            Some(rest)
+        })
+        .await;
+        if let Some(consumed) = consumed {
+            response.extensions_mut().insert(consumed);
+        }
+        response
+    }
+
+    async fn forwarded(&self, head: hyper::http::request::Parts, body: Bytes) -> Response<Body> {
         let mut head = head;
         let mut uri = head.uri.into_parts();
         uri.scheme = Some(Scheme::HTTP);

@@ -42,6 +42,11 @@ impl Operation {
         }
     }
 
+    /// Returns whether the operation reads or writes items.
+    pub(super) const fn is_on_items(self) -> bool {
+        !matches!(self, Self::GetRecords | Self::DescribeInsights | Self::Other)
+    }
+
     /// `divisible` says whether the request is a batch that the proxy can split.
     pub(super) fn can_suffer(self, kind: FaultKind, divisible: bool) -> bool {
         match kind {
@@ -52,7 +57,7 @@ impl Operation {
             | FaultKind::Timeout
             | FaultKind::Slow
             | FaultKind::Reset
-            | FaultKind::Truncate => !matches!(self, Self::GetRecords | Self::DescribeInsights | Self::Other),
+            | FaultKind::Truncate => self.is_on_items(),
             FaultKind::TimeoutBefore | FaultKind::ErrorAfter | FaultKind::WrongSignature => false,
         }
     }
