@@ -8,7 +8,10 @@ import { listen } from "./lib/router.svelte";
 type Area = () => Promise<{ default: Component }>;
 
 /** The areas by the first segment of the path. Every other path belongs to the shop. */
-const areas: Record<string, Area> = {};
+const areas: Record<string, Area> = {
+  staff: () => import("./staff/Staff.svelte"),
+  table: () => import("./table/Table.svelte"),
+};
 const shop: Area = () => import("./shop/Shop.svelte");
 
 const area = (path: string): Area => areas[path.split("/")[1] ?? ""] ?? shop;

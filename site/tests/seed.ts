@@ -15,12 +15,13 @@ interface Goods {
   price: number;
   size?: string;
   summary?: string;
+  former?: number;
   stock?: number;
   colours?: Colours[];
 }
 
 const GOODS: Goods[] = [
-  { id: "sencha", name: "Sencha from the first harvest", brand: "Leaf & Stone", path: ["Pantry", "Tea & Coffee"], price: 1290, size: "100 g", summary: "A bright green tea with a soft sweetness. Two minutes at 70 °C.", colours: [[[232, 226, 205], [88, 116, 60]], [[214, 220, 200], [120, 150, 80]], [[240, 236, 224], [60, 90, 50]]] },
+  { id: "sencha", name: "Sencha from the first harvest", brand: "Leaf & Stone", path: ["Pantry", "Tea & Coffee"], price: 1290, former: 1490, size: "100 g", summary: "A bright green tea with a soft sweetness. Two minutes at 70 °C.", colours: [[[232, 226, 205], [88, 116, 60]], [[214, 220, 200], [120, 150, 80]], [[240, 236, 224], [60, 90, 50]]] },
   { id: "assam", name: "Assam, whole leaf", brand: "Leaf & Stone", path: ["Pantry", "Tea & Coffee"], price: 990, size: "125 g", colours: [[[238, 222, 204], [134, 66, 36]]] },
   { id: "espresso", name: "Espresso beans, dark roast", brand: "Northlight", path: ["Pantry", "Tea & Coffee"], price: 1450, size: "500 g", colours: [[[226, 214, 200], [66, 44, 32]]] },
   { id: "honey", name: "Lime blossom honey", brand: "Hof Brandt", path: ["Pantry"], price: 850, size: "250 g", colours: [[[246, 234, 205], [212, 146, 38]]] },
@@ -68,7 +69,7 @@ export async function seed(system: System): Promise<void> {
   await system.drain();
 }
 
-async function create(staff: Client, { id, name, brand, path, price, size, summary, stock, colours }: Goods): Promise<void> {
+async function create(staff: Client, { id, name, brand, path, price, former, size, summary, stock, colours }: Goods): Promise<void> {
   const body = {
     id,
     name,
@@ -76,6 +77,7 @@ async function create(staff: Client, { id, name, brand, path, price, size, summa
     category_path: path,
     price: usd(price),
     stock: stock ?? 40,
+    ...(former ? { compare_at: usd(former) } : {}),
     ...(size ? { package_size: size } : {}),
     ...(summary ? { summary } : {}),
   };
@@ -114,6 +116,8 @@ async function prices(staff: Client): Promise<void> {
   ];
   const zone = { countries: ["DE"], methods };
   unwrap(await staff.PUT("/v1/shipping/zones/{id}", { params: { path: { id: "germany" }, header }, body: zone }));
+  const austria = { countries: ["AT"], regions: ["Tirol", "Wien"], methods };
+  unwrap(await staff.PUT("/v1/shipping/zones/{id}", { params: { path: { id: "austria" }, header }, body: austria }));
   const rule = { country: "DE", category: "standard", rate_basis_points: 1900, included: true };
   unwrap(await staff.PUT("/v1/tax/rules/{id}", { params: { path: { id: "germany" }, header }, body: rule }));
   const promotion = { id: "warm", name: "Warm welcome", code: "WARM10", kind: "percentage" as const, value: 1000 };

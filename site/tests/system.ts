@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { type Client, createClient, localToken } from "@bodega/client";
 
-const DIST = join(import.meta.dirname, "../dist");
+const DIST = join(import.meta.dirname, "../../dist");
 
 export interface System {
   url: string;

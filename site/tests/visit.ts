@@ -57,7 +57,7 @@ export class Visit {
     readonly name: string,
   ) {
     page.on("console", (message) => {
-      if (message.type() === "error" || message.type() === "warning") this.problems.push(message.text());
+      if (message.type() === "error" || message.type() === "warning") this.problems.push(`${message.text()} ${message.location().url}`);
     });
     page.on("pageerror", (error) => this.problems.push(String(error)));
     page.on("request", (request) => {

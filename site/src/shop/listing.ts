@@ -69,9 +69,8 @@ export const isFiltered = ({ categories, brands, inStock, min, max }: Filters): 
 
 export async function find(filters: Filters, cursor: string | undefined, signal?: AbortSignal): Promise<Found> {
   try {
-    const [found, brands] = await Promise.all([search(filters, cursor, signal), allBrands(filters, cursor, signal)]);
-    const facets = brands ? { ...found.facets, brand: brands } : found.facets;
-    return { cards: found.items.map(hit), total: found.total, facets, next: found.next_cursor };
+    const { items, total, facets, next_cursor } = await search(filters, cursor, signal);
+    return { cards: items.map(hit), total, facets, next: next_cursor };
   } catch (error) {
     if (!filters.within || !hasCode(error, "search_disabled")) throw error;
     const params = { path: { path: filters.within }, query: { limit: LIMIT, cursor } };
@@ -86,7 +85,6 @@ async function search(
   { q, within, categories, brands, inStock, min, max, sort }: Filters,
   cursor: string | undefined,
   signal: AbortSignal | undefined,
-  limit = LIMIT,
 ): Promise<Schemas["ProductSearch"]> {
   const chosen = categories.length > 0 || !within ? categories : [within];
   const query = {
@@ -98,18 +96,7 @@ async function search(
     ...(max !== undefined ? { max_price: max } : {}),
     ...(sort ? { sort } : {}),
     ...(cursor ? { cursor } : {}),
-    limit,
+    limit: LIMIT,
   };
   return unwrap(await api.GET("/v1/search/products", { params: { query }, signal }));
-}
-
-/** The facets count only what the filters leave, so a second request finds the other brands. */
-async function allBrands(
-  filters: Filters,
-  cursor: string | undefined,
-  signal: AbortSignal | undefined,
-): Promise<Schemas["Facet"] | undefined> {
-  if (filters.brands.length === 0 || cursor) return undefined;
-  const { facets } = await search({ ...filters, brands: [], sort: "" }, undefined, signal, 1);
-  return facets.brand;
 }

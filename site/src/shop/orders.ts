@@ -65,6 +65,3 @@ export const METHODS: Record<Schemas["Payment"]["method"], string> = {
   wallet: "from the wallet",
   manual: "directly to the shop",
 };
-
-/** What the rules of the shop permit customers. The API does not name the actions of an order yet. */
-export const isCancellable = ({ status }: Order): boolean => status === "pending" || status === "paid";

@@ -8,6 +8,8 @@ export interface Card {
   brand: string;
   size: string | null;
   price: Schemas["Price"];
+  /** A former price, which is above the price. */
+  former?: Schemas["CompareAt"] | null;
   thumbnail: string | null;
   rating?: { average: number | null; count: number };
   inStock?: boolean | undefined;
@@ -15,7 +17,11 @@ export interface Card {
 
 export const productHref = (id: string): string => `/p/${encodeURIComponent(id)}`;
 
-const variantHref = (parent: string | undefined, id: string): string =>
+/** Returns the path of a picture, to which the size of a copy can be added. */
+export const picturePath = (product: string, picture: string): string =>
+  `/v1/products/${encodeURIComponent(product)}/pictures/${picture}`;
+
+export const variantHref = (parent: string | undefined, id: string): string =>
   parent ? `${productHref(parent)}?v=${encodeURIComponent(id)}` : productHref(id);
 
 export const bestSeller = (entry: Schemas["LeaderboardEntry"]): Card => ({
@@ -32,6 +38,7 @@ export const hit = (found: Schemas["ProductHit"]): Card => ({
   ...found,
   href: variantHref(found.parent, found.id),
   size: found.package_size,
+  former: found.compare_at,
   inStock: found.in_stock,
 });
 
@@ -39,6 +46,7 @@ export const listed = (product: Schemas["ProductById"]): Card => ({
   ...product,
   href: variantHref(product.parent, product.id),
   size: product.package_size,
+  former: product.compare_at,
   rating: { average: product.average_rating, count: product.review_count },
   inStock: product.in_stock,
 });

@@ -1,4 +1,4 @@
-import type { Schemas } from "../lib/api";
+import type { Schemas } from "./api";
 import { countryName, guessCountry } from "./countries";
 
 export type Address = Schemas["PostalAddress"];
