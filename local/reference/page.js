@@ -20,16 +20,23 @@ const CLAIMS = {
 const IS_NARROW = matchMedia("(max-width: 700px)").matches;
 
 const page = {};
-for (const id of ["task", "caller", "who", "other", "use", "state"]) page[id] = document.getElementById(id);
+for (const id of ["task", "find", "found", "caller", "who", "other", "use", "state"]) page[id] = document.getElementById(id);
 document.documentElement.classList.toggle("dark-mode", matchMedia("(prefers-color-scheme: dark)").matches);
 
-// Puts the callers of `x-who` at the top of each description.
+// Returns every operation with its method and path.
+function operations(api) {
+  return Object.entries(api.paths ?? {}).flatMap(([path, item]) =>
+    METHODS.filter((method) => item[method]).map((method) => ({ method: method.toUpperCase(), path, operation: item[method] })),
+  );
+}
+
+// Puts the callers of `x-who` at the top of each description, and a link to the explorer. A
+// deployment has no explorer, so openapi.yaml does not have the link.
 function withCallers(api) {
-  for (const item of Object.values(api.paths ?? {})) {
-    for (const operation of METHODS.map((method) => item[method]).filter(Boolean)) {
-      const callers = `**For ${CALLERS[operation["x-who"]] ?? operation["x-who"]}.**`;
-      operation.description = [callers, operation.description].filter(Boolean).join("\n\n");
-    }
+  for (const { method, path, operation } of operations(api)) {
+    const callers = `**For ${CALLERS[operation["x-who"]] ?? operation["x-who"]}.**`;
+    const explorer = `[What it reads and writes](/table/routes/${method}${path.split("/").map(encodeURIComponent).join("/")})`;
+    operation.description = [`${callers} ${explorer}`, operation.description].filter(Boolean).join("\n\n");
   }
   return api;
 }
@@ -51,17 +58,26 @@ function showLines() {
   };
 }
 
+// The operations as the search sees them, and those that it has found.
+let index = [];
+let found = [];
+let active = -1;
+
 const ui = SwaggerUIBundle({
   url: "/v1/openapi.yaml",
   dom_id: "#reference",
   plugins: [showCallers, showLines],
   deepLinking: true,
+  displayOperationId: true,
   displayRequestDuration: true,
   docExpansion: IS_NARROW ? "none" : "list",
   tryItOutEnabled: true,
   validatorUrl: null, // The default sends the description to another host.
   onComplete() {
-    listTasks(ui.specSelectors.specJson().toJS());
+    const api = ui.specSelectors.specJson().toJS();
+    listTasks(api);
+    index = operations(api).map((one) => entry(one, api.components?.parameters ?? {}));
+    search();
     choose();
   },
 });
@@ -86,6 +102,89 @@ function showTask() {
   if (!page.task.value) return scrollTo(0, 0);
   reach(["operations-tag", page.task.value]);
 }
+
+function entry({ method, path, operation }, shared) {
+  const { operationId: id, summary = "", description = "", tags: [tag], parameters = [] } = operation;
+  const name = `${method} ${path} ${id} ${summary} ${tag}`.toLowerCase();
+  const names = parameters.map((one) => (one.$ref ? shared[one.$ref.split("/").at(-1)] : one)?.name ?? "");
+  const text = `${description} ${names.join(" ")}`.toLowerCase();
+  return { method, path, id, summary, tag, name, text };
+}
+
+// Finds operations that have every word. Those with the words in their path, id or summary are first.
+function search() {
+  const words = page.find.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const rank = ({ id, name, text }) => {
+    if (!words.every((word) => name.includes(word) || text.includes(word))) return undefined;
+    return id.toLowerCase() === words[0] ? -1 : words.filter((word) => !name.includes(word)).length;
+  };
+  const ranked = words.length === 0 ? [] : index.map((one) => ({ one, at: rank(one) })).filter(({ at }) => at !== undefined);
+  found = ranked.sort((a, b) => a.at - b.at).map(({ one }) => one);
+  active = found.length > 0 ? 0 : -1;
+  page.found.replaceChildren(...found.map(option));
+  if (words.length > 0 && found.length === 0) page.found.append(Object.assign(document.createElement("li"), { textContent: "No operation has these words." }));
+  show(words.length > 0);
+}
+
+function option({ method, path, id, summary }, at) {
+  const item = document.createElement("li");
+  item.id = `found-${at}`;
+  item.setAttribute("role", "option");
+  for (const [name, text] of Object.entries({ method, path, summary, id })) {
+    item.append(Object.assign(document.createElement("span"), { className: name, textContent: text }));
+  }
+  // The field keeps the focus until the operation opens.
+  item.addEventListener("pointerdown", (event) => event.preventDefault());
+  item.addEventListener("click", () => open(at));
+  return item;
+}
+
+function show(isOpen) {
+  page.found.hidden = !isOpen;
+  page.find.setAttribute("aria-expanded", String(isOpen));
+  mark();
+}
+
+function mark() {
+  [...page.found.children].forEach((item, at) => item.setAttribute("aria-selected", String(at === active)));
+  if (active < 0 || page.found.hidden) return page.find.removeAttribute("aria-activedescendant");
+  page.find.setAttribute("aria-activedescendant", `found-${active}`);
+  page.found.children[active].scrollIntoView({ block: "nearest" });
+}
+
+function open(at) {
+  const { tag, id } = found[at];
+  show(false);
+  page.find.blur();
+  ui.layoutActions.show(["operations-tag", tag], true);
+  reach(["operations", tag, id]);
+  // Operations above take their height only after they are rendered.
+  for (const wait of [300, 1000]) setTimeout(() => document.getElementById(`operations-${tag}-${id}`)?.scrollIntoView(), wait);
+}
+
+const KEYS = {
+  ArrowDown: () => (active = (active + 1) % found.length),
+  ArrowUp: () => (active = (active + found.length - 1) % found.length),
+  Home: () => (active = 0),
+  End: () => (active = found.length - 1),
+};
+page.find.addEventListener("input", search);
+page.find.addEventListener("focus", search);
+page.find.addEventListener("blur", () => show(false));
+page.find.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") return show(false);
+  if (found.length === 0 || page.found.hidden) return;
+  if (event.key === "Enter") open(active);
+  else if (KEYS[event.key]) KEYS[event.key]();
+  else return;
+  event.preventDefault();
+  if (event.key !== "Enter") mark();
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.target.closest("input, select, textarea, [contenteditable]")) return;
+  event.preventDefault();
+  page.find.focus();
+});
 
 // Gets a token for the chosen caller. Only the local system issues tokens, and only to its own page.
 async function choose() {

@@ -29,8 +29,22 @@ for (const [name, viewport] of Object.entries(SIZES)) {
     assert.equal(await page.locator(".opblock").count(), operations);
   }
 
-  await page.getByLabel("Task").selectOption("orders");
-  await page.locator("#operations-orders-placeOrder .opblock-summary-control").click();
+  // The search finds operations by path, id, summary and parameter. The keyboard opens one.
+  const field = page.getByRole("combobox", { name: "Search all operations" });
+  const options = page.getByRole("listbox", { name: "Operations" }).getByRole("option");
+  await page.keyboard.press("/");
+  for (const [words, first] of [["/v1/carts/{id}/quote", /quoteCart|quoteGuestCart/i], ["PLACEORDER", /placeOrder$/], ["idempotency-key transfer", /\/v1\/transfers/], ["place an order", /placeOrder$/]]) {
+    await field.fill(words);
+    assert.match(await options.first().innerText(), first, words);
+  }
+  await field.fill("no such operation");
+  await page.getByText("No operation has these words.").waitFor();
+  await field.fill("placeOrder");
+  await field.press("Enter");
+  const block = page.locator("#operations-orders-placeOrder");
+  const link = block.getByRole("link", { name: "What it reads and writes" });
+  assert.equal(await link.getAttribute("href"), "/table/routes/POST/v1/orders");
+  assert.match(await block.locator(".opblock-summary").innerText(), /placeOrder/);
   const open = page.locator("#operations-orders-placeOrder .responses-inner");
   await open.locator("tr.response").first().waitFor();
   const texts = await open.locator("tr.response .response-col_description__inner").allInnerTexts();
