@@ -30,9 +30,9 @@ impl Media {
     pub async fn read(&self, name: &str, most: usize) -> Result<Option<Bytes>, MediaError> {
         let path = s3::object(name);
         let response = self.bucket.call(&Call { max_response: most, ..Call::new(Method::GET, &path) }).await?;
-        match (response.status, s3::error_code(&response).as_deref()) {
-            (200, _) => Ok(Some(response.body)),
-            (404, Some("NoSuchKey")) => Ok(None),
+        match response.status {
+            200 => Ok(Some(response.body)),
+            404 => Ok(None),
             _ => Err(refused(&response)),
         }
     }
