@@ -28,7 +28,8 @@ const NAMES: &str = "\
     customer_id.folded customer_id.words deleted encoder field fields filter from fuzziness gte groups \
     has_variants highlight id id.folded id.words in_stock lte match_all max_expansions \
     minimum_should_match multi_match must must_not name name.folded number.folded number.words \
-    number_of_fragments operator parent placed_at post_filter precision_threshold prefix price_amount query range rating_count \
+    number_of_fragments operator parent placed_at post_filter precision_threshold prefix price_amount query range \
+    rating_count \
     reference.folded reference.words \
     search_after should size sort status.folded status.words summary term terms track_total_hits type value \
     zero_terms_query";

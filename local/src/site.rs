@@ -25,7 +25,8 @@ const INDEX: &str = "index.html";
 /// Allows the pages to use only this program. Its bucket of pictures, which the pages read and staff
 /// upload to, has a port of its own.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
-                      img-src 'self' http://127.0.0.1:* http://localhost:*; connect-src 'self' http://127.0.0.1:* http://localhost:*; \
+                      img-src 'self' http://127.0.0.1:* http://localhost:*; \
+                      connect-src 'self' http://127.0.0.1:* http://localhost:*; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// The files of the site by path, each compressed.

@@ -200,7 +200,8 @@ async fn a_list_of_a_thousand_products_takes_five_requests_per_page_and_repeats_
     let first = &shop.send(get("GET /v1/categories/{path}/products", "A").query("limit", "1")).await.body;
     let mut members: Vec<_> = first["items"][0].as_object().unwrap().keys().map(String::as_str).collect();
     members.sort_unstable();
-    let expected = "average_rating brand category_path compare_at id in_stock name package_size price review_count summary thumbnail version";
+    let expected = "average_rating brand category_path compare_at id in_stock name package_size price review_count \
+        summary thumbnail version";
     assert_eq!(members, Vec::from_iter(expected.split(' ')));
 }
 
