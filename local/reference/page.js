@@ -31,18 +31,48 @@ function operations(api) {
 }
 
 // Puts the callers of `x-who` at the top of each description, and a link to the explorer. A
-// deployment has no explorer, so openapi.yaml does not have the link.
-function withCallers(api) {
+// deployment has no explorer, so openapi.yaml does not have the link. The parameters of a path join
+// those of its operations.
+function prepared(api) {
   for (const { method, path, operation } of operations(api)) {
     const callers = `**For ${CALLERS[operation["x-who"]] ?? operation["x-who"]}.**`;
     const explorer = `[What it reads and writes](/table/routes/${method}${path.split("/").map(encodeURIComponent).join("/")})`;
     operation.description = [`${callers} ${explorer}`, operation.description].filter(Boolean).join("\n\n");
+    operation.parameters = [...(api.paths[path].parameters ?? []), ...(operation.parameters ?? [])];
   }
   return api;
 }
 
-function showCallers() {
-  return { statePlugins: { spec: { wrapActions: { updateJsonSpec: (update) => (api) => update(withCallers(api)) } } } };
+// Follows the references of the part that is shown. Swagger UI itself reads the whole description
+// anew for each part, which takes seconds.
+function showParts() {
+  let api = {};
+  return {
+    statePlugins: {
+      spec: {
+        wrapActions: {
+          updateJsonSpec: (update) => (json) => update((api = prepared(json))),
+          requestResolvedSubtree: (_, { specActions }) => (path) =>
+            specActions.updateResolvedSubtree(path, resolved(api, at(api, path))),
+        },
+      },
+    },
+  };
+}
+
+function at(api, path) {
+  return path.reduce((part, key) => part?.[key], api);
+}
+
+// Returns a copy in which each reference is replaced by what it names. A reference inside of what it
+// names stays.
+function resolved(api, node, above = []) {
+  if (Array.isArray(node)) return node.map((one) => resolved(api, one, above));
+  if (node === null || typeof node !== "object") return node;
+  const { $ref, ...own } = node;
+  if (above.includes($ref)) return node;
+  const named = $ref === undefined ? {} : resolved(api, at(api, $ref.split("/").slice(1)), [...above, $ref]);
+  return { ...named, ...Object.fromEntries(Object.entries(own).map(([key, one]) => [key, resolved(api, one, above)])) };
 }
 
 // Shows examples of NDJSON as lines. Swagger UI treats the type as JSON, and shows one JSON string.
@@ -66,7 +96,7 @@ let active = -1;
 const ui = SwaggerUIBundle({
   url: "/v1/openapi.yaml",
   dom_id: "#reference",
-  plugins: [showCallers, showLines],
+  plugins: [showParts, showLines],
   deepLinking: true,
   displayOperationId: true,
   displayRequestDuration: true,
@@ -91,8 +121,13 @@ function listTasks(api) {
   }
 }
 
+// Changes whenever the reader, the search or the list of tasks moves the page.
+let moves = 0;
+for (const kind of ["keydown", "pointerdown", "wheel"]) addEventListener(kind, () => (moves += 1), { capture: true, passive: true });
+
 // Opens a task or an operation. Swagger UI renders only the operations near the window.
 function reach(place) {
+  moves += 1;
   ui.layoutActions.show(place, true);
   ui.layoutActions.scrollTo(place);
   ui.layoutActions.scrollToVirtualizedOperation(place);
@@ -159,7 +194,9 @@ function open(at) {
   ui.layoutActions.show(["operations-tag", tag], true);
   reach(["operations", tag, id]);
   // Operations above take their height only after they are rendered.
-  for (const wait of [300, 1000]) setTimeout(() => document.getElementById(`operations-${tag}-${id}`)?.scrollIntoView(), wait);
+  const move = moves;
+  const settle = () => move === moves && document.getElementById(`operations-${tag}-${id}`)?.scrollIntoView();
+  for (const wait of [300, 1000]) setTimeout(settle, wait);
 }
 
 const KEYS = {

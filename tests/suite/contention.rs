@@ -168,8 +168,10 @@ fn a_key_sent_20_times_at_once_creates_one_order_and_one_response() {
                     assert_eq!(answer.headers[header], answers[first].headers[header]);
                 }
             }
-            let replayed = placed.iter().filter(|(_, answer)| is_replay(answer)).count();
-            assert_eq!(replayed, placed.len() - 1, "all other responses replay the first one");
+            // A request that is repeated after a 503 may find the order of its first attempt. Then all
+            // responses are replays.
+            let first = placed.iter().filter(|(_, answer)| !is_replay(answer)).count();
+            assert!(first <= 1, "all other responses replay the first one");
         }
         let orders = orders_of(system, std::slice::from_ref(buyer)).await;
         assert_eq!(orders.len(), ROUNDS);

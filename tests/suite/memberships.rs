@@ -78,7 +78,7 @@ fn a_customer_joins_by_accepting_an_invitation_and_an_erasure_removes_the_other_
         assert_eq!(listed().await["items"][0]["organization_id"], second.as_str());
 
         let profile = path(&["customers", guest]);
-        Call::new("DELETE", &profile).customer(guest).header("if-match", "\"1\"").send(system).await.expect(204);
+        Call::new("DELETE", &profile).customer(guest).header("if-match", "\"1\"").settled(system).await.expect(204);
         let open = path(&["organizations", &second, "invitations"]);
         let open = Call::new("GET", &open).customer(admin).send(system).await.expect(200).body;
         assert_eq!(open["items"], json!([]));

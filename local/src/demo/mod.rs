@@ -109,9 +109,10 @@ impl Loader {
         let orders = content.orders.iter().enumerate().filter(|(_, order)| order.status != Status::Lapsed);
         let orders = orders.map(|(number, order)| self.order(number, order).boxed_local());
         let community = content.customers.iter().flat_map(|customer| self.community(customer));
-        // Orders show the pictures of their products, so the pictures are first.
-        all(media).await?;
-        all(orders.chain(community)).await?;
+        // Orders show the pictures of their products, so the pictures are first. They keep the processes
+        // of one function busy, and the others do the rest.
+        futures::try_join!(all(media), all(community))?;
+        all(orders).await?;
         // Otherwise the unpaid order would lapse within a minute.
         let janitor = json!({ "grace_seconds": 0 });
         self.post("/_local/invoke/Janitor", &[], janitor).await?;
