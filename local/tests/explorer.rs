@@ -62,7 +62,8 @@ async fn a_call_has_its_request_pattern_units_and_items() {
     let on: Vec<&Value> = consumed.iter().map(|units| &units["on"]).collect();
     assert_eq!(on, ["table", "GSI2"]);
     assert!(consumed.iter().all(|units| units["write"].as_f64() > Some(0.0) && units["read"] == 0.0));
-    let stock = json!({"PK": "PRODUCT#tea", "SK": "PRODUCT#STOCK", "entity": "Stock", "change": "written"});
+    let stock =
+        json!({"PK": "STOCK#tea#main#00000000000000000000", "SK": "STOCK", "entity": "Stock", "change": "written"});
     assert!(create["items"].as_array().unwrap().contains(&stock), "{create}");
     assert!(create["body"]["TransactItems"].is_array());
 
@@ -79,7 +80,7 @@ async fn a_call_has_its_request_pattern_units_and_items() {
     assert!(later["items"].as_array().unwrap().iter().all(|call| call["seq"].as_u64() > page["seq"].as_u64()));
     let hot = get(&system, "/_local/table/hot").await;
     let tea = hot["items"].as_array().unwrap().iter().find(|place| place["key"] == "PRODUCT#tea").unwrap();
-    assert!(tea["reads"].as_u64() >= Some(1) && tea["writes"].as_u64() >= Some(2), "{tea}");
+    assert!(tea["reads"].as_u64() >= Some(1) && tea["writes"].as_u64() >= Some(1), "{tea}");
     system.shutdown().await;
 }
 
@@ -111,8 +112,8 @@ async fn the_explorers_own_requests_are_hit_by_no_fault_and_are_no_calls() {
     let all = get(&system, "/_local/table/partitions?prefix=PRODUCT%23").await;
     assert_eq!((all["items"].as_array().unwrap().len(), &all["complete"]), (1, &json!(true)));
     let tea = &all["items"][0];
-    assert_eq!((&tea["key"], &tea["entities"]["Stock"]), (&json!("PRODUCT#tea"), &json!(1)));
-    assert!(tea["bytes"].as_u64() > Some(400), "{tea}");
+    assert_eq!((&tea["key"], &tea["entities"]["Product"]), (&json!("PRODUCT#tea"), &json!(1)));
+    assert!(tea["bytes"].as_u64() > Some(200), "{tea}");
     let index = get(&system, "/_local/table/partitions?index=GSI2").await;
     let key = index["items"][0]["key"].as_str().unwrap();
     assert!(key.starts_with("CATEGORYLIST#GROCERY#"), "{key}");

@@ -28,9 +28,9 @@ use key_schema::entity::AnyEntity;
 use key_schema::heartbeat::Heartbeat;
 use key_schema::instant::Instant;
 use key_schema::item::{
-    CAUSE, Entity as _, FromItem as _, IMPORTED, Item, MAX_COUNT, MAX_ITEM_BYTES, entity_name, key_of, size,
+    CAUSE, Entity as _, FromItem as _, IMPORTED, Item, MAX_COUNT, MAX_ITEM_BYTES, Stored, entity_name, key_of, size,
 };
-use key_schema::key::shown;
+use key_schema::key::{Key, shown};
 use key_schema::order::Order;
 use key_schema::product::{self, Product, ReviewStats, Stock};
 use key_schema::request::MAX_BATCH_GET;
@@ -309,8 +309,14 @@ fn checked(Line { place, item }: Line, options: &ImportOptions, result: &mut Imp
 /// The entities that have search documents.
 pub(crate) const SEARCHED: [&str; 2] = [Product::NAME, Order::NAME];
 
+/// Returns whether an item is in one of the partitions. The stock of a product belongs to it.
 fn is_in(item: &Item, partitions: &[String]) -> bool {
-    partitions.is_empty() || key_of(item).is_some_and(|key| partitions.iter().any(|pk| pk == key.pk.as_str()))
+    let product = || {
+        let stock = Stored::<Stock>::from_item(item.clone()).ok()?;
+        Some(product::read_for_update(&stock.product_id).ok()?.key().clone())
+    };
+    let is_named = |key: Key| partitions.iter().any(|named| named == key.pk.as_str());
+    partitions.is_empty() || key_of(item).is_some_and(is_named) || product().is_some_and(is_named)
 }
 
 /// Gives each new item a `rev` with which readers of its search document and of its copies see its

@@ -73,12 +73,12 @@ describe("key texts", () => {
   });
 
   test("a batch has the keys of each line, and of each clause", () => {
-    const key = "PK = CUSTOMER#<id>, SK = PROFILE; PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK, for each line";
-    const request = one("BatchGetItem", key, { "CUSTOMER#id": "ann", "PRODUCT#id": "apron\nbowl" }, { ...table, strong: true });
+    const key = "PK = CUSTOMER#<id>, SK = PROFILE; PK = PRODUCT#<id>, SK = PRODUCT, for each line; PK = STOCK#<id>#<location>#<shard>, SK = STOCK, for each line";
+    const request = one("BatchGetItem", key, { "CUSTOMER#id": "ann", "PRODUCT#id": "apron\nbowl", "STOCK#id": "apron\nbowl", "STOCK#location": "main", "STOCK#shard": "0" }, { ...table, strong: true });
     const { Keys, ConsistentRead } = (request.RequestItems as Record<string, { Keys: { PK: { S: string }; SK: { S: string } }[]; ConsistentRead?: boolean }>).bodega!;
     assert.deepEqual(
       Keys.map(({ PK, SK }) => `${PK.S} ${SK.S}`),
-      ["CUSTOMER#ann PROFILE", "PRODUCT#apron PRODUCT", "PRODUCT#apron PRODUCT#STOCK", "PRODUCT#bowl PRODUCT", "PRODUCT#bowl PRODUCT#STOCK"],
+      ["CUSTOMER#ann PROFILE", "PRODUCT#apron PRODUCT", "PRODUCT#bowl PRODUCT", "STOCK#apron#main#00000000000000000000 STOCK", "STOCK#bowl#main#00000000000000000000 STOCK"],
     );
     assert.equal(ConsistentRead, true);
   });

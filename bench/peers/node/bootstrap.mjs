@@ -132,7 +132,7 @@ async function placeOrder(event) {
       {
         Update: {
           TableName,
-          Key: { PK: `PRODUCT#${line.product_id}`, SK: 'PRODUCT#STOCK' },
+          Key: { PK: `STOCK#${line.product_id}#main#00000000000000000000`, SK: 'STOCK' },
           UpdateExpression: 'SET available = available - :quantity, version = version + :one, rev = rev + :one, updated_at = :at',
           ConditionExpression: 'sellable = :true AND available >= :quantity',
           ExpressionAttributeValues: { ':quantity': line.quantity, ':one': 1, ':at': at, ':true': true },

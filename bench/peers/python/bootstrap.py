@@ -154,7 +154,7 @@ def place_order(event):
         transaction.append({
             "Update": {
                 "TableName": TABLE_NAME,
-                "Key": {"PK": f"PRODUCT#{line['product_id']}", "SK": "PRODUCT#STOCK"},
+                "Key": {"PK": f"STOCK#{line['product_id']}#main#00000000000000000000", "SK": "STOCK"},
                 "UpdateExpression": "SET available = available - :quantity, version = version + :one, rev = rev + :one, updated_at = :at",
                 "ConditionExpression": "sellable = :true AND available >= :quantity",
                 "ExpressionAttributeValues": {":quantity": line["quantity"], ":one": 1, ":at": at, ":true": True},

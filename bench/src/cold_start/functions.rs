@@ -80,8 +80,7 @@ pub(super) fn all() -> Result<Vec<Subject>, BenchError> {
             item(Settings { copy, lists: Lists::default(), values: "{}".to_owned(), private: "{}".to_owned() }, 0)
         })
         .collect::<Result<_, _>>()?;
-    let stock =
-        Stock { product_id: owned_product()?, available: 5, sellable: true, product_born: None, last_adjustment: None };
+    let stock = Stock::new(owned_product()?, 5);
     Ok(vec![
         customers()?,
         Subject::new(

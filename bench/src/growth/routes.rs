@@ -55,13 +55,7 @@ pub(super) fn around(repeat: u64) -> Result<Vec<Item>, BenchError> {
         city: "Ulm".to_owned(),
         name: "By the river".to_owned(),
     };
-    let stock = |product_id| Stock {
-        product_id,
-        available: 1_000_000,
-        sellable: true,
-        product_born: None,
-        last_adjustment: None,
-    };
+    let stock = |product_id| Stock::new(product_id, 1_000_000);
     let billed = order(FIRST)?;
     let invoice = Invoice {
         number: 4_711,

@@ -110,8 +110,7 @@ mod tests {
             package_size,
             price,
         };
-        let stock =
-            Stock { product_id: id.clone(), available: 4, sellable: true, product_born: None, last_adjustment: None };
+        let stock = Stock::new(id.clone(), 4);
         let mut product = product();
         change(&mut product);
         let (mut copies, mut compared) = (Copies::default(), Compared::default());

@@ -260,13 +260,14 @@ pub fn no_such_product() -> Problem {
 
 /// Reads a product, retired or not, and the data of the product's other items.
 async fn load(services: &Services, id: &ProductId) -> Result<(Option<Stored<Product>>, ProductDetails), Problem> {
-    let (mut found, mut details, mut stocked) = (None, ProductDetails::default(), None);
-    let page = services.table.query_readable(&product::page(id)?).await?;
+    let (mut found, mut details) = (None, ProductDetails::default());
+    let (page, stock) = (product::page(id)?, product::shown_stock(id)?);
+    let (page, stock) = futures::join!(services.table.query_readable(&page), services.table.get(&stock));
+    let page = page?;
     details.left_out = page.left_out();
     for item in page.items {
         match item {
             PageItem::Product(product) => found = Some(product),
-            PageItem::Stock(stock) => stocked = Some(stock.available),
             PageItem::ProductSales(sales) => details.sold = Sold::from(&sales.data),
             PageItem::ReviewStats(stats) => details.statistics = Statistics::from(&stats.data),
             PageItem::ProductCategories(further) => details.categories = further.data.paths,
@@ -278,7 +279,7 @@ async fn load(services: &Services, id: &ProductId) -> Result<(Option<Stored<Prod
     }
     details.variants.sort_by(|one, other| one.product_id.cmp(&other.product_id));
     if found.as_ref().is_some_and(|product: &Stored<Product>| !product.retired) {
-        details.stock = stocked.ok_or_else(|| stock_missing(id))?;
+        details.stock = stock?.ok_or_else(|| stock_missing(id))?.available;
     }
     Ok((found, details))
 }

@@ -153,6 +153,7 @@ const CONSTRUCTORS: &[(&Pattern, Make)] = &[
     (&cart::PRODUCTS, |v| batch(cart::products([&v.product()?]))),
     (&product::PAGE, |v| query(product::page(&v.product()?))),
     (&product::EDIT, |v| get(product::read_for_update(&v.product()?))),
+    (&product::SHOW_STOCK, |v| get(product::shown_stock(&v.product()?))),
     (&product::READ_STOCK, |v| get(product::stock(&v.product()?))),
     (&product::GET_CONTENT, |v| batch(product::content(&v.product()?))),
     (&product::IN_CATEGORY, |v| query(product::in_category(&v.category()?))),

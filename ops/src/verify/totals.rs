@@ -210,7 +210,6 @@ pub(super) fn facts(entity: &AnyEntity, now: Instant) -> Result<Vec<Fact>, OpsEr
         AnyEntity::Product(item) => parts::of_product(&mut facts, item)?,
         AnyEntity::Variant(item) => parts::of_variant(&mut facts, item)?,
         AnyEntity::Customer(item) => has(&mut facts, item.key()?, item.meta.rev),
-        AnyEntity::Stock(item) => facts.under(&product_of(&item.product_id)?),
         AnyEntity::ProductContent(item) => facts.under(&product_of(&item.product_id)?),
         AnyEntity::ProductPictures(item) => facts.under(&product_of(&item.product_id)?),
         AnyEntity::ProductCategories(item) => facts.under(&product_of(&item.product_id)?),

@@ -100,19 +100,19 @@ async fn an_import_overwrites_nothing_and_names_what_differs() {
     let shop = shop().await;
     let (_folder, export) = exported(&shop, &["Product", "Stock"]).await;
     assert_eq!(export.counts().keys().collect::<Vec<_>>(), ["Product", "Stock"]);
-    shop.set("PRODUCT#tea", "PRODUCT#STOCK", "available", AttributeValue::N("7".to_owned())).await;
-    shop.delete_at("PRODUCT#milk", "PRODUCT#STOCK").await;
+    shop.set("STOCK#tea#main#00000000000000000000", "STOCK", "available", AttributeValue::N("7".to_owned())).await;
+    shop.delete_at("STOCK#milk#main#00000000000000000000", "STOCK").await;
     let before = content(&shop).await;
     let imported = import(&shop, &export).await;
     assert!(!imported.is_complete());
     assert_eq!((imported.present, imported.different), (2, 1), "{imported}");
     assert_eq!(imported.imported, BTreeMap::from([("Stock".to_owned(), 1)]));
     assert!(imported.to_string().contains("NOT IMPORTED: segment-0"), "{imported}");
-    assert!(imported.named[0].contains(": Stock PRODUCT#tea PRODUCT#STOCK: "), "{imported}");
+    assert!(imported.named[0].contains(": Stock STOCK#tea#main#00000000000000000000 STOCK: "), "{imported}");
     let after = content(&shop).await;
     assert!(after.is_superset(&before) && after.len() == before.len() + 1);
     // An item that the shop has changed since the export is named by kind, and nothing is wrong.
-    shop.set("PRODUCT#tea", "PRODUCT#STOCK", "rev", AttributeValue::N("9".to_owned())).await;
+    shop.set("STOCK#tea#main#00000000000000000000", "STOCK", "rev", AttributeValue::N("9".to_owned())).await;
     let newer = import(&shop, &export).await;
     assert!(newer.is_complete() && newer.newer == BTreeMap::from([("Stock".to_owned(), 1)]), "{newer}");
     assert!(newer.to_string().contains("1  Stock newer in the table, left unchanged"), "{newer}");
@@ -188,7 +188,8 @@ async fn two_products_an_order_and_a_customer_deleted_by_mistake_are_found_again
     let indexed = (shop.found(Collection::Products).await.len(), shop.found(Collection::Orders).await.len());
     let partitions =
         ["PRODUCT#tea", "PRODUCT#milk", &format!("ORDER#{}", world::PAID), "CUSTOMER#bob"].map(str::to_owned);
-    for partition in &partitions {
+    // The stock belongs to its product.
+    for partition in partitions.iter().map(String::as_str).chain(["STOCK#tea#", "STOCK#milk#"]) {
         for item in shop.table.items(partition).await {
             let key = key_schema::item::key_of(&item).unwrap();
             match AnyEntity::from_item(item).unwrap() {
@@ -242,18 +243,20 @@ async fn an_imported_stock_and_statistics_have_at_least_the_rev_that_their_produ
     let number = |number: u64| AttributeValue::N(number.to_string());
     let shop = shop().await;
     let (_folder, export) = exported(&shop, &[]).await;
-    let sources = [("PRODUCT#STOCK", "stock_rev"), ("PRODUCT#STATS", "rating_rev")];
-    for (sk, copy) in sources {
+    const STOCK: &str = "STOCK#tea#main#00000000000000000000";
+    let sources = [(STOCK, "STOCK", "stock_rev"), ("PRODUCT#tea", "PRODUCT#STATS", "rating_rev")];
+    for (pk, sk, copy) in sources {
         shop.set("PRODUCT#tea", "PRODUCT", copy, number(9)).await;
-        shop.delete_at("PRODUCT#tea", sk).await;
+        shop.delete_at(pk, sk).await;
     }
     shop.set("PRODUCT#tea", "PRODUCT", "rev", number(99)).await;
     let imported = import(&shop, &export).await;
     assert!(imported.raised == 2 && imported.to_string().contains("2 items got a rev beyond"), "{imported}");
     let rev = |item: &Value| item["rev"]["N"].as_str().unwrap().parse::<u64>().unwrap();
-    for item in shop.items("PRODUCT#tea").await {
-        let item = serde_json::to_value(item).unwrap();
-        assert!(sources.iter().all(|(sk, _)| item["SK"]["S"] != *sk) || rev(&item) == 9, "{item}");
+    for (pk, sk, _) in sources {
+        let items = shop.items(pk).await.into_iter().map(|item| serde_json::to_value(item).unwrap());
+        let item = items.into_iter().find(|item| item["SK"]["S"] == sk).unwrap();
+        assert_eq!(rev(&item), 9, "{item}");
     }
     let again = import(&shop, &export).await;
     assert!(again.imported.is_empty() && again.different == 0, "{again}");

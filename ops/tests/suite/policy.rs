@@ -255,8 +255,8 @@ async fn verify_and_migrate_commands_run_under_their_policies() {
     crate::verify::variants::shirts(table).await;
     operator.run("verify --settle 0", 0).await;
     // The list of variants gets an entry without a variant, which the repair deletes.
-    for sk in ["PRODUCT", "PRODUCT#STOCK"] {
-        table.delete_at("PRODUCT#shirt-M", sk).await;
+    for (pk, sk) in [("PRODUCT#shirt-M", "PRODUCT"), ("STOCK#shirt-M#main#00000000000000000000", "STOCK")] {
+        table.delete_at(pk, sk).await;
     }
     table.set("PRODUCT#tea", "PRODUCT", "GSI2SK", AttributeValue::S("LOST".to_owned())).await;
     table.set("PRODUCT#tea", "PRODUCT#STATS", "rating_sum", AttributeValue::N("1".to_owned())).await;

@@ -33,6 +33,8 @@ ids_of_bodies! { ($)
         OrderId
         /// The id of a shop ([`crate::region::StoreLocation`]).
         StoreId = "ulm"
+        /// The id of a place that keeps stock, such as a warehouse.
+        LocationId = "main"
         /// The id of a customer's session on one device.
         SessionId
         GuestCartId
@@ -77,6 +79,14 @@ ids! { check:
 
 /// The beginning of the ids of guests. Nobody can sign in with such an id.
 const GUEST: &str = "guest:";
+
+impl LocationId {
+    /// Returns the location of all stock of a shop that has only one.
+    #[must_use]
+    pub fn main() -> Self {
+        Self("main".to_owned())
+    }
+}
 
 impl CustomerId {
     /// Returns the id of the guests who order with this address. Only the case of ASCII letters may

@@ -143,7 +143,7 @@ async fn every_route_uses_exactly_the_recorded_patterns() {
         let (route, answer) = recorder.send(call).await;
         assert!(answer.status < 500, "{route}: {}", answer.body);
     }
-    shop.delete_at("PRODUCT#p8", "PRODUCT#STOCK").await;
+    shop.delete_at("STOCK#p8#main#00000000000000000000", "STOCK").await;
     let set = Call::new("PUT /v1/products/{id}/stock").path("id", "p8").staff("s1").json(&json!({"set": 3}));
     recorder.expect(503, set).await;
     recorder.assert_recorded();

@@ -128,12 +128,12 @@ async fn every_route_of_a_product_without_a_readable_stock_answers_503_with_its_
         assert_eq!((answer.status, answer.code()), (503, Some("stock_unavailable")), "{}", answer.body);
     };
     shop.stock_up("p1", 5).await;
-    shop.delete_at("PRODUCT#p1", "PRODUCT#STOCK").await;
+    shop.delete_at("STOCK#p1#main#00000000000000000000", "STOCK").await;
     for call in calls().into_iter().chain([set()]) {
         is_unavailable(&shop.staff(call).await);
     }
     shop.stock_up("p2", 5).await;
-    shop.set("PRODUCT#p2", "PRODUCT#STOCK", "available", AttributeValue::S("abc".to_owned())).await;
+    shop.set("STOCK#p2#main#00000000000000000000", "STOCK", "available", AttributeValue::S("abc".to_owned())).await;
     for call in [Call::new("GET /v1/products/{id}").path("id", "p2"), adjust(1, "k").path("id", "p2")] {
         is_unavailable(&shop.staff(call).await);
     }

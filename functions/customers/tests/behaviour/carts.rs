@@ -181,7 +181,7 @@ async fn a_line_says_whether_its_quantity_is_available() {
     };
     shop.put(&stored(seed::stock("rare".parse().unwrap(), 0))).await;
     assert_eq!(shown().await, (false, false));
-    shop.delete_at("PRODUCT#rare", "PRODUCT#STOCK").await;
+    shop.delete_at("STOCK#rare#main#00000000000000000000", "STOCK").await;
     assert_eq!(shown().await, (false, false), "the stock must be repaired");
     // Only the variants of a parent have stock.
     shop.put(&stored(seed::stock("rare".parse().unwrap(), 0))).await;

@@ -141,7 +141,7 @@ fn keep_product_1_busy(shop: &Shop) {
     let conflict = Fault { kind: FaultKind::Conflict, rate: 1.0, count: None, seed: 0 };
     // The table knows the keys of requests only while it counts throttles.
     let _throttles = shop.count_throttles();
-    shop.faults().add_to_keys(conflict, "PRODUCT#p1").unwrap();
+    shop.faults().add_to_keys(conflict, "STOCK#p1").unwrap();
 }
 
 /// Runs a round of two seconds. The short time simulates a table that takes long for each order.

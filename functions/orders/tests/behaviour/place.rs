@@ -88,7 +88,7 @@ async fn an_order_for_a_product_without_a_stock_gets_503_with_the_line() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
     shop.product("rice", 10).await;
-    shop.delete_at("PRODUCT#tea", "PRODUCT#STOCK").await;
+    shop.delete_at("STOCK#tea#main#00000000000000000000", "STOCK").await;
     let refused = shop.send(order(&[("rice", 1), ("tea", 3)], "k")).await;
     assert_eq!((refused.status, refused.code()), (503, Some("stock_unavailable")), "{}", refused.body);
     assert_eq!((refused.pointers(), reasons(&refused)), (vec!["/lines/1/product_id"], vec!["stock_unavailable"]));
@@ -139,13 +139,7 @@ async fn a_cancelled_order_of_a_retired_product_returns_no_pieces_to_the_revived
 async fn an_order_whose_product_is_revived_during_the_attempt_gets_503_and_succeeds_on_retry() {
     let shop = Shop::open().await;
     shop.product("tea", 10).await;
-    let stock = |product_born| Stock {
-        product_id: ProductId::new("tea").unwrap(),
-        available: 10,
-        sellable: true,
-        product_born,
-        last_adjustment: None,
-    };
+    let stock = |product_born| Stock { product_born, ..Stock::new(ProductId::new("tea").unwrap(), 10) };
     shop.put(&stored(stock(Some(Born::new("next").unwrap())))).await;
     let refused = shop.send(order(&[("tea", 3)], "k")).await;
     assert_eq!((refused.status, shop.stock("tea").await), (503, 10), "{}", refused.body);

@@ -190,7 +190,7 @@ async fn a_quote_says_which_lines_are_available_and_this_does_not_change_the_quo
         assert_eq!((short.status, short.code()), (409, Some("insufficient_stock")), "{}", short.body);
         assert_eq!((short.pointers(), reasons(&short)), (vec!["/items/0/quantity"], vec!["insufficient_stock"]));
     }
-    shop.delete_at("PRODUCT#book", "PRODUCT#STOCK").await;
+    shop.delete_at("STOCK#book#main#00000000000000000000", "STOCK").await;
     assert_eq!(available(&shop.quoted(&body).await.body), [false, false], "a stock must be repaired");
     shop.set_stock("book", 1).await;
     shop.set_stock("tea", 3).await;

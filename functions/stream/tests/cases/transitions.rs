@@ -43,8 +43,7 @@ fn meta(rev: u64) -> Meta {
 }
 
 fn stock(available: u64, sellable: bool, rev: u64) -> Stored<Stock> {
-    let data =
-        Stock { product_id: "p1".parse().unwrap(), available, sellable, product_born: None, last_adjustment: None };
+    let data = Stock { sellable, ..Stock::new("p1".parse().unwrap(), available) };
     Stored { meta: meta(rev), data }
 }
 

@@ -181,13 +181,7 @@ fn category(name: &str) -> CategoryPath {
 }
 
 fn stock() -> Stored<Stock> {
-    stored(Stock {
-        product_id: "p1".parse().unwrap(),
-        available: 4,
-        sellable: true,
-        product_born: None,
-        last_adjustment: None,
-    })
+    stored(Stock::new("p1".parse().unwrap(), 4))
 }
 
 fn stats() -> Stored<ReviewStats> {

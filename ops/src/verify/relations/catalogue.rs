@@ -36,6 +36,7 @@ pub(super) fn needs(entity: &AnyEntity, keys: &mut Vec<Key>) -> Result<(), OpsEr
         AnyEntity::Product(item) => {
             keys.extend([product::stock(&item.id)?.key().clone(), stats_key(item)?, pictures_key(item)?]);
         }
+        AnyEntity::Stock(item) => keys.push(product::read_for_update(&item.product_id)?.key().clone()),
         AnyEntity::Membership(item) => {
             keys.extend([product::read_for_update(&item.id)?.key().clone(), list_key(&item.id, Vec::new())?]);
         }
@@ -66,6 +67,11 @@ pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Result<Vec<Problem>,
             let mut problems = copies(item, seen)?;
             problems.extend(thumbnail(item, seen)?);
             Ok(problems)
+        }
+        AnyEntity::Stock(item) => {
+            let product = seen.find::<Product>(product::read_for_update(&item.product_id)?.key())?;
+            let orphan = || Problem::new(Kind::Orphan, "the product is missing");
+            Ok(product.is_none().then(orphan).into_iter().collect())
         }
         AnyEntity::Membership(item) => membership(item, seen),
         AnyEntity::ProductCategories(item) => {

@@ -132,15 +132,15 @@ async fn an_unreadable_item_is_the_only_finding() {
 
 #[tokio::test]
 async fn an_unreadable_stock_is_repaired_and_keeps_its_pieces_if_they_can_be_read() {
-    let both = &[(Unreadable, "PRODUCT#milk PRODUCT#STOCK"), (Link, "PRODUCT#milk PRODUCT#STOCK")] as &[_];
+    let both = &[
+        (Unreadable, "STOCK#milk#main#00000000000000000000 STOCK"),
+        (Link, "STOCK#milk#main#00000000000000000000 STOCK"),
+    ] as &[_];
     for (attribute, value, is_kept) in [("available", text("abc"), false), ("rev", text("one"), true)] {
         let table = TestTable::create().await;
         world::fill(&table).await;
-        let before = table.items("PRODUCT#milk").await;
-        let stock =
-            before.iter().find(|item| item["SK"] == serde_dynamo::AttributeValue::S("PRODUCT#STOCK".to_owned()));
-        let before = stock.unwrap()["available"].clone();
-        table.set("PRODUCT#milk", "PRODUCT#STOCK", attribute, value).await;
+        let before = table.items("STOCK#milk#main#00000000000000000000").await[0]["available"].clone();
+        table.set("STOCK#milk#main#00000000000000000000", "STOCK", attribute, value).await;
         finds(&table, attribute, both, true).await;
         let stock = table.own().get(&key_schema::product::stock(&milk()).unwrap()).await.unwrap().unwrap();
         let pieces = serde_dynamo::AttributeValue::N(stock.available.to_string());
@@ -154,9 +154,9 @@ async fn a_value_beyond_its_bounds_and_a_large_item_are_reported() {
     let most = key_schema::product::MAX_STOCK + 1;
     each([
         (
-            "PRODUCT#tea PRODUCT#STOCK",
+            "STOCK#tea#main#00000000000000000000 STOCK",
             Set("available", number(most)),
-            &[(Bounds, "PRODUCT#tea PRODUCT#STOCK")] as &[_],
+            &[(Bounds, "STOCK#tea#main#00000000000000000000 STOCK")] as &[_],
             false,
         ),
         ("COUNTER#views COUNTER", Set("shards", number(3)), &[(Bounds, "COUNTER#views COUNTER")], false),
@@ -304,7 +304,7 @@ async fn a_relation_with_one_side_is_reported() {
         ("CUSTOMER#ann OPEN", ghost, &[(Link, "CUSTOMER#ann OPEN")], true),
         ("COUNTER#views COUNTER", Delete, &[(Link, "COUNTER#views#00000000000000000001 SHARD")], false),
         ("CATEGORY CHILD#DRINKS", Delete, &[(Link, "CATEGORY#DRINKS CHILD#TEA")], true),
-        ("PRODUCT#milk PRODUCT#STOCK", Delete, &[(Link, "PRODUCT#milk PRODUCT")], true),
+        ("STOCK#milk#main#00000000000000000000 STOCK", Delete, &[(Link, "PRODUCT#milk PRODUCT")], true),
         ("INVOICE#", Set("customer_id", text("bob")), &[(Link, "INVOICE#")], false),
         ("INVOICE#", Delete, &[(Link, "ORDER#"), (Total, "COUNTER#invoices")], false),
     ])

@@ -119,7 +119,7 @@ async fn only_the_given_entities_are_checked() {
     let table = TestTable::create().await;
     world::fill(&table).await;
     let number = |number: &str| AttributeValue::N(number.to_owned());
-    table.set("PRODUCT#tea", "PRODUCT#STOCK", "available", number("2000000000000")).await;
+    table.set("STOCK#tea#main#00000000000000000000", "STOCK", "available", number("2000000000000")).await;
     let only = |entity: &str| VerifyOptions { entities: vec![entity.to_owned()], ..options(false) };
     assert!(run(&table, &only("Order")).await.is_clean());
     assert_eq!(run(&table, &only("Stock")).await.left(), 1);

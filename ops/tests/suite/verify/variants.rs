@@ -42,15 +42,15 @@ async fn variants_are_compared_with_the_list_and_the_count_of_their_parent() {
     finds(&table, "count", &[(Total, "PRODUCT#shirt PRODUCT")], true).await;
     table.delete_at(parent, &entry).await;
     finds(&table, "no entry", &[(Claim, &format!("{parent} {entry}")), (Total, "PRODUCT#shirt PRODUCT")], true).await;
-    table.set(parent, "PRODUCT#STOCK", "available", AttributeValue::N("3".to_owned())).await;
+    table.set("STOCK#shirt#main#00000000000000000000", "STOCK", "available", AttributeValue::N("3".to_owned())).await;
     finds(&table, "pieces of a parent", &[(Bounds, "PRODUCT#shirt PRODUCT")], false).await;
 }
 
 #[tokio::test]
 async fn an_entry_without_a_variant_and_a_variant_without_a_parent_are_found() {
     let table = shop().await;
-    for sk in ["PRODUCT", "PRODUCT#STOCK"] {
-        table.delete_at("PRODUCT#shirt-M", sk).await;
+    for (pk, sk) in [("PRODUCT#shirt-M", "PRODUCT"), ("STOCK#shirt-M#main#00000000000000000000", "STOCK")] {
+        table.delete_at(pk, sk).await;
     }
     let found = run(&table, &options(false)).await;
     assert_eq!((found.left(), found.found[&Orphan].left), (1, 1), "{found}");

@@ -286,7 +286,7 @@ pub async fn derived(table: &TestTable) {
             table.transact(&transaction).await;
         }
     }
-    for item in table.items("PRODUCT#").await {
+    for item in [table.items("PRODUCT#").await, table.items("STOCK#").await].concat() {
         let copy = match AnyEntity::from_item(item).unwrap() {
             AnyEntity::Stock(stock) => product::copy_stock(&stock).unwrap(),
             AnyEntity::ReviewStats(stats) => product::copy_rating(&stats).unwrap(),

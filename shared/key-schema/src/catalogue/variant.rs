@@ -161,8 +161,8 @@ patterns! {
         id: "variants.create",
         purpose: "Create a variant of a product",
         request: TransactWriteItems,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK; PK = PRODUCT#<parent>, SK = PRODUCT, \
-            PRODUCT#VARIANT#<options_hash> and, for the first variant, PRODUCT#STOCK; PK = \
+        key: "PK = PRODUCT#<id>, SK = PRODUCT; PK = STOCK#<id>#<location>#<shard>, SK = STOCK, also of the \
+            parent for the first variant; PK = PRODUCT#<parent>, SK = PRODUCT and PRODUCT#VARIANT#<options_hash>; PK = \
             CATEGORY#<parent>, SK = CHILD#<name>, for each missing node",
         requires: "product and stock do not exist; the parent is in the catalogue, is no variant and \
             has fewer than 100 variants; its stock is empty; no variant has the options",
@@ -172,8 +172,8 @@ patterns! {
         id: "variants.revive",
         purpose: "Bring a retired product back as a variant",
         request: TransactWriteItems,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK; PK = PRODUCT#<parent>, SK = PRODUCT, \
-            PRODUCT#VARIANT#<options_hash> and, for the first variant, PRODUCT#STOCK; PK = \
+        key: "PK = PRODUCT#<id>, SK = PRODUCT; PK = STOCK#<id>#<location>#<shard>, SK = STOCK, also of the \
+            parent for the first variant; PK = PRODUCT#<parent>, SK = PRODUCT and PRODUCT#VARIANT#<options_hash>; PK = \
             CATEGORY#<parent>, SK = CHILD#<name>, for each missing node",
         requires: "the product is retired, at the version that was read; the parent is in the \
             catalogue, is no variant and has fewer than 100 variants; its stock is empty; no variant \
@@ -184,8 +184,8 @@ patterns! {
         id: "variants.retire",
         purpose: "Take a variant out of the catalogue and out of its parent's list",
         request: TransactWriteItems,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK; PK = PRODUCT#<parent>, SK = PRODUCT \
-            and PRODUCT#VARIANT#<options_hash>",
+        key: "PK = PRODUCT#<id>, SK = PRODUCT; PK = STOCK#<id>#<location>#<shard>, SK = STOCK; PK = \
+            PRODUCT#<parent>, SK = PRODUCT and PRODUCT#VARIANT#<options_hash>",
         requires: "in the catalogue, version = the If-Match; the parent has a variant",
         callers: "staff",
     }

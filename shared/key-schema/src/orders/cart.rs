@@ -87,8 +87,8 @@ patterns! {
         id: "carts.prepare",
         purpose: "Read the customer, the product, its stock and the cart before a cart line is set",
         request: BatchGetItem,
-        key: "PK = CUSTOMER#<id>, SK = PROFILE; PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK; PK \
-            = CART#<customer>, SK = CART",
+        key: "PK = CUSTOMER#<id>, SK = PROFILE; PK = PRODUCT#<id>, SK = PRODUCT; PK = \
+            STOCK#<id>#<location>#<shard>, SK = STOCK; PK = CART#<customer>, SK = CART",
         returns: "the customer, the product, its stock, the cart",
         consistency: Consistency::Strong("a customer may fill the cart right after signing up"),
         callers: "owner",
@@ -97,7 +97,8 @@ patterns! {
         id: "carts.products",
         purpose: "Read the prices and stocks of the lines of a cart",
         request: BatchGetItem,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK, for each line",
+        key: "PK = PRODUCT#<id>, SK = PRODUCT, for each line; PK = STOCK#<id>#<location>#<shard>, SK = STOCK, for \
+            each line",
         returns: "the products with their prices, and their stocks",
         consistency: Consistency::Eventual,
         callers: "owner",

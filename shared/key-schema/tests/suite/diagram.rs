@@ -113,7 +113,8 @@ fn a_diagram_shows_collections_and_references() {
     };
     shows("OrderLine", "Order", None, true);
     shows("OrderLine", "Product", Some("product_id"), true);
-    shows("Stock", "Product", None, false);
+    shows("ReviewStats", "Product", None, false);
+    shows("Stock", "Product", Some("product_id"), true);
     shows("LikeCount", "Product", None, true);
     shows("CustomerOrder", "Customer", None, true);
     shows("CustomerOrder", "Order", Some("id"), true);

@@ -108,7 +108,7 @@ fn parts_are_named_by_the_attributes_that_they_came_from() {
     assert_eq!(shown("RecentReview", "PK"), "RECENTREVIEWS#<month of written_at>#<shard>");
     assert_eq!(shown("MetricPoint", "PK"), "METRIC#<name>#<day of at>#<shard>");
     assert_eq!(shown("CounterShard", "PK"), "COUNTER#<name>#<shard>");
-    assert_eq!(shown("Stock", "SK"), "PRODUCT#STOCK");
+    assert_eq!(shown("Stock", "PK"), "STOCK#<product_id>#<location>#<shard>");
     assert_eq!(shown("UnsettledObject", "GSI1SK"), "<since>#<product_id>#<id>");
 }
 

@@ -1,15 +1,17 @@
-//! Products: summary, stock, review statistics and content, each in a separate item.
+//! Products: summary, stock, review statistics and content, each in a separate item, and the stock
+//! also in a separate partition.
 //!
 //! The items change at different rates. With separate items, a sale or a review does not make an
 //! editor's request with If-Match fail, and a list page never reads content.
 //!
 //! In the partition `PRODUCT#<id>` the sort keys are `CONTENT`, `IN#<category>`, `LIKES#<shard>`,
 //! `MEDIA`, `OBJECT#<id>`, `PRODUCT`, `PRODUCT#CATEGORIES`, `PRODUCT#SALES`, `PRODUCT#STATS`,
-//! `PRODUCT#STOCK`, `PRODUCT#VARIANT#<options_hash>` and `REVIEW#<customer>`. One Query between
-//! `PRODUCT` and `PRODUCT$` reads the product page: the five items from `PRODUCT` to
-//! `PRODUCT#STOCK`, and one item for each variant ([`crate::variant`]). This Query reads no
-//! content, pictures ([`crate::picture`]), reviews, memberships ([`crate::membership`]) or count of
-//! likes ([`crate::like`]).
+//! `PRODUCT#VARIANT#<options_hash>` and `REVIEW#<customer>`. One Query between `PRODUCT` and
+//! `PRODUCT$` reads the product page: the four items from `PRODUCT` to `PRODUCT#STATS`, and one item
+//! for each variant ([`crate::variant`]). A request beside it reads the stock, which is in the
+//! partition `STOCK#<id>#<location>#<shard>`. The Query reads no content, pictures
+//! ([`crate::picture`]), reviews, memberships ([`crate::membership`]) or count of likes
+//! ([`crate::like`]).
 
 mod category_path;
 pub mod copies;
@@ -287,10 +289,6 @@ pub(crate) fn partition(id: &ProductId) -> Result<PartitionKey, KeyError> {
 
 pub(crate) fn key(id: &ProductId) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::new("PRODUCT")? })
-}
-
-pub(crate) fn stock_key(id: &ProductId) -> Result<Key, KeyError> {
-    Ok(Key { pk: partition(id)?, sk: SortKey::new("PRODUCT#STOCK")? })
 }
 
 pub(crate) fn stats_key(id: &ProductId) -> Result<Key, KeyError> {

@@ -8,8 +8,8 @@ patterns! {
         id: "products.create",
         purpose: "Create a product with its stock and the missing categories",
         request: TransactWriteItems,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK; PK = CATEGORY#<parent>, SK = \
-            CHILD#<name>, for each missing node",
+        key: "PK = PRODUCT#<id>, SK = PRODUCT; PK = STOCK#<id>#<location>#<shard>, SK = STOCK; PK = \
+            CATEGORY#<parent>, SK = CHILD#<name>, for each missing node",
         requires: "product and stock do not exist",
         callers: "staff",
     }
@@ -17,7 +17,8 @@ patterns! {
         id: "products.create-many",
         purpose: "Create the new products of an import",
         request: TransactWriteItems,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK, for up to 50 products",
+        key: "PK = PRODUCT#<id>, SK = PRODUCT; PK = STOCK#<id>#<location>#<shard>, SK = STOCK; for up to \
+            50 products",
         requires: "the products and stocks do not exist",
         callers: "staff",
     }
@@ -25,17 +26,17 @@ patterns! {
         id: "products.revive",
         purpose: "Bring a retired product back under its id",
         request: TransactWriteItems,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK; PK = CATEGORY#<parent>, SK = \
-            CHILD#<name>, for each missing node",
+        key: "PK = PRODUCT#<id>, SK = PRODUCT; PK = STOCK#<id>#<location>#<shard>, SK = STOCK; PK = \
+            CATEGORY#<parent>, SK = CHILD#<name>, for each missing node",
         requires: "the product is retired, at the version that was read",
         callers: "staff",
     }
     PAGE {
         id: "products.page",
-        purpose: "Read everything that a product page shows, except content",
+        purpose: "Read what a product page shows, except stock and content",
         request: Query,
         key: "PK = PRODUCT#<id>, SK between PRODUCT and PRODUCT$",
-        returns: "the product, its further categories, sales, review statistics, stock and variants",
+        returns: "the product, its further categories, sales, review statistics and variants",
         consistency: Consistency::Eventual,
         callers: "any",
     }
@@ -79,7 +80,7 @@ patterns! {
         id: "products.retire",
         purpose: "Take a product out of the catalogue",
         request: TransactWriteItems,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT and PRODUCT#STOCK",
+        key: "PK = PRODUCT#<id>, SK = PRODUCT; PK = STOCK#<id>#<location>#<shard>, SK = STOCK",
         requires: "in the catalogue, version = the If-Match; no variant, and no parent of variants",
         callers: "staff",
     }
@@ -87,7 +88,7 @@ patterns! {
         id: "stock.set",
         purpose: "Set a stock",
         request: UpdateItem,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
+        key: "PK = STOCK#<id>#<location>#<shard>, SK = STOCK",
         requires: "the stock is sellable",
         callers: "staff",
     }
@@ -95,15 +96,24 @@ patterns! {
         id: "stock.adjust",
         purpose: "Adjust a stock, only once for each idempotency key",
         request: TransactWriteItems,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = IDEMPOTENCY#<caller>#<key>",
+        key: "PK = STOCK#<id>#<location>#<shard>, SK = STOCK; PK = IDEMPOTENCY#<caller>#<key>",
         requires: "the stock is sellable and unchanged; the key is new",
         callers: "staff",
+    }
+    SHOW_STOCK {
+        id: "stock.show",
+        purpose: "Read the stock that a product page shows",
+        request: GetItem,
+        key: "PK = STOCK#<id>#<location>#<shard>, SK = STOCK",
+        returns: "the stock",
+        consistency: Consistency::Eventual,
+        callers: "any",
     }
     READ_STOCK {
         id: "stock.get",
         purpose: "Read a stock before adjusting it",
         request: GetItem,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
+        key: "PK = STOCK#<id>#<location>#<shard>, SK = STOCK",
         returns: "the stock",
         consistency: Consistency::Strong("the adjustment is computed from it and conditional on it"),
         callers: "staff",

@@ -50,8 +50,7 @@ fn with_copies(product: &Stored<Product>, available: u64) -> Stored<Product> {
 }
 
 fn stock_of(product: &Stored<Product>, available: u64) -> Stored<Stock> {
-    let stock =
-        Stock { product_id: product.id.clone(), available, sellable: true, product_born: None, last_adjustment: None };
+    let stock = Stock::new(product.id.clone(), available);
     Stored::new(stock, product.meta.born.clone(), product.meta.created_at)
 }
 
@@ -142,11 +141,14 @@ pub(crate) fn revived_items(
     // The condition is not on `rev`: after the retirement, the stream's consumer copies the
     // availability onto the product and so increases `rev`.
     let seen = Condition::Has("retired").and(Condition::version(retired.meta.version));
+    let first = Stock::new(product.id.clone(), available);
     let stock = Change::<Stock>::visible(at)
         .or_create(born, at)
-        .set("product_id", &product.id)?
-        .set("available", available)?
-        .set("sellable", true)?
+        .set("product_id", &first.product_id)?
+        .set("location", &first.location)?
+        .set("shard", first.shard)?
+        .set("available", first.available)?
+        .set("sellable", first.sellable)?
         .set("product_born", born)?;
     Ok([Guarded::update(key(&product.id)?, change, seen), Guarded::modify(stock_key(&product.id)?, stock)])
 }
@@ -163,16 +165,16 @@ pub(crate) fn with_nodes(
     Ok(transaction)
 }
 
-/// The maximum number of items that a product page shows: `PRODUCT` and, below it, `CATEGORIES`,
-/// `SALES`, `STATS`, `STOCK` and the variants.
-const PAGE_ITEMS: usize = 5 + MAX_VARIANTS as usize;
+/// The maximum number of items that the Query of a product page reads: `PRODUCT` and, below it,
+/// `CATEGORIES`, `SALES`, `STATS` and the variants.
+const PAGE_ITEMS: usize = 4 + MAX_VARIANTS as usize;
 
 one_of! {
-    pub enum PageItem { Product ProductCategories ProductSales ReviewStats Stock Variant }
+    pub enum PageItem { Product ProductCategories ProductSales ReviewStats Variant }
 }
 
-/// Reads all items of a product page: summary, further categories, sales, statistics, stock and
-/// variants. The product may be retired.
+/// Reads the items of a product page except the stock: summary, further categories, sales, statistics
+/// and variants. The product may be retired.
 pub fn page(id: &ProductId) -> Result<Query<PageItem>, KeyError> {
     Ok(Query::new(&PAGE, partition(id)?, Range::Between("PRODUCT".into(), "PRODUCT$".into())).limit(PAGE_ITEMS))
 }

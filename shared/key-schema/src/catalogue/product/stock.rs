@@ -3,13 +3,13 @@
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{ADJUST_STOCK, ProductAction, READ_STOCK, SET_STOCK, stock_key};
+use super::{ADJUST_STOCK, ProductAction, READ_STOCK, SET_STOCK, SHOW_STOCK};
 use crate::change::Change;
 use crate::expression::{Condition, number, value};
-use crate::id::{Born, CustomerId, ProductId};
+use crate::id::{Born, CustomerId, LocationId, ProductId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
-use crate::key::{Key, KeyError};
+use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::order::OrderLine;
 use crate::request::{Get, Guarded, Single, Transaction};
 
@@ -19,11 +19,17 @@ pub const MAX_STOCK: u64 = 1_000_000_000_000;
 pub const STOCK_LOW: u64 = 10;
 
 entity! {
-    /// The number of a product's pieces for sale. The item stays when the product is retired, so
-    /// that a cancelled order can return its pieces until the product is revived.
+    /// The number of a product's pieces for sale at a location. The item stays when the product is
+    /// retired, so that a cancelled order can return its pieces until the product is revived.
+    ///
+    /// Each shard is a partition of its own. So the orders of a product share no partition with its
+    /// readers, its sales and its reviews, and DynamoDB's limit of a partition holds for each shard.
     Stock = "Stock" {
         fixed {
             product_id: ProductId,
+            location: LocationId,
+            /// The number of the shard, from 0.
+            shard: u32,
             /// The number of available pieces. It is never negative, because every write that takes
             /// pieces is conditional. Only functions of [`crate::product`] change it.
             available: u64,
@@ -46,6 +52,20 @@ entity! {
 }
 
 impl Stock {
+    /// Creates a product's first stock, from which orders may take pieces.
+    #[must_use]
+    pub fn new(product_id: ProductId, available: u64) -> Self {
+        Self {
+            product_id,
+            location: LocationId::main(),
+            shard: 0,
+            available,
+            sellable: true,
+            product_born: None,
+            last_adjustment: None,
+        }
+    }
+
     /// Returns whether an order line of the product with this `born` took its pieces from this
     /// stock. A revival gives the product a new `born`.
     #[must_use]
@@ -125,8 +145,17 @@ impl Entity for Stock {
     const NAME: &'static str = Self::ENTITY;
 
     fn key(&self) -> Result<Key, KeyError> {
-        stock_key(&self.product_id)
+        shard_key(&self.product_id, &self.location, self.shard)
     }
+}
+
+fn shard_key(id: &ProductId, location: &LocationId, shard: u32) -> Result<Key, KeyError> {
+    Ok(Key { pk: PartitionKey::of("STOCK", &[id, location, &shard])?, sk: SortKey::new("STOCK")? })
+}
+
+/// Returns the key of a product's first stock.
+pub(crate) fn stock_key(id: &ProductId) -> Result<Key, KeyError> {
+    shard_key(id, &LocationId::main(), 0)
 }
 
 /// Sets the stock of a product in the catalogue, and returns the stock.
@@ -179,6 +208,11 @@ fn of_incarnation(line: &OrderLine) -> Result<Condition, EncodeError> {
 pub(crate) fn give_back(line: &OrderLine, at: Instant) -> Result<Guarded, EncodeError> {
     let change = Change::<Stock>::visible(at).add("available", pieces(line)?);
     Ok(Guarded::update(stock_key(&line.product_id)?, change, Condition::Exists.and(of_incarnation(line)?)))
+}
+
+/// Reads the stock for a product page.
+pub fn shown_stock(id: &ProductId) -> Result<Get<Stored<Stock>>, KeyError> {
+    Ok(Get::new(&SHOW_STOCK, stock_key(id)?))
 }
 
 /// Reads a stock with strong consistency.

@@ -22,7 +22,7 @@ patterns! {
         purpose: "Place an order: head, lines, history, copy, stock, all or nothing",
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = \
-            ORDER#<id>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = NUMBER#<number>; PK = \
+            ORDER#<id>; PK = STOCK#<id>#<location>#<shard>, SK = STOCK; PK = NUMBER#<number>; PK = \
             REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check), \
             SHIPTO#<id> and, for a customer's order, OPEN; PK = CART#<id> or GUESTCART#<id>; PK = PROMOTION#<id>, \
             SK = USES and USE#<customer hash>, for each promotion with a limit",
@@ -73,7 +73,7 @@ patterns! {
         purpose: "Change an order's status: head, list, history, copy, stock, payment, money",
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = \
-            PRODUCT#<id>, SK = PRODUCT#STOCK when stock returns; PK = CUSTOMER#<id>, SK = OPEN \
+            STOCK#<id>#<location>#<shard>, SK = STOCK when stock returns; PK = CUSTOMER#<id>, SK = OPEN \
             when a customer's order leaves pending; PK = ORDER#<id>, SK = TENDER#<payment> and \
             TENDER#<payment>#<operation> when money moves; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry> when the \
             wallet pays or gets a refund; PK = PROMOTION#<id>, SK = USES and USE#<customer hash> \
@@ -88,7 +88,7 @@ patterns! {
         purpose: "Cancel a pending order that has lapsed",
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id> and, for \
-            a customer's order, OPEN; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; PK = PROMOTION#<id>, SK = \
+            a customer's order, OPEN; PK = STOCK#<id>#<location>#<shard>, SK = STOCK; PK = PROMOTION#<id>, SK = \
             USES and USE#<customer hash>; PK = ORDER#<id>, SK = TENDER#<payment> and \
             TENDER#<payment>#<operation>, and PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry>, when \
             money goes back",
@@ -101,7 +101,7 @@ patterns! {
         purpose: "Take the stock of a lapsed order again, because its payment arrived late",
         request: TransactWriteItems,
         key: "PK = ORDER#<id>, SK = ORDER, STATUS#…; PK = CUSTOMER#<id>, SK = ORDER#<id>; PK = \
-            PRODUCT#<id>, SK = PRODUCT#STOCK; PK = ORDER#<id>, SK = TENDER#<payment> and \
+            STOCK#<id>#<location>#<shard>, SK = STOCK; PK = ORDER#<id>, SK = TENDER#<payment> and \
             TENDER#<payment>#<operation>",
         requires: "version = the version that was read; lapsed, with captured payments of the whole total; \
             every stock has enough pieces, is for sale and belongs to the product that was ordered",

@@ -85,13 +85,8 @@ impl World {
     }
 
     pub fn stock(&self) -> Stored<Stock> {
-        self.stored(Stock {
-            product_id: self.product.clone(),
-            available: 1_000_000,
-            sellable: true,
-            product_born: None,
-            last_adjustment: Some(self.adjustment()),
-        })
+        let last_adjustment = Some(self.adjustment());
+        self.stored(Stock { last_adjustment, ..Stock::new(self.product.clone(), 1_000_000) })
     }
 
     pub fn revived_stock(&self) -> Stored<Stock> {
@@ -334,6 +329,7 @@ pub fn products(world: &World) -> Vec<Shown> {
             .unwrap()
             .show("product::adjust_stock"),
         product::stock(id).unwrap().show("product::stock"),
+        product::shown_stock(id).unwrap().show("product::shown_stock"),
         product::content(id).unwrap().show("product::content"),
         product::create_content(&world.content(), None).unwrap().show("product::create_content"),
         product::create_content(&world.large_content(), Some(&noted)).unwrap().show("product::create_content"),

@@ -168,7 +168,7 @@ pub(super) async fn products(bench: &mut Bench) {
         }
         let _ = bench.table.meter().take();
     }
-    bench.query("one product", 3, product::page(&id).unwrap()).await;
+    bench.query("one product", 2, product::page(&id).unwrap()).await;
     let one = bench.get("one product", product::read_for_update(&id).unwrap()).await;
     let ids: Vec<_> = (1..=20).map(product_id).collect();
     bench.batch_get("20 products", product::many(&ids).unwrap()).await;
@@ -184,6 +184,7 @@ pub(super) async fn products(bench: &mut Bench) {
     bench.transact("one product", revive).await;
     bench.update("one stock", product::set_stock(&id, 900, at(1)).unwrap()).await;
     bench.get("one stock", product::stock(&id).unwrap()).await;
+    bench.get("one stock", product::shown_stock(&id).unwrap()).await;
     adjust(bench).await;
     copies(bench).await;
     memberships(bench).await;

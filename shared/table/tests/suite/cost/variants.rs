@@ -41,7 +41,7 @@ pub(super) async fn measure(bench: &mut Bench) {
             let _ = bench.table.meter().take();
         }
     }
-    bench.query("a parent of 10 variants", 12, product::page(&product_id(PARENT)).unwrap()).await;
+    bench.query("a parent of 10 variants", 11, product::page(&product_id(PARENT)).unwrap()).await;
     let mut one = read(bench, 241).await;
     bench.transact("one variant", variant::retire(&one, 1, at(1)).unwrap().unwrap()).await;
     one = read(bench, 241).await;

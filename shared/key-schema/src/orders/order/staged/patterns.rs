@@ -8,7 +8,7 @@ patterns! {
         id: "orders.available",
         purpose: "Check the stock of every line of a large order",
         request: BatchGetItem,
-        key: "PK = PRODUCT#<id>, SK = PRODUCT#STOCK, for each line",
+        key: "PK = STOCK#<id>#<location>#<shard>, SK = STOCK, for each line",
         returns: "stocks",
         consistency: Consistency::Strong("a refusal names every line without enough stock, not \
             only the lines of one transaction"),
@@ -29,7 +29,7 @@ patterns! {
         id: "orders.reserve",
         purpose: "Reserve some lines of a large order",
         request: TransactWriteItems,
-        key: "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
+        key: "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = STOCK#<id>#<location>#<shard>, SK = STOCK",
         requires: "the head is placing, at the rev that was read; every stock has enough pieces, \
             is for sale and belongs to the product that was read",
         callers: "owner",
@@ -48,7 +48,7 @@ patterns! {
         id: "orders.undo",
         purpose: "Undo a large order that could not be placed",
         request: TransactWriteItems,
-        key: "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = PRODUCT#<id>, SK = PRODUCT#STOCK; at \
+        key: "PK = ORDER#<id>, SK = ORDER, ITEM#<line>; PK = STOCK#<id>#<location>#<shard>, SK = STOCK; at \
             last PK = NUMBER#<number>; PK = REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = OPEN; PK = \
             PROMOTION#<id>, SK = USES and USE#<customer hash>",
         requires: "the head is placing, at the rev that was read; the claims are this order's; \
@@ -59,7 +59,7 @@ patterns! {
         id: "orders.give-back",
         purpose: "Return the rest of a large order's stock",
         request: TransactWriteItems,
-        key: "PK = ORDER#<id>, SK = ORDER; PK = PRODUCT#<id>, SK = PRODUCT#STOCK",
+        key: "PK = ORDER#<id>, SK = ORDER; PK = STOCK#<id>#<location>#<shard>, SK = STOCK",
         requires: "the count of returned lines is unchanged; stock returns only to the product \
             that was ordered (same born)",
         callers: "owner",
