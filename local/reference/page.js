@@ -53,11 +53,19 @@ function showParts() {
         wrapActions: {
           updateJsonSpec: (update) => (json) => update((api = prepared(json))),
           requestResolvedSubtree: (_, { specActions }) => (path) =>
-            specActions.updateResolvedSubtree(path, resolved(api, at(api, path))),
+            specActions.updateResolvedSubtree(path, withKey(resolved(api, at(api, path)))),
         },
       },
     },
   };
+}
+
+// Fills in a new key. A request that is sent again is then a repetition, as it is in a shop.
+function withKey(part) {
+  for (const parameter of part?.parameters ?? []) {
+    if (parameter.name === "Idempotency-Key") parameter.example = crypto.randomUUID();
+  }
+  return part;
 }
 
 function at(api, path) {
@@ -109,6 +117,7 @@ const ui = SwaggerUIBundle({
     index = operations(api).map((one) => entry(one, api.components?.parameters ?? {}));
     search();
     choose();
+    follow();
   },
 });
 
@@ -188,9 +197,12 @@ function mark() {
 }
 
 function open(at) {
-  const { tag, id } = found[at];
   show(false);
   page.find.blur();
+  openOperation(found[at]);
+}
+
+function openOperation({ tag, id }) {
   ui.layoutActions.show(["operations-tag", tag], true);
   reach(["operations", tag, id]);
   // Operations above take their height only after they are rendered.
@@ -241,6 +253,13 @@ async function choose() {
   page.state.textContent = response.ok ? `token of ${sub} in use` : answer.message;
 }
 
+// Opens the operation that the address names. Swagger UI itself would hide its title under the header.
+function follow() {
+  const named = index.find(({ tag, id }) => location.hash === `#/${tag}/${id}`);
+  if (named) openOperation(named);
+}
+
+addEventListener("hashchange", follow);
 page.task.addEventListener("change", showTask);
 page.who.addEventListener("change", choose);
 page.caller.addEventListener("submit", (event) => {

@@ -298,6 +298,9 @@ async fn attend(system: &System, args: &RunArgs) -> ExitCode {
     let loaded = loaded_demo(args);
     if args.demo && !loaded.as_ref().is_some_and(|file| file.exists()) {
         let token = system.token("demo", &["staff".to_owned()]);
+        if !args.quiet {
+            say("Filling the shop ...");
+        }
         system.hold_streams(true);
         let demo = demo::load(system.url(), token).await;
         system.hold_streams(false);
@@ -354,6 +357,8 @@ fn introduce(system: &System, args: &RunArgs) {
         r#"Bodega is up.
 
   Shop       {url}/
+  Staff      {url}/staff
+  Explorer   {url}/table, which shows what each request does in the table
   API        {url}/v1
   Reference  {url}/docs
   Table      {table} at {table_url}
