@@ -34,5 +34,11 @@ export function days([first, last]: readonly number[]): string {
   return `${text} ${text === "1" ? "day" : "days"}`;
 }
 
+/** Returns the text as an order's number, which has two groups of four and none of I, L, O, S, U, 0 and 1. */
+export function orderNumber(text: string): string | undefined {
+  const [, first, second] = /^([2-9A-HJKMNP-RTV-Z]{4})[- ]?([2-9A-HJKMNP-RTV-Z]{4})$/i.exec(text.trim()) ?? [];
+  return first && second && `${first}-${second}`.toUpperCase();
+}
+
 export const count = (n: number, one: string, many = `${one}s`): string =>
   `${n.toLocaleString()} ${n === 1 ? one : many}`;

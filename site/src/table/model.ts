@@ -1,4 +1,5 @@
 // The model of the table, and what follows from it: names of the parts of keys, and prices.
+import { orderNumber } from "../lib/format";
 import { encode, type Item, isPadded, padded, split, text, type Value } from "./keys.js";
 import { ask, type Cost, type Index, type Model, type Pattern, type Route } from "./local";
 import { head, type KeyText, match, parseKeyText, rangeTemplates, type Template } from "./templates.js";
@@ -52,6 +53,15 @@ export function readers(key: string, index: Index | undefined): Pattern[] {
 export function heads(index: Index | undefined): string[] {
   const all = forms.get(index?.name ?? "")?.partitions ?? [];
   return [...new Set(all.map(head).filter(Boolean))].sort();
+}
+
+/** Returns the keys of the table that a number, an id or a name without its first word may stand for. */
+export function guesses(typed: string): string[] {
+  const text = typed.trim();
+  if (!text || text.includes("#")) return [];
+  const number = orderNumber(text) ?? (/^[0-9A-Z]{4}-[0-9A-Z]{0,3}$/i.test(text) ? text.toUpperCase() : undefined);
+  const order = /^[0-9a-f]{8}-[0-9a-f-]*$/i.test(text) ? text.toLowerCase() : undefined;
+  return [...(number ? [`NUMBER#${number}`] : []), ...(order ? [`ORDER#${order}`] : []), `PRODUCT#${encode(text)}`, `CUSTOMER#${encode(text)}`];
 }
 
 export interface Part {
