@@ -100,6 +100,10 @@ async function findAndCollide(visit: Visit): Promise<void> {
   await page.getByRole("searchbox", { name: "Find orders" }).fill(number);
   await page.getByRole("searchbox", { name: "Find orders" }).press("Enter");
   await page.getByText(`1 order for “${number}”`).waitFor();
+  const typed = number.toLowerCase().replace("-", "");
+  await page.getByRole("searchbox", { name: "Find orders" }).fill(typed);
+  await page.getByRole("searchbox", { name: "Find orders" }).press("Enter");
+  await page.getByText(`1 order for “${typed}”`).waitFor();
   await page.getByRole("link", { name: number }).click();
   await page.getByRole("button", { name: "Start picking" }).waitFor();
   const params = { path: { id }, header: { "If-Match": `"${version}"` } };
