@@ -24,6 +24,17 @@ export const picturePath = (product: string, picture: string): string =>
 export const variantHref = (parent: string | undefined, id: string): string =>
   parent ? `${productHref(parent)}?v=${encodeURIComponent(id)}` : productHref(id);
 
+const SIZES = ["XXS", "XS", "S", "M", "L", "XL", "XXL", "XXXL"];
+
+/** Sorts the sizes of clothes and numbers from small to large. Other values stay in their order. */
+export function bySize(values: string[]): string[] {
+  const letters = (value: string) => SIZES.indexOf(value.toUpperCase());
+  const number = (value: string) => parseFloat(value.replace(",", "."));
+  if (values.every((value) => letters(value) >= 0)) return [...values].sort((a, b) => letters(a) - letters(b));
+  if (values.every((value) => /^\d/.test(value))) return [...values].sort((a, b) => number(a) - number(b));
+  return values;
+}
+
 export const bestSeller = (entry: Schemas["LeaderboardEntry"]): Card => ({
   id: entry.product_id,
   href: productHref(entry.product_id),
