@@ -10,7 +10,7 @@ export interface Person {
 
 interface LocalSignIn {
   sub: string;
-  email: string;
+  email?: string;
   sid: string;
   token?: string;
   until?: number;
@@ -43,10 +43,10 @@ class Session {
     if (this.#auth) return this.#auth.token();
     const local = stored<LocalSignIn>("local");
     if (!local) return undefined;
-    const { sub, email, sid } = local;
-    if (local.token && Date.now() < (local.until ?? 0)) return local.token;
-    const token = await localToken(this.#url, { sub, email, sid })();
-    store("local", { sub, email, sid, token, until: Date.now() + LOCAL_TOKEN });
+    const { token: known, until = 0, ...claims } = local;
+    if (known && Date.now() < until) return known;
+    const token = await localToken(this.#url, claims)();
+    store("local", { ...claims, token, until: Date.now() + LOCAL_TOKEN });
     return token;
   }
 
@@ -60,7 +60,7 @@ class Session {
   }
 
   signInLocally(sub: string, email: string): void {
-    store("local", { sub, email, sid: crypto.randomUUID() });
+    store("local", { sub, ...(email ? { email } : {}), sid: crypto.randomUUID() });
   }
 
   set(person: Person): void {
