@@ -252,6 +252,33 @@ describe("shop", { concurrency: 2 }, () => {
     });
   }
 
+  test("an order opens although the page was reloaded before the answer", async () => {
+    const visit = await stage.visit("reload", 1280, "light");
+    const { page } = visit;
+    await page.goto("/p/honey");
+    await page.getByRole("button", { name: "Add to cart" }).click();
+    await page.getByRole("link", { name: "Cart, 1 piece" }).waitFor();
+    await page.goto("/checkout");
+    await page.getByLabel("Email").fill("reload@example.com");
+    await page.getByLabel("Name", { exact: true }).fill("Ann Ångström");
+    await address(page);
+    await page.getByRole("button", { name: "Continue" }).click();
+    const placed: string[] = [];
+    await page.route("**/v1/carts/*/checkout", async (route) => {
+      const response = await route.fetch();
+      placed.push(((await response.json()) as { id: string }).id);
+      // The first answer does not arrive.
+      if (placed.length > 1) await route.fulfill({ response });
+    });
+    await page.getByRole("button", { name: "Place the order" }).click();
+    while (placed.length === 0) await page.waitForTimeout(20);
+    await page.reload();
+    await page.waitForURL(/\/orders\//);
+    await page.getByRole("heading", { name: "Payment" }).waitFor();
+    assert.deepEqual(placed, [page.url().split("/").at(-1), placed[0]]);
+    await visit.end();
+  });
+
   test("a customer follows a shipped order, and the colours can be chosen", async () => {
     const visit = await stage.visit("shipped", 1280, "light");
     const { page } = visit;

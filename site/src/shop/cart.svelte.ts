@@ -6,7 +6,7 @@ import { onStored, store, stored } from "../lib/storage";
 
 type Lines = Pick<Schemas["Cart"], "items" | "subtotal">;
 
-interface Guest {
+export interface Guest {
   id: string;
   token: string;
 }

@@ -44,5 +44,6 @@ export async function leave(): Promise<void> {
   const issuer = await session.signOut();
   forget();
   cart.forget();
+  store("checkout", undefined);
   if (issuer) location.assign(issuer);
 }
