@@ -135,6 +135,14 @@ async function offer(visit: Visit): Promise<void> {
   await page.getByLabel("Postal code").fill("89073");
   await page.getByRole("button", { name: "Continue" }).click();
   await page.getByRole("radio", { name: /Express/ }).check();
+  await page.locator("main [aria-busy=false]").waitFor();
+  await page.goBack();
+  await page.getByRole("button", { name: "Continue" }).waitFor();
+  await page.goForward();
+  await page.getByRole("button", { name: "Place the order" }).waitFor();
+  await page.reload();
+  await page.locator("main [aria-busy=false]").waitFor();
+  await page.locator("label:has(:checked)").getByText("Express").waitFor();
   await page.getByText("$12.90").first().waitFor();
   await page.getByLabel("Promotion code").fill("NOPE");
   await page.getByRole("button", { name: "Apply" }).click();
@@ -262,6 +270,12 @@ describe("shop", { concurrency: 2 }, () => {
     await page.getByLabel("Email").fill("reload@example.com");
     await page.getByLabel("Name", { exact: true }).fill("Ann Ångström");
     await address(page);
+    await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByRole("button", { name: "Place the order" }).waitFor();
+    await page.goBack();
+    await page.reload();
+    assert.equal(await page.getByLabel("Email").inputValue(), "reload@example.com");
+    assert.equal(await page.getByLabel("Street and number").inputValue(), "Am See 1");
     await page.getByRole("button", { name: "Continue" }).click();
     const placed: string[] = [];
     await page.route("**/v1/carts/*/checkout", async (route) => {

@@ -45,5 +45,6 @@ export async function leave(): Promise<void> {
   forget();
   cart.forget();
   store("checkout", undefined);
+  store("form", undefined, "sessionStorage");
   if (issuer) location.assign(issuer);
 }
