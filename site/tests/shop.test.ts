@@ -290,6 +290,14 @@ describe("shop", { concurrency: 2 }, () => {
     await page.waitForURL(/\/orders\//);
     await page.getByRole("heading", { name: "Payment" }).waitFor();
     assert.deepEqual(placed, [page.url().split("/").at(-1), placed[0]]);
+    await page.getByText("Thank you. Your order is placed.").waitFor();
+    await page.getByRole("contentinfo").getByRole("link", { name: "Orders" }).click();
+    await page.locator(`a[href="/orders/${placed[0]}"]`).getByText("1 product").waitFor();
+    await visit.check("orders");
+    await page.evaluate(() => localStorage.clear());
+    await page.goto(`/orders/${placed[0]}`);
+    await page.getByText("This browser does not know the order.").waitFor();
+    await visit.check("unknown-order");
     await visit.end();
   });
 

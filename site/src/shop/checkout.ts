@@ -4,7 +4,7 @@ import { hasCode } from "../lib/problems";
 import { session } from "../lib/session.svelte";
 import { store, stored } from "../lib/storage";
 import { access, cart, type Guest } from "./cart.svelte";
-import { keepToken } from "./orders";
+import { keepToken, thank } from "./orders";
 
 export interface Wishes {
   address: Schemas["NewOrderAddress"];
@@ -64,6 +64,7 @@ export async function resume(): Promise<string> {
   if (!attempt) throw new Error("no order is pending");
   try {
     const order = await send(attempt);
+    thank(order);
     store("checkout", undefined);
     // The browser may have a further cart since.
     if (cart.guest?.id === attempt.guest?.id) cart.forget();

@@ -12,6 +12,14 @@ export const keepToken = (id: string, token: string): void => store("orders", { 
 
 export const isGuestOrder = (id: string): boolean => id in tokens();
 
+/** The orders of this browser, the newest first. */
+export const guestOrders = (): string[] => Object.keys(tokens()).reverse();
+
+/** Remembers for the session which order was just placed, so that its page says so. */
+export const thank = (id: string): void => store("placed", id, "sessionStorage");
+
+export const isJustPlaced = (id: string): boolean => stored<string>("placed", "sessionStorage") === id;
+
 export interface OrderAccess {
   order: Versioned<Order>;
   payByCard(): Promise<Result<Schemas["CreatedPayment"]>>;
