@@ -113,3 +113,10 @@ describe("key texts", () => {
     assert.ok(count > 120, `${count} patterns`);
   });
 });
+
+test("the form of addresses requires a postal code in the same countries as the API", () => {
+  const read = (path: string) => readFileSync(join(import.meta.dirname, "../../..", path), "utf8");
+  const rules = read("shared/key-schema/src/customers/address/postal_code.rs").matchAll(/^    \("([A-Z ]+)", true,/gm);
+  const listed = /WITH_POSTAL_CODE =\s*"([A-Z ]+)"/.exec(read("site/src/lib/countries.ts"))?.[1];
+  assert.equal(listed, Array.from(rules, ([, countries]) => countries!.split(" ")).flat().sort().join(" "));
+});

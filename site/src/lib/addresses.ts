@@ -1,8 +1,9 @@
 import type { Schemas } from "./api";
-import { countryName, guessCountry } from "./countries";
+import { countryName } from "./countries";
 
 export type Address = Schemas["PostalAddress"];
 
+/** The form chooses the country, when it knows where the shop ships to. */
 export const newAddress = (name = ""): Address => ({
   name,
   line1: "",
@@ -10,7 +11,7 @@ export const newAddress = (name = ""): Address => ({
   city: "",
   region: "",
   postal_code: "",
-  country: guessCountry(),
+  country: "",
   phone: "",
 });
 

@@ -7,6 +7,14 @@ const CODES =
     " ",
   );
 
+/** The countries in which each address has a postal code, as in `FORMATS` of shared/key-schema. */
+const WITH_POSTAL_CODE =
+  "AS AT AU AX BE BL BR CA CH CN CZ DE DK EE ES FI FK FM FR GB GF GG GL GP GR GS GU HU IM IN IO IT JE JP KR LI LT LU LV MF MH MP MQ MX MY NC NL NO NZ PF PL PM PN PR PT PW RE RO RU SE SG SH SJ SK SM TC TR TW UA US VI WF YT ZA".split(
+    " ",
+  );
+
+export const needsPostalCode = (country: string): boolean => WITH_POSTAL_CODE.includes(country);
+
 const names = new Intl.DisplayNames(undefined, { type: "region" });
 
 export const countryName = (code: string): string => names.of(code) ?? code;
@@ -40,8 +48,9 @@ async function shippedTo(): Promise<Country[]> {
   );
 }
 
-/** Returns the country of the browser's language, as a first guess. */
-export function guessCountry(): string {
-  const { region } = new Intl.Locale(navigator.language).maximize();
-  return region && CODES.includes(region) ? region : "US";
+/** Returns the first of the countries that fits the browser's languages, otherwise the first of all. */
+export function guessCountry(countries: readonly Country[]): string {
+  const regions = navigator.languages.map((language) => new Intl.Locale(language).maximize().region);
+  const code = regions.find((region) => countries.some(({ code }) => code === region));
+  return code ?? countries[0]?.code ?? "";
 }
