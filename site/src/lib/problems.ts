@@ -60,20 +60,60 @@ export function explain(error: unknown): string {
   if (problem) {
     const reasons = (problem.errors ?? []) as { reason?: string }[];
     const reason = reasons.map(({ reason }) => REASONS[reason ?? ""]).find(Boolean);
-    return reason ?? SENTENCES[problem.code] ?? "Something went wrong on our side. Try again.";
+    return reason ?? listed(error) ?? SENTENCES[problem.code] ?? "Something went wrong on our side. Try again.";
   }
   if (error instanceof ProblemError && error.status === 401) return "Please sign in again.";
   if (error instanceof TypeError) return "The shop is not reachable. Check your connection and try again.";
   return "Something went wrong on our side. Try again.";
 }
 
-/** Returns the messages of a refused form by the last name in each pointer. */
-export function fieldErrors(error: unknown): Record<string, string> {
+/** The labels of fields by the last name in a pointer. */
+const LABELS: Record<string, string> = {
+  email: "Email",
+  name: "Name",
+  username: "User name",
+  line1: "Street and number",
+  line2: "Flat, floor, company",
+  postal_code: "Postal code",
+  city: "City",
+  region: "Region",
+  country: "Country",
+  phone: "Phone",
+  display_name: "Name",
+  title: "Title",
+  text: "Text",
+};
+
+const LAST = /[^/]*$/;
+
+/** Returns the problems of the fields of a refused form. */
+function refusals(error: unknown): { pointer: string; detail: string }[] {
   const problem = error instanceof ProblemError ? error.problem : undefined;
   const entries = problem?.code === "invalid_body" ? (problem.errors ?? []) : [];
-  return Object.fromEntries(
-    entries.map(({ pointer, detail }) => [pointer?.split("/").at(-1) ?? "", detail ?? "is not valid"]),
+  return entries.map(({ pointer, detail }) => ({ pointer: pointer ?? "", detail: detail ?? "is not valid" }));
+}
+
+/** Returns which fields of a refused form need another look. */
+function listed(error: unknown): string | undefined {
+  const labels = refusals(error).map(({ pointer }) =>
+    pointer.endsWith("address/name") ? "Recipient" : LABELS[LAST.exec(pointer)![0]],
   );
+  const known = [...new Set(labels.filter((label) => label !== undefined))];
+  return known.length > 0 ? `Please look again at: ${known.join(", ")}.` : undefined;
+}
+
+/** Returns a sentence for the API's detail of a field, which continues the field's name. */
+function sentence(detail: string): string {
+  if (/bytes of UTF-8|visible character/.test(detail)) return "This is empty or too long.";
+  if (/^must be an email address/.test(detail)) return "This is not an email address.";
+  if (/control characters/.test(detail)) return "This has characters that are not allowed.";
+  return `This ${detail}.`;
+}
+
+/** Returns the messages of a refused form by the last name in each pointer, or only those below `under`. */
+export function fieldErrors(error: unknown, under?: string): Record<string, string> {
+  const found = refusals(error).filter(({ pointer }) => under === undefined || pointer.replace(LAST, "") === `${under}/`);
+  return Object.fromEntries(found.map(({ pointer, detail }) => [LAST.exec(pointer)![0], sentence(detail)]));
 }
 
 export const hasCode = (error: unknown, ...codes: Code[]): boolean =>
