@@ -270,6 +270,13 @@ describe("shop", { concurrency: 2 }, () => {
     await page.getByLabel("Email").fill("reload@example.com");
     await page.getByLabel("Name", { exact: true }).fill("Ann Ångström");
     await address(page);
+    await page.getByLabel("Postal code").fill("890");
+    await page.getByRole("button", { name: "Continue" }).click();
+    await page.getByText("Please look again at: Postal code.").waitFor();
+    await page.getByText("This is not a postal code of this country.").waitFor();
+    assert.ok(await page.getByLabel("Postal code").evaluate((field) => field === document.activeElement));
+    visit.problems.length = 0;
+    await page.getByLabel("Postal code").fill("89073");
     await page.getByRole("button", { name: "Continue" }).click();
     await page.getByRole("button", { name: "Place the order" }).waitFor();
     await page.goBack();
