@@ -208,6 +208,9 @@ async fn two_products_an_order_and_a_customer_deleted_by_mistake_are_found_again
     let chosen = ImportOptions { partitions: partitions.to_vec(), with_rights: true, ..ImportOptions::default() };
     let imported = ops::import::import(&shop.items, Some(&shop.search), &export, &chosen).await.unwrap();
     assert!(imported.is_complete() && imported.raised == 3, "{imported}");
+    for stock in ["STOCK#tea#", "STOCK#milk#"] {
+        assert_eq!(shop.table.items(stock).await.len(), 1, "{stock}");
+    }
     for item in partitions.iter().map(|partition| shop.table.items(partition)) {
         for item in item.await {
             match AnyEntity::from_item(item).unwrap() {

@@ -339,6 +339,8 @@ async fn an_orphan_is_reported() {
         text: "?".to_owned(),
     };
     put(entry, &[(Orphan, "RECENTREVIEWS#")], true).await;
+    let stock = seed::stock("nowhere".parse().unwrap(), 1);
+    put(stock, &[(Orphan, "STOCK#nowhere#main#00000000000000000000 STOCK")], false).await;
 }
 
 #[tokio::test]
