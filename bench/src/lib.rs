@@ -74,8 +74,9 @@ enum Command {
     /// Measure the lists, most other reads and the main writes with more and more items in the
     /// table. A route's requests to the table and their capacity must stay the same.
     Growth(growth::GrowthArgs),
-    /// Let many clients order the same product. Count the responses, and measure the rate of orders
-    /// as a share of one item's maximum rate.
+    /// Let many clients order the same product, in simulated time, in a table with DynamoDB's limits.
+    /// Measure the rate and the latency of orders by shards of the stock and by clients. Measure a sale,
+    /// and how far the consumer of the stream falls behind.
     Contention(contention::ContentionArgs),
     /// Import baskets into a local system. After the consumers have processed its stream, give them
     /// the stream's records twice more, in random order. Compare the search index, the events and

@@ -32,12 +32,18 @@ impl Output {
         print!("{text}");
         write_json(self.json.as_deref(), figures)?;
         if self.write {
-            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(PATH);
-            let old = std::fs::read_to_string(&path)?;
-            std::fs::write(&path, replaced(&old, section, &format!("{}\n\n{}", conditions(), text.trim_end()))?)?;
+            rewrite(PATH, section, &format!("{}\n\n{}", conditions(), text.trim_end()))?;
         }
         Ok(())
     }
+}
+
+/// Replaces a section of a page. `page` is its path in the repository.
+pub(crate) fn rewrite(page: &str, section: &str, text: &str) -> Result<(), BenchError> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page);
+    let missing = || wrong!("{page} has no section {section}");
+    let text = replaced(&std::fs::read_to_string(&path)?, section, text).ok_or_else(missing)?;
+    Ok(std::fs::write(&path, text)?)
 }
 
 pub(crate) fn write_json(path: Option<&Path>, figures: &impl Serialize) -> Result<(), BenchError> {
@@ -117,16 +123,15 @@ pub(crate) fn or_dash(figure: Option<f64>, digits: usize) -> String {
     figure.map_or_else(|| "–".to_owned(), |figure| format!("{figure:.digits$}"))
 }
 
-fn replaced(old: &str, section: &str, text: &str) -> Result<String, BenchError> {
+fn replaced(old: &str, section: &str, text: &str) -> Option<String> {
     let (begin, end) = (format!("<!-- {section} -->\n"), format!("<!-- end of {section} -->\n"));
-    let missing = || wrong!("{PATH} has no section {section}");
-    let (before, rest) = old.split_once(&begin).ok_or_else(missing)?;
-    let (_, after) = rest.split_once(&end).ok_or_else(missing)?;
-    Ok(format!("{before}{begin}{text}\n{end}{after}"))
+    let (before, rest) = old.split_once(&begin)?;
+    let (_, after) = rest.split_once(&end)?;
+    Some(format!("{before}{begin}{text}\n{end}{after}"))
 }
 
 /// Returns the day, the machine, the compiler and the command.
-fn conditions() -> String {
+pub(crate) fn conditions() -> String {
     let processor = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model =
         processor.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ").map(|(_, name)| name));
@@ -168,6 +173,6 @@ mod tests {
     fn a_section_is_replaced_and_the_rest_stays() {
         let old = "# A\n<!-- x -->\nold\n<!-- end of x -->\nrest\n";
         assert_eq!(replaced(old, "x", "new").unwrap(), "# A\n<!-- x -->\nnew\n<!-- end of x -->\nrest\n");
-        assert!(replaced(old, "y", "new").is_err());
+        assert!(replaced(old, "y", "new").is_none());
     }
 }

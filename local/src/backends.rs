@@ -16,7 +16,7 @@ use emulators::objects::{CorsRule, ObjectServer};
 use emulators::payments::{self, PaymentServer, Webhook};
 use emulators::search::SearchServer;
 use emulators::secrets::SecretServer;
-use emulators::table::{EmbeddedTable, FaultProxy, TransactionTime};
+use emulators::table::{EmbeddedTable, FaultProxy, Schema};
 use event_bus::{Accepted, Journal};
 use stream_poller::{Endpoint, Swept};
 use template::{Deployment, Template};
@@ -82,8 +82,10 @@ impl Backends {
         let key = &template.table.key;
         let insights =
             InsightServer::start(proxy.count_throttles(&key.partition)).await.map_err(StartError::Endpoint)?;
-        if let Some(time) = options.transaction_time {
-            proxy.let_transactions_take(TransactionTime { key: vec![key.partition.clone(), key.sort.clone()], time });
+        if let Some(model) = options.limits {
+            let index = |index: &template::Index| (index.name.clone(), index.key.partition.clone());
+            let indexes = template.table.indexes.iter().map(index).collect();
+            proxy.limit(Schema { key: vec![key.partition.clone(), key.sort.clone()], indexes }, model);
         }
         let streams_url = match (&options.streams_endpoint, &options.table_endpoint) {
             (Some(streams), Some(_)) => streams.clone(),

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
-use std::time::Duration;
 
+use emulators::table::Model;
 use runtime_api::Log;
 
 #[derive(Debug, Clone)]
@@ -35,10 +35,9 @@ pub struct Options {
     /// Whether the embedded table keeps its whole stream for a later reader. By default the system
     /// deletes the records that every consumer has processed or given up.
     pub keeps_stream: bool,
-    /// The duration of a transaction of the table. During this time, single writes and other
-    /// transactions conflict with the transaction if they use its items. Without a value, requests
-    /// run one after the other and never conflict.
-    pub transaction_time: Option<Duration>,
+    /// The model of DynamoDB's limits in front of the table. Without a model, requests run one
+    /// after the other, never conflict and are never throttled.
+    pub limits: Option<Model>,
     /// Whether the routes of the explorer may write to the table.
     pub explorer_write: bool,
 }
@@ -65,7 +64,7 @@ impl Options {
             log: Log::default(),
             environments: 2,
             keeps_stream: false,
-            transaction_time: None,
+            limits: None,
             explorer_write: false,
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use emulators::access::Denied;
 use emulators::payments::PaymentServer;
-use emulators::table::EmbeddedTable;
+use emulators::table::{Counts, EmbeddedTable};
 use event_pattern::PatternError;
 use runtime_api::Functions;
 use search_index::{ConfigError, SearchClient, SearchConfig, SearchError};
@@ -264,11 +264,10 @@ impl System {
         &self.access_key
     }
 
-    /// Returns how many requests to the table conflicted with a transaction in progress
-    /// ([`Options::transaction_time`]).
+    /// Returns what the model of DynamoDB's limits has counted ([`Options::limits`]).
     #[must_use]
-    pub fn conflicts(&self) -> u64 {
-        self.control.backends.proxy.conflicts()
+    pub fn counts(&self) -> Counts {
+        self.control.backends.proxy.counts()
     }
 
     /// Returns the local provider of card payments.

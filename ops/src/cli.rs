@@ -8,7 +8,7 @@ use crate::error::OpsError;
 use crate::outcome::Outcome;
 use crate::{
     analytics, archive, capacity, cost, customer, doctor, explain, export, hot, import, item, local, migrate, orders,
-    payments, redrive, rotate, search, shards, verify,
+    payments, prewarm, redrive, rotate, search, shards, verify,
 };
 
 /// Operate a running shop: its table, its search index, the records that were set aside, and the
@@ -68,6 +68,7 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     Explain(explain::ExplainArgs),
     Hot(hot::HotArgs),
+    Prewarm(prewarm::PrewarmArgs),
     Rotate(rotate::RotateArgs),
     Shards(shards::ShardsArgs),
 }
@@ -117,6 +118,7 @@ async fn run(command: Command) -> Result<Outcome, OpsError> {
         Command::Cost(args) => cost::run(&args),
         Command::Doctor(args) => doctor::run(args).await,
         Command::Hot(args) => hot::run(args).await,
+        Command::Prewarm(args) => prewarm::run(args).await,
         Command::Rotate(args) => rotate::run(args).await,
         Command::Shards(args) => shards::run(args).await,
         Command::Explain(args) => explain::run(&args),

@@ -36,6 +36,7 @@ pub mod orders;
 pub mod outcome;
 pub mod pace;
 pub mod payments;
+pub mod prewarm;
 pub mod progress;
 pub mod redrive;
 pub mod rotate;
@@ -44,14 +45,14 @@ pub mod shards;
 pub mod verify;
 
 use key_schema::pattern::Pattern;
-use key_schema::{archive as archived, document, expiration, order, region, sales, settings};
+use key_schema::{archive as archived, document, expiration, order, product, region, sales, settings};
 
 pub use error::OpsError;
 pub use items::Items;
 pub use outcome::Outcome;
 pub use pace::Pace;
 
-const OWN: [&Pattern; 18] = [
+const OWN: [&Pattern; 19] = [
     &order::EDIT,
     &order::RETIRE,
     &order::BY_STATUS,
@@ -70,10 +71,11 @@ const OWN: [&Pattern; 18] = [
     &settings::ARRANGE,
     &document::HISTORY,
     &document::TEXTS,
+    &product::LIST_SHARDED,
 ];
 
 /// Returns the access patterns of all commands, with those of the copy of a customer's data.
 #[must_use]
 pub fn patterns() -> Vec<&'static Pattern> {
-    OWN.iter().chain(workflows::personal::PATTERNS).copied().collect()
+    OWN.iter().chain(workflows::personal::PATTERNS).chain(workflows::stock::PATTERNS).copied().collect()
 }

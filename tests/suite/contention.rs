@@ -314,7 +314,7 @@ fn each_conflicting_order_in_a_slow_transaction_is_placed_or_refused() {
             open = busy.into_iter().map(|(n, _)| *n).collect();
         }
         assert_eq!(outcomes, [((201, String::new()), 10), ((409, "insufficient_stock".to_owned()), 2)].into());
-        assert!(system.conflicts() > 0, "no requests conflicted");
+        assert!(system.counts().conflicts > 0, "no requests conflicted");
         assert_eq!(stock(system, "hot-product").await, 0);
         assert_eq!(orders_of(system, &buyers).await.len(), 10);
     });

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use key_schema::product::MAX_STOCK_SHARDS;
 use key_schema::{counter, like, region};
 use local::System;
 use serde_json::{Value as Json, json};
@@ -46,7 +47,7 @@ struct Shared {
 fn known() -> Vec<Shared> {
     let row = |entity, units, items, beyond| Shared { entity, units, items, partitions: items, beyond };
     vec![
-        row("Stock", 2, 1, "503 with `Retry-After`; spread the stock over several products"),
+        row("Stock", 2, MAX_STOCK_SHARDS, "503 with `Retry-After`; a stock begins with one shard"),
         row("ProductSales", 2, 1, "the stream's records wait for a retry; no order is lost or refused"),
         row(
             "PlaceSales",

@@ -23,7 +23,7 @@ use std::time::Duration;
 use bus::queue::{Answer, Batch, Message};
 use key_schema::id::OrderId;
 use key_schema::pattern::Pattern;
-use key_schema::{instant, order, payment};
+use key_schema::{instant, order, payment, product};
 use lambda_runtime::{Context, LambdaEvent, service_fn};
 use payments::{Account, AccountError, PaymentError};
 use serde::Deserialize;
@@ -36,8 +36,17 @@ use workflows::payments::SettleError;
 
 pub use round::Round;
 
-pub const PATTERNS: &[&Pattern] =
-    &[&payment::UNSETTLED, &payment::EXPIRING, &payment::CHANGE, &order::EDIT, &order::MOVE, &order::REVIVE];
+pub const PATTERNS: &[&Pattern] = &[
+    &payment::UNSETTLED,
+    &payment::EXPIRING,
+    &payment::CHANGE,
+    &order::EDIT,
+    &order::MOVE,
+    &order::REVIVE,
+    &product::READ_STOCK,
+    &product::READ_SHARDS,
+    &product::GROW,
+];
 
 /// The time before the deadline at which the function stops, so that its response is still sent.
 const MARGIN: Duration = Duration::from_secs(2);

@@ -73,7 +73,7 @@ http_api::routes! {
     products::change, products::retire,
     content::read, content::put, uploads::text, content::put_upload,
     pictures::list, uploads::picture, pictures::redirect, pictures::put, pictures::remove,
-    stock::set, stock::adjust,
+    stock::set, stock::adjust, stock::put_shards,
     memberships::put, memberships::remove,
     reviews::of_product, reviews::own, reviews::all, reviews::read, reviews::put, reviews::delete,
     reviews::of_customer, recent::list,

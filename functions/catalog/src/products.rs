@@ -15,7 +15,7 @@ use crate::include::{self, Include};
 use crate::view::{
     NumbersView, ProductByIdView, ProductDetails, ProductView, ProductsById, Sold, Statistics, product_location,
 };
-use crate::{App, tree, uploads, variants};
+use crate::{App, stock, tree, uploads, variants};
 
 /// Create a product with its stock
 ///
@@ -77,9 +77,10 @@ async fn revive(
 }
 
 /// Returns the details of a product that is revived with this stock. The product keeps the data of
-/// its other items.
+/// its other items. A stock of the earlier form is moved, so that the revival finds it.
 pub async fn details_of_revived(services: &Services, id: &ProductId, stock: u64) -> Result<ProductDetails, Problem> {
-    Ok(ProductDetails { stock, ..load(services, id).await?.1 })
+    stock::found(services, id).await?;
+    Ok(ProductDetails { stock, ..load(services, id, Numbers::Estimated).await?.1 })
 }
 
 pub fn revived(app: &App, retired: &Stored<Product>, mut new: Stored<Product>, details: &ProductDetails) -> Response {
@@ -104,7 +105,8 @@ pub fn revived(app: &App, retired: &Stored<Product>, mut new: Stored<Product>, d
 pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let include = Include::of(request)?;
     let id: ProductId = request.path("id")?;
-    let ((product, details), included) = try_join(on_sale(app, request), include::read(app, &id, include)).await?;
+    let ((product, details), included) =
+        try_join(on_sale(app, request, Numbers::Estimated), include::read(app, &id, include)).await?;
     let view = included.add_to(ProductView::new(&product, &details, app.stock_low));
     let response = Response::ok(&view).etag_of_parts(product.meta.version).leaving_out(details.left_out);
     Ok(if include.has_urls() { response.fresh_for(uploads::READING) } else { response })
@@ -115,7 +117,7 @@ pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem>
     answers(200 = NumbersView<'_> "The numbers" [ETag, LeftOut]), refuses(not_found))]
 pub async fn numbers(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
-    let (product, details) = on_sale(app, request).await?;
+    let (product, details) = on_sale(app, request, Numbers::Exact).await?;
     let view = NumbersView::new(&product, &details);
     Ok(Response::ok(&view).etag_of_parts(product.meta.version).leaving_out(details.left_out))
 }
@@ -153,9 +155,13 @@ pub async fn count_view(app: &App, request: &Request<'_>) -> Result<Response, Pr
     Ok(Response::no_content())
 }
 
-async fn on_sale(app: &App, request: &Request<'_>) -> Result<(Stored<Product>, ProductDetails), Problem> {
+async fn on_sale(
+    app: &App,
+    request: &Request<'_>,
+    numbers: Numbers,
+) -> Result<(Stored<Product>, ProductDetails), Problem> {
     let id: ProductId = request.path("id")?;
-    let (product, details) = load(&app.services, &id).await?;
+    let (product, details) = load(&app.services, &id, numbers).await?;
     Ok((product.filter(|product| !product.retired).ok_or_else(no_such_product)?, details))
 }
 
@@ -213,7 +219,7 @@ pub async fn change(app: &App, request: &Request<'_>) -> Result<Response, Proble
     let at = Instant::now();
     // The read comes before the write, so that a failed read cannot hide a successful change. The
     // change does not affect `details`, so the response can contain the details that were read.
-    let (product, details) = load(services, &id).await?;
+    let (product, details) = load(services, &id, Numbers::Exact).await?;
     if let Some(path) = &edit.category_path {
         // A change that will be refused must create no category. This read is eventually
         // consistent, so a refusal is still possible below, and `explain` covers it.
@@ -242,11 +248,14 @@ pub async fn retire(services: &Services, request: &Request<'_>) -> Result<Respon
     request.staff()?;
     let id: ProductId = request.path("id")?;
     let version = request.if_match()?;
-    match services.table.transact(&product::retire(&id, version, Instant::now())?).await? {
-        Ok(()) => Ok(Response::no_content()),
-        Err(refusals) if refusals.only(ProductAction::Stock) => Err(stock_missing(&id)),
-        Err(_) => variants::retire(services, &id, version).await,
-    }
+    stock::in_one_shard(services, &id, async || {
+        match services.table.transact(&product::retire(&id, version, Instant::now())?).await? {
+            Ok(()) => Ok(Ok(Response::no_content())),
+            Err(refusals) if refusals.only(ProductAction::Stock) => Ok(Err(refusals)),
+            Err(_) => variants::retire(services, &id, version).await,
+        }
+    })
+    .await
 }
 
 /// Returns the problem of a product whose stock does not exist.
@@ -258,9 +267,22 @@ pub fn no_such_product() -> Problem {
     Problem::not_found("product")
 }
 
+/// How to count a stock with several shards.
+#[derive(Debug, Clone, Copy)]
+enum Numbers {
+    /// Adds up all shards, for staff.
+    Exact,
+    /// Estimates from the first shard, so that a page costs the same during a sale.
+    Estimated,
+}
+
 /// Reads a product, retired or not, and the data of the product's other items.
-async fn load(services: &Services, id: &ProductId) -> Result<(Option<Stored<Product>>, ProductDetails), Problem> {
-    let (mut found, mut details) = (None, ProductDetails::default());
+async fn load(
+    services: &Services,
+    id: &ProductId,
+    numbers: Numbers,
+) -> Result<(Option<Stored<Product>>, ProductDetails), Problem> {
+    let (mut found, mut details, mut old) = (None, ProductDetails::default(), None);
     let (page, stock) = (product::page(id)?, product::shown_stock(id)?);
     let (page, stock) = futures::join!(services.table.query_readable(&page), services.table.get(&stock));
     let page = page?;
@@ -272,14 +294,26 @@ async fn load(services: &Services, id: &ProductId) -> Result<(Option<Stored<Prod
             PageItem::ReviewStats(stats) => details.statistics = Statistics::from(&stats.data),
             PageItem::ProductCategories(further) => details.categories = further.data.paths,
             PageItem::Variant(variant) => details.variants.push(variant.data),
+            // A stock that is not moved yet.
+            PageItem::Stock(stock) => old = Some(stock),
         }
     }
     if found.is_none() && details.left_out > 0 {
         return Err(Problem::stock_unavailable(format!("an item of the product {id} cannot be decoded")));
     }
     details.variants.sort_by(|one, other| one.product_id.cmp(&other.product_id));
-    if found.as_ref().is_some_and(|product: &Stored<Product>| !product.retired) {
-        details.stock = stock?.ok_or_else(|| stock_missing(id))?.available;
+    if let Some(product) = found.as_ref().filter(|product: &&Stored<Product>| !product.retired) {
+        let first = match stock?.or(old) {
+            // The stock was moved between the two reads.
+            None => stock::seen(services, id).await?.ok_or_else(|| stock_missing(id))?,
+            Some(first) => first,
+        };
+        details.stock = match (first.shards, numbers) {
+            (None, _) => first.available,
+            (Some(_), Numbers::Exact) => stock::whole(services, first).await?.available,
+            (Some(_), Numbers::Estimated) if !product.copied.in_stock => 0,
+            (Some(shards), Numbers::Estimated) => first.available.saturating_mul(u64::from(shards)).max(1),
+        };
     }
     Ok((found, details))
 }

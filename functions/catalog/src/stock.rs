@@ -17,12 +17,13 @@ use http_api::{Code, Invalid, Once, Problem, Request, Response, Services};
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::product::{self, Adjustment, MAX_STOCK, ProductAction, Stock, StockError};
-use table::retry_on_conflict;
+use key_schema::product::{self, Adjustment, MAX_STOCK, MAX_STOCK_SHARDS, ProductAction, Stock, StockError};
+use table::{Refusals, TableError, retry_on_conflict};
+use workflows::{WorkflowError, stock};
 
 use crate::body::PIECES;
 use crate::products::{no_such_product, stock_missing};
-use crate::view::StockView;
+use crate::view::{StockShardsView, StockView};
 
 const MAX_ADJUSTMENT: i64 = MAX_STOCK.cast_signed();
 
@@ -74,16 +75,101 @@ pub async fn set(services: &Services, request: &Request<'_>) -> Result<Response,
     request.staff()?;
     let id: ProductId = request.path("id")?;
     let NewStock { set } = request.body()?;
-    let stock = services.table.update(&product::set_stock(&id, set, Instant::now())?).await?;
-    match stock {
-        Ok(stock) => Ok(Response::ok(&StockView { stock: stock.available })),
-        Err(_) => Err(not_for_sale(services, &id).await?),
+    let one = services.table.update(&product::set_stock(&id, set, Instant::now())?).await?;
+    if let Ok(stock) = one {
+        return Ok(Response::ok(&StockView { stock: stock.available }));
+    }
+    retry_on_conflict(async || {
+        let first = found(services, &id).await?.filter(|stock| stock.sellable);
+        let Some(first) = first else { return Err(not_for_sale(services, &id).await?) };
+        let written = services.table.transact(&product::set_shards(&first, set, Instant::now())?).await?;
+        Ok(written.is_ok().then(|| Response::ok(&StockView { stock: set })))
+    })
+    .await
+}
+
+#[derive(Body)]
+#[body(name = "StockShardsChange")]
+struct NewShards {
+    /// 1 to 64.
+    #[field(rule = integer(1..=MAX_STOCK_SHARDS), example = 16)]
+    shards: u32,
+}
+
+/// Set the number of shards of the stock
+///
+/// Prepares a product for a sale. Orders take pieces from one of the shards, so with 16 shards many
+/// more orders a second can be placed than with 1. The pieces are spread evenly. An order is refused
+/// only if all shards together have too few pieces. The request can be repeated. Orders that
+/// repeatedly conflict quadruple the number. An hour after its last change, it falls to a quarter
+/// again, but not below the number that staff have set.
+#[route(PUT "/v1/products/{id}/stock/shards", id = "putStockShards", who = staff, task = "stock",
+    path(id: ProductId), body = NewShards,
+    answers(200 = StockShardsView "The number of shards, and the pieces of all shards"),
+    refuses(not_found, has_variants = "a parent has no stock"))]
+pub async fn put_shards(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+    request.staff()?;
+    let id: ProductId = request.path("id")?;
+    let NewShards { shards } = request.body()?;
+    let Some(stock) = stock::reshard(&services.table, &id, shards).await.map_err(failed)? else {
+        return Err(not_for_sale(services, &id).await?);
+    };
+    telemetry::crash_point("catalog.stock.resharded");
+    stock::level(&services.table, &id).await.map_err(failed)?;
+    Ok(Response::ok(&StockShardsView { shards, stock: stock.available }))
+}
+
+/// Reads the first shard of a stock. If it is missing, a stock of the earlier form is moved.
+pub async fn found(services: &Services, id: &ProductId) -> Result<Option<Stored<Stock>>, Problem> {
+    stock::found(&services.table, id).await.map_err(failed)
+}
+
+/// Like [`found`], but moves no stock.
+pub async fn seen(services: &Services, id: &ProductId) -> Result<Option<Stored<Stock>>, Problem> {
+    stock::seen(&services.table, id).await.map_err(failed)
+}
+
+/// Returns the first shard with the pieces of all shards.
+pub async fn whole(services: &Services, first: Stored<Stock>) -> Result<Stored<Stock>, Problem> {
+    stock::whole(&services.table, first).await.map_err(failed)
+}
+
+/// Merges the shards of a stock.
+pub async fn merge(services: &Services, id: &ProductId) -> Result<(), Problem> {
+    stock::reshard(&services.table, id, 1).await.map(drop).map_err(failed)
+}
+
+/// Makes an attempt that needs a stock in one shard. If the table refuses the stock, its shards are
+/// merged before the next attempt.
+pub async fn in_one_shard<F>(services: &Services, id: &ProductId, attempt: impl Fn() -> F) -> Result<Response, Problem>
+where
+    F: Future<Output = Result<Result<Response, Refusals<ProductAction>>, Problem>>,
+{
+    retry_on_conflict(async || {
+        if let Ok(response) = attempt().await? {
+            return Ok(Some(response));
+        }
+        let first = found(services, id).await?.ok_or_else(|| stock_missing(id))?;
+        if first.shards.is_some() {
+            merge(services, id).await?;
+        }
+        Ok(None)
+    })
+    .await
+}
+
+fn failed(error: WorkflowError<ProductAction>) -> Problem {
+    match error {
+        WorkflowError::Table(error) => error.into(),
+        WorkflowError::Contended => TableError::Contended.into(),
+        error => Problem::internal(error),
     }
 }
 
 /// Adjust the stock by a number of pieces, once
 ///
-/// Adds the pieces to the stock once, and returns the resulting stock.
+/// Adds the pieces to the stock once, and returns the resulting stock. For a stock in several shards,
+/// concurrent orders may have changed the returned number.
 #[route(POST "/v1/products/{id}/stock/adjustments", id = "adjustStock", who = staff, task = "stock",
     path(id: ProductId),
     parameters(IdempotencyKey), body = Movement,
@@ -100,7 +186,7 @@ pub async fn adjust(services: &Services, request: &Request<'_>) -> Result<Respon
     let once = Once::required(request)?;
     let Movement { adjust: by, reason } = request.body()?;
     retry_on_conflict(async || {
-        let (stock, pieces) = match plan(services, &id, by).await? {
+        let (shards, pieces) = match plan(services, &id, by).await? {
             Ok(plan) => plan,
             Err(problem) => return once.replay_or(services, problem).await.map(Some),
         };
@@ -108,7 +194,7 @@ pub async fn adjust(services: &Services, request: &Request<'_>) -> Result<Respon
         let answer = Response::ok(&StockView { stock: pieces });
         let adjustment = Adjustment { by, reason: reason.clone(), staff: staff.id().clone(), at };
         let claim = once.claim_with(&answer, services.born(at)?, at)?;
-        let adjust = product::adjust_stock(&stock, pieces, adjustment, claim)?;
+        let adjust = product::adjust_stock(&shards, &adjustment, claim)?;
         let Err(refusals) = services.table.transact(&adjust).await? else { return Ok(Some(answer)) };
         // If the key has no stored response, another request changed the stock after this request
         // read it. Then this request tries again.
@@ -117,12 +203,17 @@ pub async fn adjust(services: &Services, request: &Request<'_>) -> Result<Respon
     .await
 }
 
-async fn plan(services: &Services, id: &ProductId, by: i64) -> Result<Result<(Stored<Stock>, u64), Problem>, Problem> {
-    let stock = services.table.get(&product::stock(id)?).await?.filter(|stock| stock.sellable);
-    Ok(match stock {
-        Some(stock) => stock.moved(by).map_err(|error| impossible(error, &stock)).map(|pieces| (stock, pieces)),
-        None => Err(not_for_sale(services, id).await?),
-    })
+/// Returns the shards of the stock, and the number of pieces after the adjustment.
+async fn plan(
+    services: &Services,
+    id: &ProductId,
+    by: i64,
+) -> Result<Result<(Vec<Stored<Stock>>, u64), Problem>, Problem> {
+    let first = found(services, id).await?.filter(|stock| stock.sellable);
+    let Some(first) = first else { return Ok(Err(not_for_sale(services, id).await?)) };
+    let shards = stock::shards(&services.table, first.clone()).await.map_err(failed)?;
+    let whole = Stock { available: shards.iter().map(|shard| shard.available).sum(), ..first.data };
+    Ok(whole.moved(by).map_err(|error| impossible(error, &whole)).map(|pieces| (shards, pieces)))
 }
 
 async fn not_for_sale(services: &Services, id: &ProductId) -> Result<Problem, Problem> {

@@ -9,9 +9,9 @@ use key_schema::product::{self, Product, ProductAction, Stock};
 use key_schema::variant::{self, MAX_VARIANTS, Variant};
 use table::{Refusals, retry_on_conflict};
 
-use crate::App;
 use crate::products::{already_exists, created, details_of_revived, explain, no_such_product, revived, stock_missing};
 use crate::view::{ProductDetails, product_location};
+use crate::{App, stock};
 
 /// Creates the variant `new` with its stock, or revives a retired product as this variant. The
 /// transaction also changes the parent.
@@ -35,7 +35,7 @@ pub async fn create(
             return Ok(Some(created(app, new, &ProductDetails::new(stock))));
         };
         if !refusals.names(ProductAction::Product) && !refusals.names(ProductAction::Stock) {
-            return refused(&refusals, &parent.id);
+            return refused(services, &refusals, &parent.id).await;
         }
         let retired = services.table.get(&product::read_for_update(&new.id)?).await?;
         let retired = retired.filter(|found| found.retired).ok_or_else(|| already_exists(&new.id))?;
@@ -45,7 +45,7 @@ pub async fn create(
             Ok(()) => Ok(Some(revived(app, &retired, new.clone(), &details))),
             // Another request has revived the product meanwhile.
             Err(refusals) if refusals.names(ProductAction::Product) => Err(already_exists(&new.id)),
-            Err(refusals) => refused(&refusals, &parent.id),
+            Err(refusals) => refused(services, &refusals, &parent.id).await,
         }
     })
     .await
@@ -75,7 +75,11 @@ async fn parent(services: &Services, new: &Product) -> Result<Stored<Product>, P
 
 /// Explains a refusal of the actions on the parent. Returns [`None`] if the parent has changed
 /// since it was read, so that another attempt reads it again.
-fn refused(refusals: &Refusals<ProductAction>, parent: &ProductId) -> Result<Option<Response>, Problem> {
+async fn refused(
+    services: &Services,
+    refusals: &Refusals<ProductAction>,
+    parent: &ProductId,
+) -> Result<Option<Response>, Problem> {
     if let Some(refusal) = refusals.of(ProductAction::Options) {
         let problem = Problem::new(Code::OptionsTaken, "Another variant of the product has these options.");
         let problem = problem.error("/options", "are the options of another variant");
@@ -86,8 +90,13 @@ fn refused(refusals: &Refusals<ProductAction>, parent: &ProductId) -> Result<Opt
         });
     }
     if let Some(refusal) = refusals.of(ProductAction::ParentStock) {
-        let stock = refusal.stored::<Stored<Stock>>()?.ok_or_else(|| stock_missing(parent))?;
-        if stock.available > 0 {
+        let stock = match refusal.stored::<Stored<Stock>>()? {
+            None => stock::found(services, parent).await?.ok_or_else(|| stock_missing(parent))?,
+            Some(stock) => stock,
+        };
+        if stock.shards.is_some() {
+            stock::merge(services, parent).await?;
+        } else if stock.available > 0 {
             let detail = "A parent has no stock of its own. Set its stock to 0 before you create its first variant.";
             return Err(Problem::new(Code::ParentHasStock, detail)
                 .error("/parent", format!("has {} pieces in stock", stock.available)));
@@ -101,7 +110,11 @@ fn refused(refusals: &Refusals<ProductAction>, parent: &ProductId) -> Result<Opt
 /// # Errors
 /// - 404 and 412 as for other products.
 /// - 409 `has_variants` if the product has variants in the catalogue.
-pub async fn retire(services: &Services, id: &ProductId, version: u64) -> Result<Response, Problem> {
+pub async fn retire(
+    services: &Services,
+    id: &ProductId,
+    version: u64,
+) -> Result<Result<Response, Refusals<ProductAction>>, Problem> {
     let product = services.table.get(&product::read_for_update(id)?).await?;
     let product = product.filter(|product| !product.retired).ok_or_else(no_such_product)?;
     if product.meta.version != version {
@@ -115,9 +128,9 @@ pub async fn retire(services: &Services, id: &ProductId, version: u64) -> Result
         return Err(Problem::new(Code::Conflict, "The product changed during the request. Send it again."));
     };
     match services.table.transact(&retire).await? {
-        Ok(()) => Ok(Response::no_content()),
+        Ok(()) => Ok(Ok(Response::no_content())),
         Err(refusals) if refusals.names(ProductAction::Product) => Err(explain(services, id).await?),
-        Err(refusals) if refusals.names(ProductAction::Stock) => Err(stock_missing(id)),
+        Err(refusals) if refusals.names(ProductAction::Stock) => Ok(Err(refusals)),
         Err(refusals) => Err(Problem::unexpected(&refusals)),
     }
 }

@@ -22,7 +22,8 @@ use key_schema::membership::MAX_MEMBERSHIPS;
 use key_schema::money::Money;
 use key_schema::picture::{MAX_PICTURES, Picture, PictureCopy, PictureSize};
 use key_schema::product::{
-    self, Availability, CategoryPath, Copied, MAX_IDS, Product, ProductContent, ProductSales, ReviewStats,
+    self, Availability, CategoryPath, Copied, MAX_IDS, MAX_STOCK_SHARDS, Product, ProductContent, ProductSales,
+    ReviewStats,
 };
 use key_schema::review::recent::RecentReview;
 use key_schema::review::{self, Review};
@@ -405,6 +406,14 @@ impl<'a> From<&'a Stored<Product>> for ProductByIdView<'a> {
 
 #[derive(Debug, Serialize, Schema)]
 pub struct StockView {
+    #[field(rule = PIECES, example = 50)]
+    pub stock: u64,
+}
+
+#[derive(Debug, Serialize, Schema)]
+pub struct StockShardsView {
+    #[field(rule = integer(1..=MAX_STOCK_SHARDS), example = 16)]
+    pub shards: u32,
     #[field(rule = PIECES, example = 50)]
     pub stock: u64,
 }

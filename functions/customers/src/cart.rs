@@ -12,6 +12,7 @@ use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored, take};
 use key_schema::product::{Product, Stock};
 use table::TableError;
+use workflows::{WorkflowError, old_stock, stock};
 
 use crate::owner;
 use crate::profile::no_customer;
@@ -38,7 +39,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 /// Returns the response with a cart, or with an empty cart.
 pub async fn respond(services: &Services, cart: Option<&Cart>) -> Result<Response, Problem> {
     let lines = cart.map(|cart| cart::in_sequence(&cart.lines)).unwrap_or_default();
-    let (products, left_out) = products(services, lines.iter().map(|(product, _)| *product)).await?;
+    let (products, left_out) = products(services, &lines).await?;
     Ok(Response::ok(&CartView::new(cart, &lines, &products)).leaving_out(left_out))
 }
 
@@ -51,7 +52,7 @@ pub async fn read_line(services: &Services, request: &Request<'_>) -> Result<Res
     let cart = current(services, owner.customer()).await?;
     let line = cart.as_ref().and_then(|cart| cart.lines.get_key_value(&product));
     let line = line.ok_or_else(|| Problem::not_found("line in the cart"))?;
-    let (mut products, left_out) = products(services, [&product]).await?;
+    let (mut products, left_out) = products(services, &[line]).await?;
     let product = products.pop().flatten();
     Ok(Response::ok(&CartLineView::new(line, product.as_ref())).leaving_out(left_out))
 }
@@ -80,7 +81,7 @@ pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Resp
     let product: ProductId = request.path("product")?;
     let CartLineChange { quantity } = request.body()?;
     let now = Instant::now();
-    let (stored, cart) = check(services, owner.customer(), &product).await?;
+    let (stored, cart) = check(services, owner.customer(), &product, quantity).await?;
     let lines = cart.as_ref().filter(|cart| !cart.is_expired(now)).map(|cart| &cart.lines);
     let line = CartLine { quantity, added_at: added_at(lines, &product, now) };
     set_line(services, owner.customer(), &product, &line, now).await?;
@@ -119,6 +120,20 @@ impl Offered {
         Some(Self { product: product.filter(|product| !product.retired)?, stock })
     }
 
+    /// Adds the pieces of the stock's further shards, if its first shard has too few for the line. Looks
+    /// again for a missing stock, because it may not be moved yet.
+    pub async fn with_pieces(&mut self, services: &Services, quantity: u64) -> Result<(), Problem> {
+        if self.stock.is_none() {
+            let seen = stock::seen(&services.table, &self.product.id).await;
+            self.stock = old_stock::readable(seen).map_err(stock_failed)?;
+        }
+        if let Some(stock) = self.stock.take() {
+            let whole = stock::wanted(&services.table, &self.product, stock, quantity).await;
+            self.stock = Some(whole.map_err(stock_failed)?);
+        }
+        Ok(())
+    }
+
     pub fn is_in_stock(&self) -> bool {
         self.stock.as_ref().is_some_and(|stock| stock.in_stock())
     }
@@ -128,15 +143,30 @@ impl Offered {
     }
 }
 
-/// Returns the products with these ids, in the same order, and [`None`] for each product that is
+fn stock_failed(error: WorkflowError<()>) -> Problem {
+    match error {
+        WorkflowError::Table(error) => error.into(),
+        WorkflowError::Contended => TableError::Contended.into(),
+        error => Problem::internal(error),
+    }
+}
+
+/// Returns the products of these lines, in the same order, and [`None`] for each product that is
 /// not in the catalogue or cannot be decoded. Also returns the number of unreadable items.
-pub async fn products<'a>(
+pub async fn products(
     services: &Services,
-    ids: impl IntoIterator<Item = &'a ProductId>,
+    lines: &[(&ProductId, &CartLine)],
 ) -> Result<(Vec<Option<Offered>>, usize), Problem> {
-    let found = services.table.batch_get_readable(&cart::products(ids)?).await?;
+    let read = cart::products(lines.iter().map(|(product, _)| *product))?;
+    let found = services.table.batch_get_readable(&read).await?;
     let left_out = found.unreadable.len();
-    Ok((cart::with_stocks(found.items).map(Offered::of).collect(), left_out))
+    let mut offered: Vec<_> = cart::with_stocks(found.items).map(Offered::of).collect();
+    for (offered, (_, line)) in offered.iter_mut().zip(lines) {
+        if let Some(offered) = offered {
+            offered.with_pieces(services, line.quantity).await?;
+        }
+    }
+    Ok((offered, left_out))
 }
 
 /// Returns when a line was added: now, unless the cart has the line. So a repeated request changes
@@ -151,10 +181,12 @@ async fn check(
     services: &Services,
     customer: &CustomerId,
     product: &ProductId,
+    quantity: u64,
 ) -> Result<(Offered, Option<Stored<Cart>>), Problem> {
     let mut found = services.table.batch_get(&cart::prepare(customer, product)?).await?;
     take::<Customer, _>(&mut found).ok_or_else(no_customer)?;
-    let product = in_catalogue(Offered::of((take(&mut found), take(&mut found))))?;
+    let mut product = in_catalogue(Offered::of((take(&mut found), take(&mut found))))?;
+    product.with_pieces(services, quantity).await?;
     Ok((product, take(&mut found)))
 }
 

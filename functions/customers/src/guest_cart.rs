@@ -75,7 +75,7 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
     let cart = services.table.get(&guest_cart::get(&id)?).await?;
     let cart = cart.filter(|cart| cart.is_open(&token, Instant::now())).ok_or_else(no_cart)?;
     let lines = cart::in_sequence(&cart.lines);
-    let (products, left_out) = products(services, lines.iter().map(|(product, _)| *product)).await?;
+    let (products, left_out) = products(services, &lines).await?;
     Ok(Response::ok(&GuestCartView::new(&cart, &lines, &products)).leaving_out(left_out))
 }
 
@@ -119,7 +119,8 @@ pub async fn put_line(services: &Services, request: &Request<'_>) -> Result<Resp
     // An unreadable product gets its own refusal, so this read is not that of the cart's products.
     let products = async { Ok::<_, Problem>(services.table.batch_get(&read).await?) };
     let (products, cart) = tokio::try_join!(products, cart)?;
-    let stored = in_catalogue(cart::with_stocks(products).next().and_then(Offered::of))?;
+    let mut stored = in_catalogue(cart::with_stocks(products).next().and_then(Offered::of))?;
+    stored.with_pieces(services, quantity).await?;
     let lines = cart.as_ref().filter(|cart| cart.is_open(&token, now)).map(|cart| &cart.lines);
     let line = CartLine { quantity, added_at: added_at(lines, &product, now) };
     let put = guest_cart::put_line(&id, &token, &product, &line, now)?;

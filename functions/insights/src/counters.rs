@@ -64,13 +64,13 @@ pub async fn add(services: &Services, request: &Request<'_>) -> Result<Response,
         match services.table.try_transact(&add, &mut backoff).await? {
             Attempt::Done => return Ok(answer),
             // A cancelled attempt has added nothing, and the next attempt may choose another shard.
-            Attempt::Cancelled(busy) => {
+            Attempt::Cancelled { failure, .. } => {
                 cancelled += 1;
                 if cancelled % HOT_AFTER == 0 {
                     cool(services, &name, head.as_ref(), at).await?;
                 }
                 if !backoff.wait().await {
-                    return Err(busy.into());
+                    return Err(failure.into());
                 }
             }
             Attempt::Refused(_) => {

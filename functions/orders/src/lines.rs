@@ -8,7 +8,7 @@ use key_schema::id::{OrderId, ProductId};
 use key_schema::item::{FromItem, Stored};
 use key_schema::money::{Money, MoneyError};
 use key_schema::order::{self, LineDiscount, MAX_LINE_DISCOUNTS, MAX_LINES, MAX_TOTAL, OrderLine};
-use key_schema::product::Product;
+use key_schema::product::{Picks, Product};
 use key_schema::request::BatchGet;
 use table::TableError;
 
@@ -183,6 +183,7 @@ impl Sold {
             tax: 0,
             tax_rate: None,
             expires_at: None,
+            picks: Picks::first(order_id, self.product.stock_shards, self.quantity),
         }
     }
 }

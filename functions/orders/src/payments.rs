@@ -28,6 +28,7 @@ use workflows::staging;
 use crate::App;
 use crate::asker::Asker;
 use crate::list::NO_CURSOR;
+use crate::place::workflow_failed;
 use crate::refund::wallet_refused;
 use crate::view::{PaymentView, guest_location, location, no_such_order, visible};
 
@@ -382,7 +383,7 @@ async fn write(
     let table = &app.services.table;
     let step = Step { money: Some(ledger), with, ..Step::new(&order.head, &[], OrderStatus::Paid, ledger.at(), by) };
     let transaction = if is_paid { order::transition(step)? } else { order::change_payments(ledger, with)? };
-    match staging::transition(table, transaction).await? {
+    match staging::transition(table, &[], transaction).await.map_err(workflow_failed)? {
         Ok(()) => {
             match is_paid {
                 true => telemetry::crash_point("orders.moved"),

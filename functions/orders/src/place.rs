@@ -14,6 +14,8 @@
 //! it gets the first response even if data has changed since. If two attempts run concurrently,
 //! only one transaction writes the record. The other attempt is refused and reads this record.
 
+use std::fmt::Debug;
+
 use http_api::contract::route;
 use http_api::{Code, Once, Problem, Request, Response, Services, SignedIn};
 use key_schema::customer::Customer;
@@ -32,6 +34,7 @@ use key_schema::promotion;
 use key_schema::request::Guarded;
 use table::{Backoff, Refusals, TableError};
 use workflows::staging::{self, StagingError};
+use workflows::{WorkflowError, stock};
 
 use crate::App;
 use crate::addresses::GivenAddresses;
@@ -231,7 +234,7 @@ async fn attempt(
         if let Some(entry) = entry {
             with.retain(|(action, _)| *action != OrderAction::Open);
             with.extend(entry.map(|entry| (OrderAction::Open, entry)));
-            let Err(refusals) = send(services, &order, &with, once, now).await? else {
+            let Err(refusals) = send(services, &mut order, &with, once, now).await? else {
                 return Ok(Some(created(&order, guest)));
             };
             if !refusals.only(OrderAction::Open) {
@@ -256,21 +259,23 @@ async fn attempt(
 /// Sends the order's transactions. Returns their refusals, if the table refused them.
 async fn send(
     services: &Services,
-    order: &PlacedOrder,
+    order: &mut PlacedOrder,
     with: &[(OrderAction, Guarded)],
     once: Option<&Once>,
     now: Instant,
 ) -> Result<Result<(), Refusals<OrderAction>>, Problem> {
-    let place = order::place(order, with)?;
-    if place.check_size().is_ok() {
-        let placed = services.table.transact(&place).await?;
-        return Ok(placed.inspect(|()| telemetry::crash_point("orders.placed")));
+    let place = |order: &PlacedOrder| order::place(order, with);
+    match stock::transact(&services.table, order, |order| &mut order.lines, place).await {
+        // Lines that take their pieces from several shards have more actions.
+        Err(StagingError::Table(TableError::TooManyActions(_))) => {}
+        Err(error) => return Err(workflow_failed(error)),
+        Ok(placed) => return Ok(placed.inspect(|()| telemetry::crash_point("orders.placed"))),
     }
     let staged = order.staged(once.map(|once| once.scope().clone()), now);
     match staging::place(&services.table, staged, with).await {
         Ok(()) => Ok(Ok(())),
         Err(StagingError::Refused(refusals)) => Ok(Err(refusals)),
-        Err(error) => Err(staging_failed(error)),
+        Err(error) => Err(workflow_failed(error)),
     }
 }
 
@@ -292,10 +297,10 @@ pub async fn first_response_or(
     Err(problem)
 }
 
-pub fn staging_failed(error: StagingError) -> Problem {
+pub fn workflow_failed<A: Copy + Debug + Send + Sync + 'static>(error: WorkflowError<A>) -> Problem {
     match error {
-        StagingError::Table(error) => error.into(),
-        StagingError::Contended => TableError::Contended.into(),
+        WorkflowError::Table(error) => error.into(),
+        WorkflowError::Contended => TableError::Contended.into(),
         error => Problem::internal(error),
     }
 }

@@ -21,11 +21,13 @@ use key_schema::order::{Charges, ShippingTax, TaxRounding};
 use key_schema::pricing::{self, MAX_METHODS, Rules};
 use ring::digest::{self, SHA256};
 use serde::{Deserialize, Serialize};
+use workflows::stock;
 
 use crate::App;
 use crate::addresses::GivenAddresses;
 use crate::checkout::{cart_empty, lines_of};
 use crate::lines::{self, Sold};
+use crate::place::workflow_failed;
 use crate::price::{Price, Terms};
 use crate::promotions::{self, CODES, Candidate, Codes};
 use crate::view::{
@@ -334,8 +336,19 @@ pub async fn answer(
     let products = cart::products(wanted.iter().map(|line| &line.product_id))?;
     let products = lines::read_products(services, &products, &wanted, 2);
     let (products, rules) = tokio::try_join!(products, rules(services))?;
-    let (products, stocks): (Vec<_>, Vec<_>) = cart::with_stocks(products).unzip();
+    let (products, mut stocks): (Vec<_>, Vec<_>) = cart::with_stocks(products).unzip();
     let (sold, items) = Sold::all(&wanted, products, "/items")?;
+    for (sold, stock) in sold.iter().zip(&mut stocks) {
+        // A missing stock may not be moved yet.
+        let first = match stock.take() {
+            None => stock::seen::<()>(&services.table, &sold.product.id).await.map_err(workflow_failed)?,
+            first => first,
+        };
+        if let Some(first) = first {
+            let whole = stock::wanted(&services.table, &sold.product, first, sold.quantity).await;
+            *stock = Some(whole.map_err(workflow_failed)?);
+        }
+    }
     let usable = promotions::usable(services, customer, &rules, codes, guesser, now).await?;
     let terms = Terms {
         rules: &rules,

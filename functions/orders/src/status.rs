@@ -16,6 +16,7 @@ use table::TableError;
 use crate::App;
 use crate::asker::Asker;
 use crate::payments::refused;
+use crate::place::workflow_failed;
 use crate::refund::{refundable, wallet_refused};
 use crate::view::{OrderView, is_final, no_such_order, visible, with_addresses};
 use workflows::staging;
@@ -173,7 +174,8 @@ pub async fn change_as(
     // large order needs further transactions. The head's version must equal If-Match.
     let transition =
         order::transition(Step { order: head, lines, to, at, by, note, message, carrier, tracking, money, with: &[] })?;
-    if let Err(refusals) = staging::transition(&services.table, transition).await? {
+    let moved = staging::transition(&services.table, lines, transition).await.map_err(workflow_failed)?;
+    if let Err(refusals) = moved {
         return Err(match money {
             _ if refusals.names(OrderAction::Order) => Problem::version_mismatch(),
             // The read was not isolated from a refund, so it had the old payment.

@@ -1,9 +1,13 @@
-//! The splitter, which splits counters that the table throttles.
+//! The splitter, which splits counters and stocks that the table throttles.
 //!
-//! A counter's shard takes 1,000 write units a second. DynamoDB throttles the writes beyond that,
-//! and Contributor Insights reports the most throttled partition keys in CloudWatch. This function
-//! reads the report once a minute and doubles the number of shards of every hot counter
-//! ([`report`]). [`key_schema::counter`] explains why the sum remains correct meanwhile.
+//! A shard takes 1,000 write units a second. DynamoDB throttles the writes beyond that, and
+//! Contributor Insights reports the most throttled partition keys in CloudWatch. This function reads
+//! the report once a minute. It doubles the number of shards of every hot counter, and quadruples
+//! that of every hot stock ([`report`]). [`key_schema::counter`] and [`key_schema::product`] explain
+//! why the sums remain correct meanwhile.
+//!
+//! In each round, the function also levels the pieces in the shards of stocks, and merges the shards
+//! of stocks that have been calm for an hour.
 //!
 //! The function `Insights` adds to the counters. If the additions of a request repeatedly conflict,
 //! `Insights` itself splits the counter within seconds. If DynamoDB throttles whole requests,
@@ -32,7 +36,7 @@ use std::time::Duration;
 
 use aws::CloudWatch;
 use key_schema::pattern::Pattern;
-use key_schema::{counter, instant};
+use key_schema::{counter, instant, product};
 use lambda_runtime::{Context, LambdaEvent, service_fn};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -43,7 +47,16 @@ use tokio::time::Instant;
 
 use round::{Round, Splitter};
 
-pub const PATTERNS: &[&Pattern] = &[&counter::HEAD, &counter::SPLIT];
+pub const PATTERNS: &[&Pattern] = &[
+    &counter::HEAD,
+    &counter::SPLIT,
+    &product::LIST_SHARDED,
+    &product::READ_STOCK,
+    &product::READ_SHARDS,
+    &product::GROW,
+    &product::MOVE_PIECES,
+    &product::MERGE,
+];
 
 /// The time before the deadline at which the function stops, so that its response is still sent.
 const MARGIN: Duration = Duration::from_secs(2);
@@ -67,7 +80,7 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
 }
 
 fn report(context: &Context, round: Option<&Round>, started: Instant, costs: &[Measured]) {
-    let Round { throttled, hot, split, full, failed } = round.copied().unwrap_or_default();
+    let Round { throttled, hot, split, full, moves, merged, failed } = round.copied().unwrap_or_default();
     let cost = |measured: &Measured| {
         json!({
             "pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units,
@@ -77,6 +90,8 @@ fn report(context: &Context, round: Option<&Round>, started: Instant, costs: &[M
         .metric("Hot", Unit::Count, f64::from(hot))
         .metric("Split", Unit::Count, f64::from(split))
         .metric("Full", Unit::Count, f64::from(full))
+        .metric("Moves", Unit::Count, f64::from(moves))
+        .metric("Merged", Unit::Count, f64::from(merged))
         .metric("Failed", Unit::Count, f64::from(failed) + f64::from(u8::from(round.is_none())))
         .metric("Duration", Unit::Milliseconds, started.elapsed().as_secs_f64() * 1000.0)
         .property("request_id", context.request_id.as_str())

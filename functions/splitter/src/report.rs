@@ -1,17 +1,18 @@
-//! The report of the most throttled keys, and the hot counters in it. A counter is hot if it had at
-//! least [`THROTTLED_A_MINUTE`] throttles within one minute.
+//! The report of the most throttled keys, and the hot counters and stocks in it. A counter or a stock
+//! is hot if it had at least [`THROTTLED_A_MINUTE`] throttles within one minute.
 
 use std::collections::BTreeMap;
 
 use aws::{CloudWatch, CloudWatchError};
 use key_schema::counter::{self, THROTTLED_A_MINUTE};
-use key_schema::id::CounterName;
+use key_schema::id::{CounterName, ProductId};
 use key_schema::instant::Instant;
+use key_schema::product;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// The maximum number of contributors in a report (CloudWatch API reference,
-/// `GetInsightRuleReport`). So it is also the maximum number of counters that one round splits.
+/// `GetInsightRuleReport`). So one round splits at most so many counters and stocks.
 pub const MAX_CONTRIBUTORS: u32 = 100;
 /// The length of a report's window before the current minute, in seconds. It is several minutes,
 /// because a round may fail and CloudWatch may be late.
@@ -26,6 +27,20 @@ pub const PERIOD_SECONDS: i64 = 60;
 pub struct Report {
     #[serde(default)]
     contributors: Vec<Value>,
+}
+
+/// What the splitter spreads over more shards.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hot {
+    Counter(CounterName),
+    Stock(ProductId),
+}
+
+impl Hot {
+    fn of(partition: &str) -> Option<Self> {
+        let counter = counter::counter_of(partition).map(Self::Counter);
+        counter.or_else(|| product::product_of_stock(partition).map(Self::Stock))
+    }
 }
 
 /// A partition key with the number of its throttles in each minute.
@@ -71,16 +86,16 @@ impl Report {
         u32::try_from(self.contributors.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns the hot counters, each with its last hot minute. The throttles of a counter's shards
+    /// Returns the hot counters and stocks, each with its last hot minute. The throttles of all shards
     /// are added up. Other keys (orders, products …) and points outside of the window are ignored.
     #[must_use]
-    pub fn hot(&self, now: Instant) -> BTreeMap<CounterName, Instant> {
-        let mut throttled: BTreeMap<CounterName, BTreeMap<Instant, f64>> = BTreeMap::new();
+    pub fn hot(&self, now: Instant) -> BTreeMap<Hot, Instant> {
+        let mut throttled: BTreeMap<Hot, BTreeMap<Instant, f64>> = BTreeMap::new();
         for contributor in &self.contributors {
             let Ok(contributor) = Contributor::deserialize(contributor) else { continue };
             let [partition] = contributor.keys.as_slice() else { continue };
-            let Some(name) = counter::counter_of(partition) else { continue };
-            let minutes = throttled.entry(name).or_default();
+            let Some(hot) = Hot::of(partition) else { continue };
+            let minutes = throttled.entry(hot).or_default();
             for point in contributor.datapoints {
                 if let Some(minute) = point.minute(now) {
                     *minutes.entry(minute).or_default() += point.approximate_value;
@@ -90,7 +105,7 @@ impl Report {
         let hot = |minutes: BTreeMap<Instant, f64>| {
             minutes.into_iter().rev().find(|(_, requests)| *requests >= THROTTLED_A_MINUTE).map(|(minute, _)| minute)
         };
-        throttled.into_iter().filter_map(|(name, minutes)| Some((name, hot(minutes)?))).collect()
+        throttled.into_iter().filter_map(|(of, minutes)| Some((of, hot(minutes)?))).collect()
     }
 }
 

@@ -68,6 +68,7 @@ pub use settings::{Settings, StartError};
 
 pub const PATTERNS: &[&Pattern] = &[
     &product::copies::COPY_STOCK,
+    &product::copies::COPY_SHARDS,
     &product::copies::COPY_RATING,
     &membership::OF_PRODUCT,
     &membership::REFRESH,

@@ -69,17 +69,23 @@ impl Rules {
     }
 
     fn stock<'a>(&self, before: Before<'_, Stock>, new: &'a Stored<Stock>) -> Happened<'a> {
-        let threshold = self.stock_low;
-        if !new.sellable || new.available >= threshold {
+        // The first shard stands for all of them, because orders choose their shard by a hash.
+        let shards = u64::from(new.shards());
+        let threshold = self.stock_low.div_ceil(shards);
+        if !new.sellable || new.available >= threshold || new.shard > 0 {
             return Ok(None);
         }
         let crossed = match before {
             // If a product starts with little stock, its stock did not fall below the threshold.
             Before::Absent => false,
             Before::Unreadable => return Err(UnreadableOldImage),
-            Before::Known(old) => old.sellable && old.available >= threshold,
+            Before::Known(old) => old.sellable && old.shards == new.shards && old.available >= threshold,
         };
-        let low = || StockLow { product_id: new.product_id.clone(), available: new.available, threshold };
+        let low = || StockLow {
+            product_id: new.product_id.clone(),
+            available: new.available.saturating_mul(shards),
+            threshold: self.stock_low,
+        };
         Ok(crossed.then(|| (&new.meta, low().into())))
     }
 

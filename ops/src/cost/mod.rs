@@ -20,7 +20,7 @@ pub mod prices;
 pub mod profile;
 pub mod report;
 pub mod stack;
-mod svg;
+pub mod svg;
 
 use std::fs;
 use std::fs::File;

@@ -13,7 +13,7 @@ use key_schema::key::{Key, KeyError};
 use key_schema::leaderboard::Period;
 use key_schema::order::OrderStatus;
 use key_schema::pattern::Pattern;
-use key_schema::product::CategoryPath;
+use key_schema::product::{CategoryPath, Stock};
 use key_schema::request::{BatchGet, Get, Query, Range};
 use key_schema::{
     cart, category, counter, customer, document, expiration, follow, graph, guest_cart, invoice, leaderboard, like,
@@ -154,7 +154,13 @@ const CONSTRUCTORS: &[(&Pattern, Make)] = &[
     (&product::PAGE, |v| query(product::page(&v.product()?))),
     (&product::EDIT, |v| get(product::read_for_update(&v.product()?))),
     (&product::SHOW_STOCK, |v| get(product::shown_stock(&v.product()?))),
+    (&product::READ_SHARDS, |v| {
+        let first = Stock { shards: Some(2), ..Stock::new(v.product()?, 0) };
+        Ok(items(product::further_shards(&first)?.as_ref().map_or(&[], BatchGet::keys)))
+    }),
+    (&product::LIST_SHARDED, |_| query(product::sharded())),
     (&product::READ_STOCK, |v| get(product::stock(&v.product()?))),
+    (&product::old_stock::READ_OLD_STOCK, |v| get(product::old_stock(&v.product()?))),
     (&product::GET_CONTENT, |v| batch(product::content(&v.product()?))),
     (&product::IN_CATEGORY, |v| query(product::in_category(&v.category()?))),
     (&membership::PREPARE, |v| batch(membership::prepare(&v.product()?))),

@@ -8,7 +8,7 @@ use super::kind;
 
 /// The kinds of partitions that many requests share, with their advice. `docs/design/hot-items.md`
 /// has the maximum rates of their items.
-pub const ADVICE: [(&str, &str); 16] = [
+pub const ADVICE: [(&str, &str); 17] = [
     (
         "COUNTER",
         "The splitter doubles the shards of a throttled counter within some minutes. If the counter has the \
@@ -16,8 +16,13 @@ pub const ADVICE: [(&str, &str); 16] = [
     ),
     (
         "PRODUCT",
-        "Orders of one product write its stock and its sales. Spread the stock over several products, or \
-        sell in batches.",
+        "One item counts the sales of a product, and one its reviews. The consumer of the stream retries, so \
+        nothing is lost.",
+    ),
+    (
+        "STOCK",
+        "Busy orders and the splitter give a stock more shards within some minutes, up to 64. Before a sale, \
+        `ops shards --stock PRODUCT --to 64` sets their number.",
     ),
     ("PICKING", "One item stores all stations. Refused messages return to the queue for a retry, so nothing is lost."),
     ("WALLET", "One wallet receives many payments. Give the payee several wallets."),

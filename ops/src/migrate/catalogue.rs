@@ -6,6 +6,7 @@ use key_schema::key::Key;
 
 use crate::error::OpsError;
 use crate::items::Repair;
+use crate::migrate::stocks::StockPartitions;
 
 /// A change of stored items to a new form, one item at a time.
 pub trait Migration: Sync {
@@ -45,7 +46,7 @@ pub enum Plan {
 }
 
 /// The migrations of this release, in the order in which operators run them.
-pub const ALL: [&dyn Migration; 0] = [];
+pub const ALL: [&dyn Migration; 1] = [&StockPartitions];
 
 #[must_use]
 pub fn find(name: &str) -> Option<&'static dyn Migration> {

@@ -13,9 +13,29 @@
 //! - **Silent.** A migration never changes `version`, and at most increases `rev`. No subscriber
 //!   gets an event, because the migrated attributes cause no event. The consumer writes nothing
 //!   because of a migrated item, so there is no loop.
+//!
+//! # Example: another key
+//!
+//! `stock-partitions` ([`stocks`]) moves each stock from the partition of its product to its own. It
+//! shows the parts that a migration to another key needs:
+//!
+//! - The schema has both keys and the transaction of the move ([`key_schema::product::old_stock`]). Each
+//!   missing attribute has a default, so every reader can decode an old item.
+//! - A function that does not find a stock moves it with that transaction
+//!   ([`workflows::stock::found`]). So the shop sells a product before its stock is migrated. A stock
+//!   that was moved costs no further request.
+//! - The migration is the same move. If a function moves or changes the stock first, the table refuses
+//!   the write, and the command reads the item again.
+//! - Old and new item are two items for the stream: a removed one and a new one. Neither causes an
+//!   event or a copy ([`stream::derived`]).
+//! - `ops verify` counts old stocks, and does not report them as differences.
+//!
+//! The release after the first one removes all of it except the rule: an item of a released form is
+//! readable, or a migration of the release before has written it.
 
 mod catalogue;
 mod run;
+mod stocks;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;

@@ -1,4 +1,7 @@
-//! `ops shards`: changes the number of shards of a list while the shop runs.
+//! `ops shards`: changes the number of shards of a list or of a stock while the shop runs.
+//!
+//! The shards of a stock change in a few transactions ([`workflows::stock`]). The rest of this page is
+//! about lists.
 //!
 //! An item stores the number of shards with which its index key is computed. The settings contain
 //! the [layout] of each list ([`key_schema::lists`]). A change takes these steps:
@@ -35,10 +38,11 @@ use std::time::Duration;
 
 use clap::Args;
 use http_api::SETTINGS_MAX_AGE;
-use key_schema::id::Born;
+use key_schema::id::{Born, ProductId};
 use key_schema::instant::Instant;
-use key_schema::lists::{GROWING, Lists};
+use key_schema::lists::GROWING;
 use key_schema::pattern::Pattern;
+use key_schema::product::{self, ShardedStock};
 use key_schema::settings::{self, Known};
 use key_schema::shard::{Layout, MAX_SHARDS, Shards};
 use serde::Serialize;
@@ -62,22 +66,25 @@ const MAX_PASSES: usize = 10;
 /// The maximum number of attempts to change settings that staff are changing, too.
 const ATTEMPTS: usize = 10;
 
-/// Change the number of shards of a list while the shop runs.
+/// Change the number of shards of a list or of a stock while the shop runs.
 ///
-/// Without a list, the command prints the numbers of shards of all lists. The command may be
-/// stopped at any time and run again. It then continues.
+/// Without a list or a stock, the command prints the numbers of shards of all lists, and of the stocks
+/// with several shards. The command may be stopped at any time and run again. It then continues.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ops shards\n  ops shards --index orders.by-status --to 8 --dry-run\n  ops shards --index \
-                        orders.by-status --to 8 --max-write-units 200\n\nThe command waits 90 seconds after each step. \
+    after_help = "Examples:\n  ops shards\n  ops shards --stock tea --to 16\n  ops shards --index orders.by-status --to 8 --dry-run\n  ops shards --index \
+                        orders.by-status --to 8 --max-write-units 200\n\nFor a list, the command waits 90 seconds after each step. \
                         Exit status 1 means that items are left to move."
 )]
 pub struct ShardsArgs {
     /// The list, by its access pattern.
     #[arg(long, value_name = "LIST", value_parser = list, requires = "to")]
     index: Option<&'static Pattern>,
-    /// The new number of shards: a multiple or a divisor of the present number.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(NUMBERS), requires = "index")]
+    /// The product whose stock gets another number of shards, as before a sale.
+    #[arg(long, value_name = "PRODUCT", requires = "to", conflicts_with_all = ["index", "dry_run"])]
+    stock: Option<ProductId>,
+    /// The new number of shards. For a list: a multiple or a divisor of the present number.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(NUMBERS))]
     to: Option<u32>,
     /// Write nothing. Print the steps, and count the items that would move.
     #[arg(long, requires = "index")]
@@ -107,11 +114,16 @@ pub struct ShardsOptions {
 }
 
 pub(crate) async fn run(args: ShardsArgs) -> Result<Outcome, OpsError> {
-    let ShardsArgs { index, to, dry_run, max_write_units, speed } = args;
+    let ShardsArgs { index, stock, to, dry_run, max_write_units, speed } = args;
     let items = Items::from_env().await?;
+    if let (Some(product), Some(to)) = (stock, to) {
+        return Ok(Outcome::new(&reshard(&items.table(), product, to).await?, true));
+    }
     let (Some(list), Some(to)) = (index, to) else {
-        let lists = known(&items.table()).await?.lists;
-        return Ok(Outcome::new(&Numbers::of(&lists), true));
+        if to.is_some() {
+            return Err(OpsError::Usage("--to needs --index or --stock".to_owned()));
+        }
+        return Ok(Outcome::new(&Numbers::read(&items.table()).await?, true));
     };
     let scan = MigrateOptions { dry_run, max_write_units: Some(max_write_units), ..MigrateOptions::new(speed) };
     let changed = change(&items, &ShardsOptions { list, to: Shards(to), wait: WAIT, scan }).await?;
@@ -123,9 +135,42 @@ pub(crate) async fn known(table: &Table) -> Result<Known, OpsError> {
     Ok(table.get(&settings::read(0)?).await?.map(Known::from).unwrap_or_default())
 }
 
+/// Gives a stock another number of shards, as the route for staff does.
+///
+/// # Errors
+/// [`OpsError::Usage`] if the product has no stock for sale.
+pub async fn reshard(table: &Table, product: ProductId, to: u32) -> Result<Spread, OpsError> {
+    let whole = workflows::stock::reshard::<()>(table, &product, to).await.map_err(OpsError::failed)?;
+    let whole = whole.ok_or_else(|| OpsError::Usage(format!("the product {product} has no stock for sale")))?;
+    workflows::stock::level::<()>(table, &product).await.map_err(OpsError::failed)?;
+    Ok(Spread { product, shards: to, pieces: Some(whole.available) })
+}
+
+/// The shards of a stock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Spread {
+    pub product: ProductId,
+    pub shards: u32,
+    /// The pieces of all shards, if they were read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pieces: Option<u64>,
+}
+
+impl fmt::Display for Spread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { product, shards, pieces } = self;
+        let pieces = pieces.map(|pieces| format!(", {pieces} pieces")).unwrap_or_default();
+        writeln!(f, "stock of {product:<20}  {shards} shards{pieces}")
+    }
+}
+
+/// The maximum number of stocks in the list of all numbers.
+const SHOWN_STOCKS: usize = 100;
+
 #[derive(Debug, Serialize)]
 struct Numbers {
     lists: Vec<Number>,
+    stocks: Vec<Spread>,
 }
 
 #[derive(Debug, Serialize)]
@@ -136,8 +181,14 @@ struct Number {
 }
 
 impl Numbers {
-    fn of(lists: &Lists) -> Self {
-        Self { lists: GROWING.map(|list| Number { list: list.id, layout: lists.of(list) }).into() }
+    async fn read(table: &Table) -> Result<Self, OpsError> {
+        let lists = known(table).await?.lists;
+        let stocks = table.query(&product::sharded()?.limit(SHOWN_STOCKS)).await?.items.into_iter().map(|stock| {
+            let ShardedStock { product_id, shards, .. } = stock.data;
+            Spread { product: product_id, shards, pieces: None }
+        });
+        let lists = GROWING.map(|list| Number { list: list.id, layout: lists.of(list) }).into();
+        Ok(Self { lists, stocks: stocks.collect() })
     }
 }
 
@@ -147,7 +198,7 @@ impl fmt::Display for Numbers {
             write!(f, "{list:<20}  {} shards", layout.from)?;
             writeln!(f, "{}", if layout.is_stable() { String::new() } else { format!(", CHANGING to {}", layout.to) })?;
         }
-        Ok(())
+        self.stocks.iter().try_for_each(|stock| write!(f, "{stock}"))
     }
 }
 

@@ -70,6 +70,9 @@ pub struct Verified {
     /// The number of totals that kept changing until the last read, so that no two reads agreed on a
     /// difference. These totals are not checked.
     pub unsettled: u64,
+    /// The number of items in the form of an earlier release, which `ops migrate` writes. They are no
+    /// differences.
+    pub to_migrate: u64,
     pub findings: Vec<Finding>,
 }
 
@@ -115,6 +118,9 @@ impl fmt::Display for Verified {
         writeln!(f, "{} items read, {} differences, {repaired} repaired, {left} left", self.items, repaired + left)?;
         for (kind, Counts { repaired, left }) in &self.found {
             writeln!(f, "  {:<10}  {repaired} repaired, {left} left", kind.as_str())?;
+        }
+        if self.to_migrate > 0 {
+            writeln!(f, "  {} items have an earlier form: see `ops migrate status`", self.to_migrate)?;
         }
         if self.unsettled > 0 {
             writeln!(f, "  {} totals kept changing and were NOT CHECKED: run the command again", self.unsettled)?;

@@ -131,6 +131,7 @@ impl Pass<'_> {
                 if self.options.entities.is_empty() {
                     self.count(&entity, partition, now)?;
                 }
+                self.result().to_migrate += u64::from(shape::is_old(&item, &entity));
                 self.listed(&key, &item, &entity).await?;
                 read.push((key, item, entity));
             }

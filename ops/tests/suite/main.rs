@@ -16,6 +16,7 @@ mod large;
 mod migrate;
 mod payments;
 mod policy;
+mod prewarm;
 mod rebuild;
 mod reconcile;
 mod redrive;

@@ -15,6 +15,7 @@ use emulators::events::EventBusServer;
 use emulators::objects::ObjectServer;
 use emulators::search::SearchGate;
 use emulators::table::FaultProxy;
+use fixture::seed;
 use key_schema::instant::Instant;
 use key_schema::month::Month;
 use key_schema::order::OrderStatus;
@@ -285,7 +286,7 @@ async fn verify_and_migrate_commands_run_under_their_policies() {
 async fn customer_commands_run_under_their_policy() {
     let operator = Operator::of("customer").await;
     operator.shop.table.sign_up("c1").await;
-    let session = fixture::seed::session("s1", "c1", Instant::now().plus_seconds(60));
+    let session = seed::session("s1", "c1", Instant::now().plus_seconds(60));
     operator.shop.put(&crate::things::with_meta(session, 1)).await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("c1.json").display().to_string();
@@ -346,6 +347,11 @@ async fn the_doctor_command_runs_under_its_policy() {
 async fn the_shards_command_runs_under_its_policy() {
     let operator = Operator::of("shards").await;
     operator.shop.put(&crate::things::order("o1", OrderStatus::Paid, 1)).await;
+    operator.shop.put(&seed::stored(seed::product("tea", seed::usd(129)))).await;
+    operator.shop.put(&seed::stored(seed::stock("tea".parse().unwrap(), 100))).await;
+    for number in [2, 4, 1] {
+        operator.run(&format!("shards --stock tea --to {number}"), 0).await;
+    }
     operator.run("shards", 0).await;
     operator.run("shards --index orders.by-status --to 8 --dry-run", 0).await;
     // The command would wait for functions with earlier settings. The test runs the same steps

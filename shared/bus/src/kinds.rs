@@ -264,6 +264,8 @@ fn reason<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Reason>, 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StockLow {
     pub product_id: ProductId,
+    /// The number of pieces. For a stock in shards it is an estimate: the pieces of the first shard
+    /// times the number of shards.
     pub available: u64,
     pub threshold: u64,
 }

@@ -33,6 +33,9 @@ pub struct Services {
     pub settings: SettingsCache,
     /// The tables that store metrics, one for each month.
     pub metrics: Periods,
+    /// Fills bytes with random values, from the system's generator. A simulation sets a seeded
+    /// generator.
+    pub random: fn(&mut [u8]) -> Result<(), Problem>,
     /// Derives the codes that customers enter to verify their email addresses. Only the function
     /// that checks these codes has the keys.
     pub codes: Option<Keys<CodeKeys>>,
@@ -79,7 +82,7 @@ impl Services {
     #[must_use]
     pub fn new(table: Table, cursors: Keys<Cursors>) -> Self {
         let (sign_ins, settings, metrics) = (SignIns::default(), SettingsCache::default(), Periods::default());
-        Self { table, cursors, sign_ins, settings, metrics, codes: None }
+        Self { table, cursors, sign_ins, settings, metrics, random: fill, codes: None }
     }
 
     /// Returns the keys of email codes.
@@ -115,10 +118,11 @@ impl Services {
         Ok(self.settings.current(&self.table).await?.0.lists.of(list))
     }
 
-    /// Returns random bytes from the system's generator, such as the ten bytes of a
-    /// time-ordered id.
+    /// Returns random bytes, such as the ten bytes of a time-ordered id.
     pub fn random<const N: usize>(&self) -> Result<[u8; N], Problem> {
-        random()
+        let mut bytes = [0; N];
+        (self.random)(&mut bytes)?;
+        Ok(bytes)
     }
 
     /// Generates the `born` id for an item that is created at `at`.
@@ -130,9 +134,13 @@ impl Services {
 /// Returns random bytes from the system's generator.
 pub(crate) fn random<const N: usize>() -> Result<[u8; N], Problem> {
     let mut bytes = [0; N];
-    ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), &mut bytes)
-        .map_err(|_| Problem::internal("the system's random generator failed"))?;
+    fill(&mut bytes)?;
     Ok(bytes)
+}
+
+fn fill(bytes: &mut [u8]) -> Result<(), Problem> {
+    ring::rand::SecureRandom::fill(&ring::rand::SystemRandom::new(), bytes)
+        .map_err(|_| Problem::internal("the system's random generator failed"))
 }
 
 impl Measured for Services {

@@ -30,7 +30,7 @@ use crate::payment::{Payment, PaymentOperation};
 use crate::picking::{PickingStations, WaitingJob};
 use crate::picture::ProductPictures;
 use crate::pricing::{Pricing, ShippingZone, TaxRule};
-use crate::product::{Product, ProductContent, ProductSales, ReviewStats, Stock};
+use crate::product::{Product, ProductContent, ProductSales, ReviewStats, ShardedStock, Stock};
 use crate::promotion::{CustomerUses, Promotion, PromotionCode, PromotionUses};
 use crate::provider_event::ProviderEvent;
 use crate::question::{Answer, CustomerQuestion, Question};
@@ -96,5 +96,5 @@ entities! {
     ProductContent ProductPictures ProductSales Promotion PromotionCode PromotionUses ProviderEvent Question QuotaDay
     Rank
     RecentReview ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SaleRegion Session Settings
-    ShippingZone Stock StoreLocation Tally TaxRule Team UnsettledObject UsernameClaim Variant WaitingJob Wallet WalletEntry
+    ShardedStock ShippingZone Stock StoreLocation Tally TaxRule Team UnsettledObject UsernameClaim Variant WaitingJob Wallet WalletEntry
 }

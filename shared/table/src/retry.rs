@@ -4,7 +4,9 @@
 //! - a transaction that conflicts with another transaction
 //! - a caller's read and write, when another writer changed the item between them
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::error::TableError;
 
@@ -101,7 +103,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn attempts_with_waits_between_them_are_made_until_one_returns_a_value() {
-        let begin = tokio::time::Instant::now();
+        let begin = Instant::now();
         assert!(matches!(run(1).await, (Ok(1), 1)));
         assert_eq!(begin.elapsed(), Duration::ZERO);
         assert!(matches!(run(5).await, (Ok(5), 5)));

@@ -31,8 +31,13 @@ pub enum Attempt<A> {
     /// No write was done, because some conditions do not hold.
     Refused(Refusals<A>),
     /// No write was done or will be done. The transaction conflicted with another transaction, or a
-    /// partition was throttled ([`TableError::Contended`], [`TableError::Throttled`]).
-    Cancelled(TableError),
+    /// partition was throttled.
+    Cancelled {
+        /// [`TableError::Contended`] or [`TableError::Throttled`].
+        failure: TableError,
+        /// The actions that conflicted or were throttled.
+        busy: Vec<A>,
+    },
 }
 
 impl Table {
@@ -185,8 +190,8 @@ impl Table {
             match self.try_transact(transaction, &mut backoff).await? {
                 Attempt::Done => return Ok(Ok(())),
                 Attempt::Refused(refusals) => return Ok(Err(refusals)),
-                Attempt::Cancelled(failure) if !backoff.wait().await => return Err(failure),
-                Attempt::Cancelled(_) => {}
+                Attempt::Cancelled { failure, .. } if !backoff.wait().await => return Err(failure),
+                Attempt::Cancelled { .. } => {}
             }
         }
     }
@@ -358,10 +363,13 @@ fn judge<A: Clone>(reasons: &[CancellationReason], actions: &[(A, Guarded)]) -> 
         return Ok(Attempt::Refused(refusals));
     }
     let has = |code: &str| reasons.iter().any(|reason| reason.code() == Some(code));
-    if has("TransactionConflict") {
-        Ok(Attempt::Cancelled(TableError::Contended))
-    } else if has("ThrottlingError") || has("ProvisionedThroughputExceeded") {
-        Ok(Attempt::Cancelled(TableError::Throttled))
+    const BUSY: [&str; 3] = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
+    let is_busy = |reason: &CancellationReason| reason.code().is_some_and(|code| BUSY.contains(&code));
+    let busy = reasons.iter().zip(actions).filter(|(reason, _)| is_busy(reason)).map(|(_, (action, _))| action.clone());
+    let busy: Vec<A> = busy.collect();
+    if !busy.is_empty() {
+        let failure = if has("TransactionConflict") { TableError::Contended } else { TableError::Throttled };
+        Ok(Attempt::Cancelled { failure, busy })
     } else {
         let codes: Vec<&str> =
             reasons.iter().filter_map(CancellationReason::code).filter(|code| *code != "None").collect();

@@ -7,11 +7,13 @@
 
 pub mod engine;
 pub mod erasure;
+pub mod old_stock;
 pub mod payments;
 pub mod personal;
 pub mod relocation;
 pub mod removal;
 pub mod staging;
+pub mod stock;
 
 pub use engine::WorkflowError;
 

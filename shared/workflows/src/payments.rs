@@ -26,7 +26,7 @@ use payments::{Capture, Intent, IntentStatus, PaymentError, Provider, RefundStat
 use table::{Refusals, Table};
 
 use crate::engine::{self, Bound, Standing, Stop, Worker, WorkflowError, workflow};
-use crate::staging;
+use crate::{staging, stock};
 
 pub type SettleError = WorkflowError<OrderAction>;
 
@@ -331,7 +331,7 @@ impl Settler<'_> {
         let paid = Step::new(ledger.order(), &[], OrderStatus::Paid, ledger.at(), SYSTEM);
         let step = Step { money: Some(ledger), ..paid };
         let transaction = if is_paid { order::transition(step)? } else { order::change_payments(ledger, &[])? };
-        match staging::transition(self.table, transaction).await? {
+        match staging::transition(self.table, &[], transaction).await? {
             Err(refusals) if is_late(&refusals) => Err(Stop::Late),
             outcome => Ok(outcome?),
         }
@@ -347,7 +347,9 @@ impl Settler<'_> {
         if !self.order.has_all_lines() {
             return Err(Stop::Late);
         }
-        match self.table.transact(&order::revive(&self.order.lines, &ledger)?).await? {
+        let mut lines = self.order.lines.clone();
+        let revive = |lines: &Vec<_>| order::revive(lines, &ledger);
+        match stock::transact(self.table, &mut lines, Vec::as_mut_slice, revive).await? {
             Ok(()) => Ok(Some(ledger)),
             Err(refusals) if is_late(&refusals) => Err(Stop::Late),
             Err(refusals) => {

@@ -92,6 +92,7 @@ pub fn body(operation: &str) -> Json {
         "uploadContent" => json!({ "content_type": "text/plain", "bytes": 5, "sha256": SHA256 }),
         "uploadPicture" => json!({ "content_type": "image/png", "bytes": 5, "sha256": SHA256 }),
         "putStock" => json!({ "set": 500 }),
+        "putStockShards" => json!({ "shards": 4 }),
         "checkoutCart" => {
             with(api().example("Checkout"), json!({ "expected_total": { "amount": 129, "currency": "USD" } }))
         }

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use emulators::table::{Model, Times};
 use local::{Log, Options, System};
 use serde_json::Value as Json;
 use template::Template;
@@ -53,7 +54,8 @@ pub fn with_own_system<T>(test: impl AsyncFnOnce(&System) -> T) -> T {
 /// Runs a test against its own system, in which every transaction on the table takes `time`.
 pub fn with_slow_transactions<T>(time: Duration, test: impl AsyncFnOnce(&System) -> T) -> T {
     RUNTIME.block_on(async {
-        let system = started(Options { transaction_time: Some(time), ..options() }).await;
+        let limits = Model { times: Times::of_transactions(time), ..Model::default() };
+        let system = started(Options { limits: Some(limits), ..options() }).await;
         let result = test(&system).await;
         system.shutdown().await;
         result

@@ -94,8 +94,7 @@ async fn run(seed: u64, steps: usize) -> u64 {
     world.clients.local("DELETE", "/_local/faults", None).await;
     world.settle().await;
     let shop = Shop::of(&system).await.unwrap();
-    let books = Books::of(&shop, system.payments()).await;
-    let report = books.compare(&world);
+    let (books, report) = Books::compared(&shop, system.payments(), &world).await;
     println!("{report}");
     assert!(report.wrong.is_empty(), "BODEGA_SEED={seed} BODEGA_STEPS={steps}\n{report}");
     let verified = shop.verify().await.unwrap();

@@ -83,7 +83,8 @@ impl World<'_> {
                 }
             }
             81..=86 => self.pay(rng).await,
-            87..=91 => self.follow(rng).await,
+            87..=90 => self.follow(rng).await,
+            91 => self.spread(rng).await,
             92 => {
                 self.clean(rng.u8(0..2)).await;
             }
@@ -113,6 +114,13 @@ impl World<'_> {
             }
             _ => drop(self.clients.local("DELETE", "/_local/faults", None).await),
         }
+    }
+
+    /// Changes the number of shards of a stock. A request without an answer may have changed it.
+    pub async fn spread(&self, rng: &mut Rng) {
+        let path = format!("/v1/products/{}/stock/shards", product(rng.usize(0..PRODUCTS)));
+        let shards = [1, 1, 2, 3, 8, 16][rng.usize(0..6)];
+        self.clients.staff("PUT", &path, &[], Some(&json!({"shards": shards}))).await;
     }
 
     /// Changes the status of an order once, because `If-Match` prevents a second change. After a

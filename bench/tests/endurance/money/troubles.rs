@@ -57,6 +57,9 @@ const TESTED_ELSEWHERE: [&str; 6] = [
 const UNDO_POINT: &str = "orders.staged.undone";
 const RETURN_POINT: &str = "orders.staged.given_back";
 
+/// The crash point between another number of shards and level shards.
+const STOCK_POINT: &str = "catalog.stock.resharded";
+
 #[derive(Debug, Clone, Copy)]
 enum Trouble {
     /// A backend, its fault, the share of requests that the fault hits, and the maximum number of
@@ -139,6 +142,7 @@ const TROUBLES: &[Trouble] = &[
     Point("Catalog", "catalog.move.copied"),
     Point("Catalog", "catalog.move.placed"),
     Point("Catalog", "catalog.move.transferred"),
+    Point("Catalog", STOCK_POINT),
     Point("Customers", "customers.belongings.erased"),
     Point("Customers", "customers.erasure.begun"),
     Point("Customers", "customers.profile.erased"),
@@ -208,7 +212,17 @@ impl Trouble {
 
     /// Returns whether the trouble can strike a category's move.
     fn is_of_categories(self) -> bool {
-        matches!(self, Process("Catalog", _) | Point("Catalog", _) | Clock("Catalog", _))
+        matches!(self, Process("Catalog", _) | Point("Catalog", _) | Clock("Catalog", _)) && !self.is_only_of_stocks()
+    }
+
+    /// Returns whether the trouble strikes only changes of the shards of stocks.
+    fn is_only_of_stocks(self) -> bool {
+        matches!(self, Point(_, STOCK_POINT))
+    }
+
+    /// Returns whether the trouble can strike changes of the shards of stocks.
+    fn is_of_stocks(self) -> bool {
+        matches!(self, Process("Catalog", _) | Backend("table", ..)) || self.is_only_of_stocks()
     }
 }
 
@@ -346,6 +360,11 @@ impl World<'_> {
         if trouble.is_of_categories() {
             self.move_a_category(&format!("{moved:x}")).await;
         }
+        if trouble.is_of_stocks() {
+            for _ in 0..ROUNDS {
+                self.spread(rng).await;
+            }
+        }
         if trouble.is_of_erasures() {
             self.erase_somebody(&format!("{moved:x}")).await;
         }
@@ -358,6 +377,6 @@ impl World<'_> {
 
     async fn report(&self, system: &System) -> Report {
         let shop = Shop::of(system).await.unwrap();
-        Books::of(&shop, system.payments()).await.compare(self)
+        Books::compared(&shop, system.payments(), self).await.1
     }
 }

@@ -17,7 +17,7 @@ use table::{Batch, TableError};
 
 use super::plan::{Decision, Step, Wanted, decide};
 use super::report::{Outcome, Report};
-use crate::{body, tree};
+use crate::{body, stock, tree};
 
 /// The number of products in a transaction. Each product takes two of the transaction's 100
 /// actions.
@@ -200,6 +200,10 @@ async fn create(services: &Services, mut wanted: Vec<Wanted>, deadline: Clock) -
 
 async fn revive(services: &Services, wanted: Wanted, retired: &Stored<Product>) -> Settled {
     let new = &wanted.product;
+    // The revival must find no stock that is not moved yet.
+    if let Err(problem) = stock::found(services, &new.id).await {
+        return (wanted, Verdict::Done(Outcome::from(&problem)));
+    }
     let transaction = match product::revive(retired, new, wanted.stock, &[]) {
         Ok(transaction) => transaction,
         Err(error) => return (wanted, Verdict::Done(Outcome::from(&Problem::from(error)))),

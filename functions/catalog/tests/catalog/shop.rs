@@ -11,7 +11,7 @@ use fixture::{Harness, TestTable, seed};
 use http_api::sample::{Answered, Call};
 use key_schema::instant::Instant;
 use key_schema::media;
-use key_schema::product::STOCK_LOW;
+use key_schema::product::{self as schema, STOCK_LOW};
 use serde_json::{Value, json};
 use storage::media::Media;
 
@@ -53,6 +53,30 @@ impl Shop {
         let answer = self.staff(Call::new("POST /v1/products").json(&product(id, stock))).await;
         assert_eq!(answer.status, 201, "{}", answer.body);
         answer
+    }
+
+    /// Returns the pieces of each shard of a stock.
+    pub async fn pieces(&self, id: &str) -> Vec<u64> {
+        let first = self.own().get(&schema::stock(&id.parse().unwrap()).unwrap()).await.unwrap().unwrap();
+        let shards = workflows::stock::shards::<()>(self.own(), first).await.unwrap();
+        shards.iter().map(|shard| shard.available).collect()
+    }
+
+    /// Gives a stock so many shards.
+    pub async fn spread(&self, id: &str, shards: u32) {
+        let id = id.parse().unwrap();
+        workflows::stock::reshard::<()>(self.own(), &id, shards).await.unwrap().unwrap();
+        workflows::stock::level::<()>(self.own(), &id).await.unwrap();
+    }
+
+    /// Sets the pieces of each shard.
+    pub async fn set_shards(&self, id: &str, pieces: &[u64]) {
+        let first = self.own().get(&schema::stock(&id.parse().unwrap()).unwrap()).await.unwrap().unwrap();
+        let shards = workflows::stock::shards::<()>(self.own(), first).await.unwrap();
+        for (mut shard, pieces) in shards.into_iter().zip(pieces) {
+            shard.data.available = *pieces;
+            self.put(&shard).await;
+        }
     }
 
     /// Signs up a customer. A repeated call changes nothing that these tests see.

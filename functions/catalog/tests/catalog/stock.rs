@@ -9,7 +9,7 @@ use key_schema::leaderboard::{Board, Period};
 use lambda_http::aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use serde_json::json;
 
-use crate::shop::{Shop, each};
+use crate::shop::{Shop, each, product, with};
 
 fn adjust(by: i64, key: &str) -> Call {
     let body = json!({"adjust": by, "reason": "delivery"});
@@ -160,4 +160,74 @@ async fn a_page_leaves_out_an_unreadable_product_and_says_how_many() {
     }
     let board = shop.send(Call::new("GET /v1/leaderboards/{by}").path("by", "likes").query("period", "all")).await;
     assert_eq!((board.header("x-left-out"), each(&board, "product_id")), (Some("1"), vec!["p1"]), "{}", board.body);
+}
+
+#[tokio::test]
+async fn staff_spread_set_adjust_and_merge_a_stock_in_shards() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 100).await;
+    let shards = |id: &str, number: u32| {
+        Call::new("PUT /v1/products/{id}/stock/shards").path("id", id).json(&json!({ "shards": number }))
+    };
+    for _ in 0..2 {
+        assert_eq!(shop.ok(shards("p1", 16).staff("s1")).await.body, json!({"shards": 16, "stock": 100}));
+        assert_eq!(shop.pieces("p1").await.len(), 16);
+    }
+    assert_eq!(stock(&shop).await, 100);
+    // Additional pieces come into the first shard. Removed pieces come from where they are.
+    assert_eq!(shop.staff(adjust(50, "k1")).await.body, json!({"stock": 150}));
+    assert_eq!(shop.staff(adjust(50, "k1")).await.body, json!({"stock": 150}), "a repetition has no effect");
+    assert_eq!(shop.staff(adjust(-140, "k2")).await.body, json!({"stock": 10}));
+    assert_eq!(shop.refusal(adjust(-11, "k3").staff("s1")).await, (409, "insufficient_stock".to_owned()));
+    assert_eq!((stock(&shop).await, shop.pieces("p1").await.iter().sum::<u64>()), (10, 10));
+    // Another number levels the pieces.
+    shop.ok(shards("p1", 4).staff("s1")).await;
+    assert_eq!(shop.pieces("p1").await, [3, 3, 2, 2]);
+    let set = Call::new("PUT /v1/products/{id}/stock").path("id", "p1").json(&json!({"set": 9}));
+    assert_eq!(shop.staff(set).await.body, json!({"stock": 9}));
+    assert_eq!(shop.pieces("p1").await, [3, 2, 2, 2]);
+    shop.ok(shards("p1", 1).staff("s1")).await;
+    assert_eq!(shop.pieces("p1").await, [9]);
+    for (id, number, expected) in [("p2", 4, "not_found"), ("p1", 0, "invalid_body"), ("p1", 65, "invalid_body")] {
+        assert_eq!(shop.refusal(shards(id, number).staff("s1")).await.1, expected, "{id} {number}");
+    }
+    assert_eq!(shop.refusal(shards("p1", 4).customer("ann")).await, (403, "forbidden".to_owned()));
+}
+
+/// A page of a stock in shards costs as much as another page. Its level is an estimate.
+#[tokio::test]
+async fn the_page_of_a_product_in_shards_reads_one_shard_and_staff_see_the_exact_number() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 100).await;
+    shop.spread("p1", 4).await;
+    shop.requests();
+    let page = Call::new("GET /v1/products/{id}").path("id", "p1");
+    let seen = shop.ok(page.clone()).await.body;
+    assert_eq!(shop.requests(), [("products.page", 1), ("stock.show", 1)].into());
+    assert_eq!((&seen["in_stock"], &seen["availability"]), (&json!(true), &json!("plenty")));
+    // The last pieces are in another shard than the first.
+    shop.set_shards("p1", &[0, 0, 7, 0]).await;
+    let seen = shop.ok(page).await.body;
+    assert_eq!((&seen["in_stock"], &seen["availability"]), (&json!(true), &json!("low")));
+    assert_eq!(stock(&shop).await, 7);
+}
+
+#[tokio::test]
+async fn a_product_whose_stock_is_in_shards_is_retired_and_becomes_a_parent_with_one_shard() {
+    let shop = Shop::open().await;
+    shop.stock_up("p1", 10).await;
+    shop.spread("p1", 4).await;
+    let retire = Call::new("DELETE /v1/products/{id}").path("id", "p1").header("if-match", "\"1\"");
+    assert_eq!(shop.staff(retire).await.status, 204);
+    assert_eq!(shop.pieces("p1").await, [10]);
+    shop.stock_up("p2", 0).await;
+    shop.spread("p2", 4).await;
+    let variant = with(with(product("p2-m", 3), "parent", json!("p2")), "options", json!({"size": "M"}));
+    let created = shop.staff(Call::new("POST /v1/products").json(&variant)).await;
+    assert_eq!(created.status, 201, "{}", created.body);
+    assert_eq!(shop.pieces("p2").await, [0]);
+    shop.stock_up("p3", 5).await;
+    shop.spread("p3", 4).await;
+    let variant = with(with(product("p3-m", 3), "parent", json!("p3")), "options", json!({"size": "M"}));
+    assert_eq!(shop.refusal(Call::new("POST /v1/products").json(&variant).staff("s1")).await.1, "parent_has_stock");
 }

@@ -9,6 +9,7 @@ use key_schema::instant::Instant;
 use key_schema::item::{Entity, Stored};
 use key_schema::organization::invitation::{Invitations, OpenInvitation};
 use key_schema::organization::{self, Authority, Member, Organization, Role};
+use key_schema::product;
 use key_schema::question::{self, Answer, Question, QuestionStatus};
 use key_schema::verification;
 use key_schema::verification::VerificationItem;
@@ -69,9 +70,28 @@ async fn sign_in_and_shop(recorder: &mut Recorder<'_, Shop>) {
         let put = line("PUT /v1/customers/{id}/cart/items/{product}").json(&json!({ "quantity": quantity }));
         recorder.expect(200, put).await;
     }
+    // A stock of the form of an earlier table, and a stock whose first shard is empty.
+    for product in ["p8", "p9"] {
+        recorder.shop.product(product).await;
+        match product {
+            "p8" => recorder.shop.age_stock(product).await,
+            _ => split(recorder.shop, product).await,
+        }
+        let put = of("PUT /v1/customers/{id}/cart/items/{product}", "eve").path("product", product).customer("eve");
+        recorder.expect(200, put.json(&json!({ "quantity": 1 }))).await;
+    }
     recorder.expect(200, of("GET /v1/customers/{id}/cart", "eve").customer("eve")).await;
     recorder.expect(200, line("GET /v1/customers/{id}/cart/items/{product}")).await;
     recorder.expect(204, line("DELETE /v1/customers/{id}/cart/items/{product}")).await;
+}
+
+/// Gives the stock of a product two shards, of which the first is empty.
+async fn split(shop: &Shop, product: &str) {
+    let id = product.parse().unwrap();
+    workflows::stock::reshard::<()>(shop.own(), &id, 2).await.unwrap().unwrap();
+    let mut first = shop.own().get(&product::stock(&id).unwrap()).await.unwrap().unwrap();
+    first.data.available = 0;
+    shop.put(&first).await;
 }
 
 /// Uses a guest cart and claims it.

@@ -62,7 +62,7 @@ async fn an_order_that_never_lapses_or_was_paid_stays() {
     let paid = shop.pending(2, 1, due()).await;
     let head = shop.head(&paid.order.id).await.unwrap();
     let pay = order::transition(step(&head, &paid, OrderStatus::Paid)).unwrap();
-    staging::transition(shop.own(), pay).await.unwrap().unwrap();
+    staging::transition(shop.own(), &[], pay).await.unwrap().unwrap();
     assert_eq!(round_at(&shop, Instant::MAX.plus_seconds(-3_600)).await, lapsed(0));
     assert_eq!((shop.stocks().await, shop.open_orders().await, shop.lapsing().await), (vec![4], 0, 0));
 }
@@ -74,7 +74,7 @@ async fn the_stock_that_an_interrupted_lapse_did_not_return_is_returned_once() {
     let plan = shop.pending(1, count, due()).await;
     let head = shop.head(&plan.order.id).await.unwrap();
     let lapse = order::lapse(&head, &plan.lines, None, due()).unwrap();
-    staging::transition(shop.own(), lapse).await.unwrap().unwrap();
+    staging::transition(shop.own(), &[], lapse).await.unwrap().unwrap();
     assert!(shop.stocks().await.contains(&7));
     assert_eq!(round_at(&shop, due().plus_seconds(60)).await, done(1, 0, 1, 0));
     shop.assert_full().await;
@@ -97,8 +97,8 @@ async fn a_lapse_a_payment_and_a_cancellation_exclude_each_other() {
             let lapse = order::lapse(&head, &plan.lines, None, due().plus_seconds(1)).unwrap();
             let other = order::transition(step(&head, &plan, to)).unwrap();
             let (first, second) = if lapse_first { (lapse, other) } else { (other, lapse) };
-            staging::transition(shop.own(), first).await.unwrap().unwrap();
-            let refusals = staging::transition(shop.own(), second).await.unwrap().unwrap_err();
+            staging::transition(shop.own(), &[], first).await.unwrap().unwrap();
+            let refusals = staging::transition(shop.own(), &[], second).await.unwrap().unwrap_err();
             assert!(refusals.names(OrderAction::Order));
             let head = shop.head(&plan.order.id).await.unwrap();
             let (status, stock) = match (lapse_first, to) {
@@ -117,13 +117,13 @@ async fn the_table_refuses_a_lapse_before_its_time() {
     let plan = shop.pending(1, 1, due()).await;
     let head = shop.head(&plan.order.id).await.unwrap();
     let early = order::lapse(&head, &plan.lines, None, due().plus_millis(-1)).unwrap();
-    assert!(staging::transition(shop.own(), early).await.unwrap().is_err());
+    assert!(staging::transition(shop.own(), &[], early).await.unwrap().is_err());
     let never = shop.plan(2, 1);
     shop.place(&never).await.unwrap();
     let head = shop.head(&never.order.id).await.unwrap();
     assert_eq!(head.lapses_at, None);
     let lapse = order::lapse(&head, &never.lines, None, due()).unwrap();
-    assert!(staging::transition(shop.own(), lapse).await.unwrap().is_err());
+    assert!(staging::transition(shop.own(), &[], lapse).await.unwrap().is_err());
 }
 
 /// Places an order of product 2 that must be paid by `lapses_at`.

@@ -21,6 +21,7 @@ mod quote;
 mod records;
 mod references;
 mod registry;
+mod shards;
 mod shop;
 mod status;
 mod variants;

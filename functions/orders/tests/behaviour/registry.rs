@@ -9,7 +9,7 @@ use futures::future::join_all;
 use http_api::sample::Call;
 use key_schema::customer::Tier;
 use key_schema::guest_cart::MAX_LINES;
-use key_schema::id::{CustomerId, OrderId};
+use key_schema::id::{CustomerId, OrderId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::Money;
@@ -19,6 +19,7 @@ use key_schema::order::staged::GIVEN_BACK_AT_ONCE;
 use key_schema::promotion::{Conditions, Promotion};
 use payments::{Account, Keys, Stripe};
 use serde_json::{Value, json};
+use workflows::stock;
 
 use crate::guests::{Cart, guest, with_token};
 use crate::promotions::{named, ten};
@@ -190,6 +191,14 @@ async fn change(recorder: &mut Recorder<'_, Shop>, largest: &Value) -> Value {
         let refund = on("POST /v1/orders/{id}/refunds", &cocoa).staff("sam").header("idempotency-key", "f1");
         recorder.expect(201, refund.json(&json!({ "amount": euros(40) }))).await;
     }
+    // The pieces are in two shards.
+    shop.product("mug", 2).await;
+    stock::reshard::<()>(shop.own(), &ProductId::new("mug").unwrap(), 2).await.unwrap().unwrap();
+    recorder.expect(201, order(&[("mug", 2)], "k9")).await;
+    // A stock of the form of an earlier table.
+    shop.product("jug", 1).await;
+    shop.age_stock("jug").await;
+    recorder.expect(201, order(&[("jug", 1)], "k10")).await;
     // The janitor returns the rest of the stock during the request, so the function reads the head
     // again.
     recorder.expect_paused(200, moved(largest, "cancelled"), "orders.give-back", shop.give_back(largest)).await;

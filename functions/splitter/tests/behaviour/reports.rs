@@ -4,7 +4,7 @@ use key_schema::id::CounterName;
 use key_schema::instant::Instant;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use splitter::report::{Report, window};
+use splitter::report::{Hot, Report, window};
 
 use crate::watch::{minute, name, partition};
 
@@ -21,7 +21,11 @@ fn documented(number: i64) -> Instant {
 
 fn hot(report: &Value, now: Instant) -> Vec<(CounterName, Instant)> {
     let report: Report = serde_json::from_value(report.clone()).unwrap();
-    report.hot(now).into_iter().collect()
+    let counters = report.hot(now).into_iter().filter_map(|(hot, minute)| match hot {
+        Hot::Counter(name) => Some((name, minute)),
+        Hot::Stock(_) => None,
+    });
+    counters.collect()
 }
 
 fn contributor(keys: &Value, at: &Value, value: &Value) -> Value {

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use fixture::seed;
 use futures::future::join_all;
 use key_schema::counter::MAX_SHARDS;
+use key_schema::id::ProductId;
+use key_schema::instant::Instant;
+use key_schema::product::{self, ReshardReason};
 use splitter::round::Round;
 use tokio::time;
 
@@ -24,7 +28,7 @@ async fn a_throttled_counter_is_split_and_other_throttled_keys_are_left_alone() 
     watch.throttle("ORDER#019aa136-7c00-7aaa-8bbb-000000000301", minute(0), 500);
     watch.throttle("PRODUCT#1", minute(0), 500);
     let round = watch.round(minute(1)).await;
-    assert_eq!(round, Round { throttled: 6, hot: 2, split: 2, full: 0, failed: 0 });
+    assert_eq!(round, Round { throttled: 6, hot: 2, split: 2, ..Round::default() });
     for (counter, shards) in [("hot", 2), ("50 #", 2), ("warm", 1), ("cold", 1), ("product:1", 1)] {
         assert_eq!(watch.count(counter).await, (1, shards), "{counter}");
     }
@@ -53,7 +57,7 @@ async fn each_minute_with_throttles_causes_one_split_even_if_it_is_reported_repe
     let watch = Watch::begin().await;
     let hot = partition("views", false);
     watch.throttle(&hot, minute(0), 100);
-    let split = Round { throttled: 1, hot: 1, split: 1, full: 0, failed: 0 };
+    let split = Round { throttled: 1, hot: 1, split: 1, ..Round::default() };
     let cooling = Round { split: 0, ..split };
     assert_eq!(watch.round(minute(0).plus_seconds(30)).await, split);
     // Repeated rounds, and the rounds of the next minutes, do not split the counter again.
@@ -105,24 +109,90 @@ async fn a_counter_that_stays_hot_doubles_up_to_64_shards_and_is_then_reported_a
     }
     assert_eq!(shards, u64::from(MAX_SHARDS));
     watch.throttle(&hot, minute(20), 50);
-    let full = Round { throttled: 1, hot: 1, split: 0, full: 1, failed: 0 };
+    let full = Round { throttled: 1, hot: 1, full: 1, ..Round::default() };
     assert_eq!(watch.round(minute(21)).await, full);
     assert_eq!(watch.shards("views").await, shards);
+}
+
+/// Returns the pieces of each shard of the tea's stock.
+async fn pieces(watch: &Watch) -> Vec<u64> {
+    let first = watch.test.own().get(&product::stock(&tea()).unwrap()).await.unwrap().unwrap();
+    let shards = workflows::stock::shards::<()>(watch.test.own(), first).await.unwrap();
+    shards.iter().map(|shard| shard.available).collect()
+}
+
+fn tea() -> ProductId {
+    "tea".parse().unwrap()
+}
+
+/// Returns the partition of the tea's first shard.
+fn first_shard() -> String {
+    product::stock(&tea()).unwrap().key().pk.as_str().to_owned()
+}
+
+async fn stock_up(watch: &Watch, pieces: u64) {
+    watch.test.put(&seed::stored(seed::product("tea", seed::usd(129)))).await;
+    watch.test.put(&seed::stored(seed::stock(tea(), pieces))).await;
+}
+
+#[tokio::test]
+async fn a_throttled_stock_gets_four_times_as_many_shards_once_for_each_minute() {
+    let watch = Watch::begin().await;
+    stock_up(&watch, 640).await;
+    let now = Instant::now();
+    let minute = Instant::EPOCH.plus_seconds(now.as_seconds() / 60 * 60 - 60);
+    watch.throttle(&first_shard(), minute, 100);
+    let split = Round { throttled: 1, hot: 1, split: 1, ..Round::default() };
+    assert_eq!(watch.round(now).await, split);
+    assert_eq!(pieces(&watch).await, [160; 4]);
+    assert_eq!(watch.round(now).await.split, 0, "the minute is before the growth");
+    // The pieces of the new shards come from the first one. The round moves the others' pieces there.
+    watch.throttle(&first_shard(), now.plus_seconds(60), 100);
+    let round = watch.round(now.plus_seconds(70)).await;
+    assert_eq!((round.split, round.moves), (1, 15));
+    assert_eq!(pieces(&watch).await, [40; 16]);
+}
+
+#[tokio::test]
+async fn the_shards_of_a_calm_stock_are_merged_down_to_the_number_of_staff() {
+    let watch = Watch::begin().await;
+    stock_up(&watch, 64).await;
+    let table = watch.test.own();
+    workflows::stock::reshard::<()>(table, &tea(), 2).await.unwrap();
+    for shards in [8, 32] {
+        let hot = ReshardReason::Since(Instant::now().plus_seconds(60));
+        assert_eq!(workflows::stock::widen::<()>(table, &tea(), None, hot).await.unwrap(), shards);
+        workflows::stock::level::<()>(table, &tea()).await.unwrap();
+    }
+    let now = Instant::now();
+    for (seconds, merged, shards) in [(3_000, 0, 32), (3_700, 1, 8), (3_700, 0, 8), (7_400, 1, 2), (90_000, 0, 2)] {
+        let round = watch.round(now.plus_seconds(seconds)).await;
+        assert_eq!((round.merged, round.failed), (merged, 0), "{seconds}");
+        let pieces = pieces(&watch).await;
+        assert_eq!((pieces.len(), pieces.iter().sum::<u64>()), (shards, 64), "{seconds}");
+    }
 }
 
 #[tokio::test]
 async fn a_round_uses_exactly_the_patterns_that_the_function_declares_and_costs_little() {
     let watch = Watch::begin().await;
     assert_eq!(watch.round(minute(1)).await, Round::default());
-    assert!(watch.splitter.costs().is_empty(), "a round without throttling touches no item");
+    let costs = || -> Vec<_> { watch.splitter.costs().iter().map(|cost| (cost.pattern.id, cost.requests)).collect() };
+    assert_eq!(costs(), [("stock.sharded", 1)], "a round without throttling reads one list");
     watch.throttle(&partition("views", false), minute(0), 50);
     watch.round(minute(1)).await;
-    let costs = watch.splitter.costs();
-    let used: BTreeSet<&str> = costs.iter().map(|cost| cost.pattern.id).collect();
-    assert_eq!(used, splitter::PATTERNS.iter().map(|pattern| pattern.id).collect());
-    assert!(costs.iter().all(|cost| cost.requests == 1), "{costs:?}");
+    assert_eq!(costs(), [("counters.head", 1), ("counters.split", 1), ("stock.sharded", 1)]);
     // If the counter was split after the throttled minute, the round only reads the counter's head.
     watch.round(minute(1)).await;
-    let costs: Vec<_> = watch.splitter.costs().iter().map(|cost| (cost.pattern.id, cost.requests)).collect();
-    assert_eq!(costs, [("counters.head", 1)]);
+    assert_eq!(costs(), [("counters.head", 1), ("stock.sharded", 1)]);
+    stock_up(&watch, 640).await;
+    workflows::stock::widen::<()>(watch.test.own(), &tea(), None, ReshardReason::Hot).await.unwrap();
+    watch.throttle(&first_shard(), Instant::now(), 50);
+    let mut used = BTreeSet::from(["counters.head", "counters.split"]);
+    for now in [Instant::now().plus_seconds(61), Instant::now().plus_seconds(4_000)] {
+        watch.throttle(&first_shard(), now, 50);
+        watch.round(now).await;
+        used.extend(costs().into_iter().map(|(pattern, _)| pattern));
+    }
+    assert_eq!(used, splitter::PATTERNS.iter().map(|pattern| pattern.id).collect());
 }

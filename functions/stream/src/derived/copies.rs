@@ -17,14 +17,48 @@ use crate::ports::Items;
 
 /// Copies whether a product is in stock, if that changed.
 pub(super) async fn stock<I: Items>(table: &I, change: &Mutation, new: &Stored<Stock>) -> Result<(), DeriveError> {
-    let changed = match change {
-        // A product is written together with its first stock and already has this value.
-        Mutation::Created { .. } | Mutation::Removed { .. } => false,
-        Mutation::Changed { old: Some(AnyEntity::Stock(old)), .. } => old.in_stock() != new.in_stock(),
+    let (changed, in_shards) = match change {
+        // A product is written together with its first stock and already has this value. A new shard
+        // has pieces of the others.
+        Mutation::Created { .. } | Mutation::Removed { .. } => (false, false),
+        Mutation::Changed { old: Some(AnyEntity::Stock(old)), .. } => {
+            let in_shards = new.shard > 0 || old.shards.or(new.shards).is_some();
+            (old.in_stock() != new.in_stock() || old.shards != new.shards, in_shards)
+        }
         // The old image cannot be read, so the value is copied anyway. That costs only one write.
-        Mutation::Changed { .. } => true,
+        Mutation::Changed { .. } => (true, true),
     };
-    if changed { copy(table, &product::copy_stock(new)?).await } else { Ok(()) }
+    match (changed, in_shards) {
+        (false, _) => Ok(()),
+        (true, false) => copy(table, &product::copy_stock(new)?).await,
+        (true, true) => shards(table, new).await,
+    }
+}
+
+/// The maximum number of attempts while other consumers write the product or orders write the stock.
+const ATTEMPTS: usize = 8;
+
+/// Copies whether a product with a stock in shards is in stock.
+async fn shards<I: Items>(table: &I, new: &Stored<Stock>) -> Result<(), DeriveError> {
+    let id = &new.product_id;
+    for _ in 0..ATTEMPTS {
+        let Some(product) = table.get(&product::read_for_update(id)?).await? else { return Ok(()) };
+        // A stock without a first shard is not moved yet, and is not in shards.
+        let Some(mut whole) = table.get(&product::stock(id)?).await? else {
+            return copy(table, &product::copy_stock(new)?).await;
+        };
+        if let Some(further) = product::further_shards(&whole)? {
+            let further = table.batch_get(&further).await?;
+            // A shard that is missing was merged after the first shard was read.
+            let Some(further) = further.into_iter().collect::<Option<Vec<_>>>() else { continue };
+            whole.data.available += further.iter().map(|shard| shard.available).sum::<u64>();
+        }
+        if table.write(&product::copy_shards(&product, &whole)?).await?.is_ok() {
+            telemetry::crash_point("stream.derived.applied");
+            return Ok(());
+        }
+    }
+    Err(DeriveError::Overtaken)
 }
 
 /// Copies a product's rating count and sum, if they changed.

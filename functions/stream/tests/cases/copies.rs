@@ -110,3 +110,40 @@ async fn a_missing_product_causes_no_write() {
     shop.deliver(&[&stocks(), &[insert("1", &stats(1, 5, 1))], &removed]).await;
     assert_eq!(shop.product("p1").await, None);
 }
+
+/// Returns the change of one shard of a stock in two shards.
+fn shard(number: u32, before: u64, after: u64, rev: u64) -> Value {
+    let shard = |available, rev| {
+        let mut shard = stock(available, true, rev);
+        (shard.data.shard, shard.data.shards) = (number, Some(2));
+        shard
+    };
+    modify(&(10 * rev + u64::from(number)).to_string(), &shard(before, rev), &shard(after, rev + 1))
+}
+
+/// The record of one empty shard says nothing about the others, so the consumer reads all of them.
+#[tokio::test]
+async fn a_product_is_in_stock_until_all_shards_are_empty_however_often_and_late_a_record_arrives() {
+    let shop = Shop::with_product(2).await;
+    let id = "p1".parse().unwrap();
+    workflows::stock::reshard::<()>(&shop.table, &id, 2).await.unwrap().unwrap();
+    let emptied = [shard(0, 1, 0, 2), shard(1, 1, 0, 1)];
+    let sell = async |number: u32| {
+        let first = shop.table.get(&schema::stock(&id).unwrap()).await.unwrap().unwrap();
+        let shards = workflows::stock::shards::<()>(&shop.table, first).await.unwrap();
+        let mut sold = shards[usize::try_from(number).unwrap()].clone();
+        (sold.data.available, sold.meta.rev) = (0, sold.meta.rev + 1);
+        shop.put(&sold).await;
+    };
+    sell(0).await;
+    shop.deliver(&[&[emptied[0].clone()]]).await;
+    assert!(shop.copies().await.in_stock);
+    sell(1).await;
+    shop.deliver(&[&[emptied[0].clone()]]).await;
+    assert!(!shop.copies().await.in_stock, "a late record reads the present shards");
+    shop.deliver(&[&[emptied[1].clone()], &[emptied[0].clone()]]).await;
+    assert!(!shop.copies().await.in_stock);
+    // A record from before the split changes nothing.
+    shop.deliver(&[&[modify("9", &stock(0, true, 0), &stock(2, true, 1))]]).await;
+    assert!(!shop.copies().await.in_stock);
+}

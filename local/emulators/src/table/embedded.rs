@@ -5,7 +5,9 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dynoxide::{Database, ImportOptions, Item};
+use dynoxide::{Database, DynoxideError, ImportOptions, Item};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -104,10 +106,42 @@ impl EmbeddedTable {
         if self.expiry.is_left(began)? { Err(Error::Unswept) } else { Ok(beside_requests + alone) }
     }
 
+    /// Answers a request in the caller's thread, without the server. Blocks until the engine has
+    /// processed it. It knows the operations on items, and those that a stream's reader
+    /// and a table's creation need.
+    pub(super) fn answer(&self, operation: &str, body: &[u8]) -> Result<String, DynoxideError> {
+        let engine = &self.engine;
+        match operation {
+            "BatchGetItem" => call(body, |request| engine.batch_get_item(request)),
+            "BatchWriteItem" => call(body, |request| engine.batch_write_item(request)),
+            "CreateTable" => call(body, |request| engine.create_table(request)),
+            "DeleteItem" => call(body, |request| engine.delete_item(request)),
+            "DescribeTable" => call(body, |request| engine.describe_table(request)),
+            "DescribeStream" => call(body, |request| engine.describe_stream(request)),
+            "GetItem" => call(body, |request| engine.get_item(request)),
+            "GetRecords" => call(body, |request| engine.get_records(request)),
+            "GetShardIterator" => call(body, |request| engine.get_shard_iterator(request)),
+            "PutItem" => call(body, |request| engine.put_item(request)),
+            "Query" => call(body, |request| engine.query(request)),
+            "TransactGetItems" => call(body, |request| engine.transact_get_items(request)),
+            "TransactWriteItems" => call(body, |request| engine.transact_write_items(request)),
+            "UpdateItem" => call(body, |request| engine.update_item(request)),
+            other => Err(DynoxideError::ValidationException(format!("{other} is not an operation on items"))),
+        }
+    }
+
     /// Ends the server and closes the database. Dropping the value does the same.
     pub fn shutdown(mut self) {
         self.server.stop();
     }
+}
+
+fn call<Q: DeserializeOwned, A: Serialize>(
+    body: &[u8],
+    run: impl FnOnce(Q) -> Result<A, DynoxideError>,
+) -> Result<String, DynoxideError> {
+    let refused = |error: serde_json::Error| DynoxideError::SerializationException(error.to_string());
+    serde_json::to_string(&run(serde_json::from_slice(body).map_err(refused)?)?).map_err(refused)
 }
 
 struct Server {

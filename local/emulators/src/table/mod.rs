@@ -23,12 +23,15 @@
 //! `partial` processes half of a `BatchWriteItem` or `BatchGetItem` of at least two entries. It
 //! returns the rest as `UnprocessedItems` or `UnprocessedKeys`.
 //!
-//! In addition, [`FaultProxy::let_transactions_take`] makes transactions take time, so that
-//! overlapping transactions and writes conflict.
+//! In addition, [`FaultProxy::limit`] puts a model of DynamoDB's limits in front of the table:
+//! conflicts of overlapping transactions, and the throughput of partitions ([`Model`]).
+//! [`LimitedTable`] is the same without sockets, for simulations.
 
 mod embedded;
 mod expiry;
 mod files;
+mod limited;
+mod limits;
 mod proxy;
 mod stream_store;
 
@@ -38,7 +41,9 @@ use std::path::PathBuf;
 pub use crate::faults::{Fault, FaultCount, FaultKind, Faults};
 pub use embedded::EmbeddedTable;
 pub use files::look_at;
-pub use proxy::{Call, CallBody, Calls, FaultProxy, TransactionTime};
+pub use limited::LimitedTable;
+pub use limits::{BURST, Counts, Model, SPLIT_AFTER, Schema, Throughput, Times};
+pub use proxy::{Call, CallBody, Calls, FaultProxy};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

@@ -1,5 +1,6 @@
 use key_schema::category::CategoryNode;
 use key_schema::entity::AnyEntity;
+use key_schema::id::ProductId;
 use key_schema::item::{Entity as _, Item, MAX_COUNT, Stored};
 use key_schema::key::Key;
 use key_schema::membership::{Membership, ProductCategories};
@@ -34,9 +35,14 @@ const COPIED: [&str; 5] = ["in_stock", "stock_rev", "rating_count", "rating_sum"
 pub(super) fn needs(entity: &AnyEntity, keys: &mut Vec<Key>) -> Result<(), OpsError> {
     match entity {
         AnyEntity::Product(item) => {
-            keys.extend([product::stock(&item.id)?.key().clone(), stats_key(item)?, pictures_key(item)?]);
+            keys.extend(stock_keys(&item.id)?);
+            keys.extend([stats_key(item)?, pictures_key(item)?]);
+            keys.extend(further_shards(item)?);
         }
-        AnyEntity::Stock(item) => keys.push(product::read_for_update(&item.product_id)?.key().clone()),
+        AnyEntity::Stock(item) => {
+            keys.push(product::read_for_update(&item.product_id)?.key().clone());
+            keys.push(product::stock(&item.product_id)?.key().clone());
+        }
         AnyEntity::Membership(item) => {
             keys.extend([product::read_for_update(&item.id)?.key().clone(), list_key(&item.id, Vec::new())?]);
         }
@@ -70,8 +76,18 @@ pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Result<Vec<Problem>,
         }
         AnyEntity::Stock(item) => {
             let product = seen.find::<Product>(product::read_for_update(&item.product_id)?.key())?;
-            let orphan = || Problem::new(Kind::Orphan, "the product is missing");
-            Ok(product.is_none().then(orphan).into_iter().collect())
+            let first = product::stock(&item.product_id)?.key().clone();
+            if product::is_old_stock(item, seen.key) && seen.others.contains_key(&first) {
+                let what = "the product has a stock under the present key: nobody sells the pieces of this one";
+                return Ok(vec![Problem::new(Kind::Orphan, what).repaired_by(seen.delete(&first))]);
+            }
+            Ok(match product {
+                None => vec![Problem::new(Kind::Orphan, "the product is missing")],
+                Some(product) if item.shard >= product.stock_shards.unwrap_or(1) => {
+                    vec![Problem::new(Kind::Orphan, "the stock has fewer shards: nobody sells the pieces of this one")]
+                }
+                Some(_) => Vec::new(),
+            })
         }
         AnyEntity::Membership(item) => membership(item, seen),
         AnyEntity::ProductCategories(item) => {
@@ -117,7 +133,7 @@ fn pictures_key(product: &Product) -> Result<Key, key_schema::key::KeyError> {
     ProductPictures { product_id: product.id.clone(), pictures: Vec::new() }.key()
 }
 
-fn list_key(id: &key_schema::id::ProductId, paths: Vec<CategoryPath>) -> Result<Key, key_schema::key::KeyError> {
+fn list_key(id: &ProductId, paths: Vec<CategoryPath>) -> Result<Key, key_schema::key::KeyError> {
     ProductCategories { product_id: id.clone(), paths }.key()
 }
 
@@ -137,13 +153,34 @@ fn member(list: &ProductCategories, path: &CategoryPath) -> Membership {
     }
 }
 
+/// Returns the keys under which the first shard of a product's stock can be: the present key, and that
+/// of a stock that is not moved yet.
+fn stock_keys(id: &ProductId) -> Result<[Key; 2], key_schema::key::KeyError> {
+    Ok([product::stock(id)?.key().clone(), product::old_stock(id)?.key().clone()])
+}
+
+/// Returns the key under which the first shard of a product's stock is.
+pub(super) fn stock_key(id: &ProductId, seen: &Seen<'_>) -> Result<Key, Skip> {
+    let [present, old] = stock_keys(id)?;
+    let is_old = !seen.others.contains_key(&present) && seen.others.contains_key(&old);
+    Ok(if is_old { old } else { present })
+}
+
+/// Returns the keys of the further shards of the stock, by the number on the product.
+fn further_shards(item: &Product) -> Result<Vec<Key>, key_schema::key::KeyError> {
+    let first = Stock { shards: item.stock_shards, ..Stock::new(item.id.clone(), 0) };
+    Ok(product::further_shards(&first)?.map_or_else(Vec::new, |read| read.keys().to_vec()))
+}
+
 /// Checks that the copies on a product equal its stock and its statistics. The stream's consumer
 /// copies only changes that the product shows. So the `rev` of a source may be higher than the
 /// copied `rev`.
 fn copies(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
-    let key = product::stock(&item.id)?.key().clone();
+    let key = stock_key(&item.id, seen)?;
     let stock = match (seen.find::<Stock>(&key), seen.others.get(&key)) {
         (Ok(Some(stock)), _) => stock,
+        // The repair writes only under the present key, and the item is a finding itself.
+        (Err(Skip), Some(_)) if key != *product::stock(&item.id)?.key() => return Err(Skip),
         (Err(Skip), Some(unreadable)) => return Ok(vec![unreadable_stock(item, unreadable, seen)?]),
         _ => {
             let right = product::restored_stock(item, 0, item.copied.stock_rev.saturating_add(1), seen.now);
@@ -151,6 +188,16 @@ fn copies(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip>
             return Ok(vec![problem.repaired_by(seen.put(&right)?)]);
         }
     };
+    if stock.shards != item.stock_shards {
+        return Ok(vec![Problem::new(Kind::Link, "the product and its stock differ in the number of shards")]);
+    }
+    let mut stock = stock;
+    for key in further_shards(item)? {
+        let Some(shard) = seen.find::<Stock>(&key)? else {
+            return Ok(vec![Problem::new(Kind::Link, "a shard of the stock is missing")]);
+        };
+        stock.data.available += shard.available;
+    }
     let stats = seen.find::<ReviewStats>(&stats_key(item)?)?;
     let mut right = item.clone();
     let (count, sum) = stats.as_ref().map_or((0, 0), |stats| (stats.rating_count, stats.rating_sum));
@@ -175,7 +222,7 @@ fn copies(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip>
         _ => "a copy has a later `rev` than its source, so it would miss the next change",
     };
     // The repair changes the product, on the condition that the sources are unchanged.
-    let checks = [product::stock(&item.id)?.key().clone(), stats_key(item)?];
+    let checks = [key, stats_key(item)?];
     let checks = checks.iter().map(|key| Check::of(key, seen.others.get(key))).collect();
     let change = sets(seen.item, &right.to_item()?, COPIED, true);
     Ok(vec![Problem::new(Kind::Behind, what).lagging().repaired_by(Repair { checks, change })])

@@ -4,7 +4,7 @@ use key_schema::key::Key;
 use key_schema::product::{self, Product, Stock};
 use key_schema::variant::Variant;
 
-use super::{Problem, Seen, Skip};
+use super::{Problem, Seen, Skip, catalogue};
 use crate::error::OpsError;
 use crate::items::{Check, Repair, sets};
 use crate::verify::report::Kind;
@@ -60,7 +60,7 @@ fn claim(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> 
 
 /// Checks that a parent has no stock.
 fn stock(item: &Stored<Product>, seen: &Seen<'_>) -> Result<Vec<Problem>, Skip> {
-    let stock = seen.find::<Stock>(product::stock(&item.id)?.key())?;
+    let stock = seen.find::<Stock>(&catalogue::stock_key(&item.id, seen)?)?;
     let is_open = stock.is_some_and(|stock| stock.sellable || stock.available > 0);
     if item.variants.is_none() || !is_open {
         return Ok(Vec::new());

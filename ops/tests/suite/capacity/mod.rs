@@ -1,6 +1,6 @@
 //! Tests of `ops capacity`.
 
-mod service;
+pub mod service;
 
 use std::collections::BTreeMap;
 use std::process::{Command, Output};

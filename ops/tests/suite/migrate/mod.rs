@@ -1,8 +1,10 @@
-//! Tests of `ops migrate` with migrations that only these tests have.
+//! Tests of `ops migrate`: of its rules, with migrations that only these tests have, and of the
+//! migrations of this release.
 
 mod live;
+mod stocks;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use emulators::table::FaultKind;
@@ -20,7 +22,7 @@ use ops::OpsError;
 use ops::items::{Check, Repair, RepairWrite, set, sets};
 use ops::migrate::{MigrateOptions, Migrated, Migration, Plan, Seen, Statuses, run_migration, status};
 use serde_dynamo::AttributeValue;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::shop::Shop;
 
@@ -390,6 +392,33 @@ async fn an_item_whose_new_key_is_taken_or_that_has_changed_is_not_moved() {
     assert_eq!(all(&shop).await, BTreeMap::from(after));
 }
 
+/// Returns the stream records of the change from one state of the table to another.
+fn records_between(old: &BTreeMap<Key, Item>, new: &BTreeMap<Key, Item>) -> Vec<Value> {
+    let keys: BTreeSet<&Key> = old.keys().chain(new.keys()).collect();
+    let changed = keys.into_iter().filter(|key| old.get(*key) != new.get(*key));
+    (1..).zip(changed).map(|(number, key)| record(number, old.get(key), new.get(key))).collect()
+}
+
+/// Returns the stream record of a change of an item.
+fn record(number: usize, old: Option<&Item>, new: Option<&Item>) -> Value {
+    let mut record = records::insert("000000000000000000001", &wallet(0));
+    let key = key_of(old.or(new).unwrap()).unwrap();
+    let image = |item: &Item| serde_json::to_value(item).unwrap();
+    let change = record["dynamodb"].as_object_mut().unwrap();
+    change.insert("SequenceNumber".to_owned(), format!("{number:021}").into());
+    change.insert("Keys".to_owned(), json!({"PK": {"S": key.pk.as_str()}, "SK": {"S": key.sk.as_str()}}));
+    change.remove("NewImage");
+    change.extend(old.map(|item| ("OldImage".to_owned(), image(item))));
+    change.extend(new.map(|item| ("NewImage".to_owned(), image(item))));
+    record["eventName"] = match (old, new) {
+        (None, _) => "INSERT",
+        (_, None) => "REMOVE",
+        _ => "MODIFY",
+    }
+    .into();
+    record
+}
+
 /// For an item that a migration wrote or removed, the consumer of the stream makes no event and
 /// writes no item. So there is no loop.
 #[tokio::test]
@@ -401,25 +430,7 @@ async fn a_migration_is_silent_in_the_stream() {
         run(&shop, migration).await;
     }
     let new = all(&shop).await;
-    let mut written = Vec::new();
-    let keys: std::collections::BTreeSet<&Key> = old.keys().chain(new.keys()).collect();
-    for key in keys.into_iter().filter(|key| old.get(*key) != new.get(*key)) {
-        let mut record = records::insert("000000000000000000001", &wallet(0));
-        let image = |item: &Item| serde_json::to_value(item).unwrap();
-        let change = record["dynamodb"].as_object_mut().unwrap();
-        change.insert("SequenceNumber".to_owned(), format!("{:021}", written.len() + 1).into());
-        change.insert("Keys".to_owned(), json!({"PK": {"S": key.pk.as_str()}, "SK": {"S": key.sk.as_str()}}));
-        change.remove("NewImage");
-        change.extend(old.get(key).map(|item| ("OldImage".to_owned(), image(item))));
-        change.extend(new.get(key).map(|item| ("NewImage".to_owned(), image(item))));
-        record["eventName"] = match (old.get(key), new.get(key)) {
-            (None, _) => "INSERT",
-            (_, None) => "REMOVE",
-            _ => "MODIFY",
-        }
-        .into();
-        written.push(record);
-    }
+    let written = records_between(&old, &new);
     assert_eq!(written.len(), 5 + 5 + 1 + 10, "wallets, entries, a month, roles under both keys");
     let (consumer, published) = crate::events::deriving(&shop);
     crate::shop::deliver_to(&consumer, &written).await;

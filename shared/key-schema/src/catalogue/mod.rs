@@ -10,6 +10,7 @@ use crate::pattern::Pattern;
 pub(crate) const PATTERNS: &[&[&Pattern]] = &[
     product::PATTERNS,
     product::copies::PATTERNS,
+    product::old_stock::PATTERNS,
     variant::PATTERNS,
     membership::PATTERNS,
     category::PATTERNS,

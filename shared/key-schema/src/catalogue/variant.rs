@@ -250,7 +250,7 @@ fn joined(
         let closed = Change::<Stock>::visible(variant.meta.created_at)
             .set("sellable", false)?
             .set("product_born", &variant.meta.born)?;
-        let is_empty = Condition::Exists.and(Condition::Is("available", number(0)));
+        let is_empty = Condition::Lacks("shards").and(Condition::Is("available", number(0)));
         Some(Guarded::update(product::stock_key(&parent.id)?, closed, is_empty))
     };
     let counted = Change::<Product>::copied().add("variants", 1);

@@ -69,6 +69,7 @@ fn only_the_listed_lines_of_code_split_a_key() {
     let named = BTreeSet::from([
         "category_path.rs: Self::new(encoding::split(text)?).ok()",
         "counter.rs: let parts = encoding::split(partition)?;",
+        "stock.rs: let parts = encoding::split(partition)?;",
         "cursor.rs: let parts = encoding::split(sort_key).ok_or(CursorKeyError::Seal)?;",
         "expiration.rs: sort_key.split('#').next()?.parse().ok().map(Instant::day)",
         "key.rs: let kind = |text: &str| text.split('#').next().unwrap_or_default().to_owned();",

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use key_schema::entity::AnyEntity;
-use key_schema::item::{FromItem as _, Item, Stored};
-use key_schema::product::Stock;
+use key_schema::item::{Entity as _, FromItem as _, Item, Stored};
+use key_schema::product::{self, Stock};
 use serde_dynamo::AttributeValue;
 
 use crate::goldens::{golden, goldens};
@@ -39,6 +39,25 @@ fn an_item_of_every_released_form_is_read_and_written_back() {
         assert_eq!(AnyEntity::from_item(entity.to_item().unwrap()).unwrap(), entity, "{name}");
     }
     assert_eq!(text(&released), text(&today), "UPDATE_DOCS=1 cargo test -p bodega-key-schema rewrites the samples");
+}
+
+/// The stock of an earlier table has another key, and lacks two attributes.
+#[test]
+fn a_stock_that_is_not_moved_yet_is_read_like_its_first_shard() {
+    let new = golden("Stock").item;
+    let mut old = new.clone();
+    let id = World::plain().product;
+    let key = product::old_stock(&id).unwrap().key().clone();
+    assert_eq!((key.pk.as_str(), key.sk.as_str()), ("PRODUCT#1082185", "PRODUCT#STOCK"));
+    for (name, text) in [("PK", key.pk.as_str()), ("SK", key.sk.as_str())] {
+        old.inner_mut().insert(name.to_owned(), AttributeValue::S(text.to_owned()));
+    }
+    for name in ["location", "shard"] {
+        old.inner_mut().remove(name).unwrap();
+    }
+    let read = Stored::<Stock>::from_item(old).unwrap();
+    assert!(product::is_old_stock(&read, &key) && !product::is_old_stock(&read, &read.key().unwrap()));
+    assert_eq!(read.to_item().unwrap(), new);
 }
 
 #[test]

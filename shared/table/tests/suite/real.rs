@@ -11,7 +11,8 @@ use fixture::TestTable;
 use crate::techniques::root;
 
 /// The test targets that use no table.
-const WITHOUT_A_TABLE: [&str; 7] = ["connector", "endurance", "media", "model", "objects", "poller", "requests"];
+const WITHOUT_A_TABLE: [&str; 8] =
+    ["connector", "endurance", "media", "model", "objects", "poller", "requests", "stock"];
 
 #[test]
 fn the_tests_run_on_dynamodb_local_before_a_change_lands() {

@@ -33,6 +33,10 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
     ("catalog.move.placed", "Some products of a moving category are in the new category. The other products are not."),
     ("catalog.move.transferred", "A product's memberships have moved. The memberships of other products have not."),
     (
+        "catalog.stock.resharded",
+        "A stock has another number of shards. Their pieces are not level. The client has no response.",
+    ),
+    (
         "customers.belongings.erased",
         "Everything of a customer except the profile is erased. A retry erases items that were added \
          during the erasure, and then the profile.",

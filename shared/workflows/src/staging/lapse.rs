@@ -30,7 +30,8 @@ pub async fn lapse(table: &Table, id: &OrderId, now: Instant) -> Result<Lapsed, 
     let at = order.next_step_at(now);
     let mut money = order.ledger(at);
     money.release_all();
-    match transition(table, order::lapse(&order.head, &order.lines, Some(&money), at)?).await? {
+    let lapse = order::lapse(&order.head, &order.lines, Some(&money), at)?;
+    match transition(table, &order.lines, lapse).await? {
         Ok(()) => {}
         Err(refusals) if refusals.names(OrderAction::Order) => return Ok(Lapsed::NotDue),
         Err(refusals) if is_late(&refusals) => return Err(StagingError::Contended),

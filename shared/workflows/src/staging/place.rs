@@ -3,13 +3,14 @@ use std::time::Duration;
 use key_schema::item::Stored;
 use key_schema::order::staged::{self, RESERVED_AT_ONCE, UNDONE_AT_ONCE};
 use key_schema::order::{MAX_LINES, OrderAction, OrderLine, PlacedOrder};
-use key_schema::product::Stock;
-use key_schema::request::Guarded;
+use key_schema::product::Picks;
+use key_schema::request::{Guarded, MAX_TRANSACTION_ACTIONS};
 use table::{Refusal, Refusals, Table};
 
 use crate::engine::{Bound, ONCE, Standing, Worker, run_or_undo, workflow};
 use crate::staging::undo::Undoer;
 use crate::staging::{ATTEMPTS, StagingError, Stop};
+use crate::{old_stock, stock};
 
 /// The maximum time that a request spends on undoing an order that it could not place.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -23,7 +24,7 @@ workflow! {
         undo remove, at most Bound::Times(ATTEMPTS);
     }
     Reserve => {
-        run reserve, at most Bound::Times(MAX_LINES.div_ceil(RESERVED_AT_ONCE)), crash "orders.staged.reserved";
+        run reserve, at most Bound::Times(MAX_LINES), crash "orders.staged.reserved";
         undo release, at most Bound::Times(MAX_LINES.div_ceil(UNDONE_AT_ONCE) + ATTEMPTS), crash "orders.staged.undone";
     }
     Commit => {
@@ -46,7 +47,7 @@ pub async fn place(table: &Table, order: PlacedOrder, with: &[(OrderAction, Guar
     let mut placer = Placer { table, order, with, reserved: 0, refused_by_check: false };
     let Err(error) = run_or_undo(&mut placer, &mut Undoer::new(table, &id), PATIENCE, &id).await else { return Ok(()) };
     // The check already named every line with too little stock, so it is not repeated.
-    Err(if placer.refused_by_check { error } else { complete(table, &placer.order.lines, error).await })
+    Err(if placer.refused_by_check { error } else { complete(table, &mut placer.order.lines, error).await })
 }
 
 struct Placer<'a> {
@@ -82,17 +83,18 @@ impl Placer<'_> {
             // This check comes before the first reservation: an order that cannot be placed must
             // not reserve stock that other orders need. It comes after the claims, because a
             // refused claim is the more useful response.
-            let short = short(self.table, &self.order.lines).await?;
+            let short = short(self.table, &mut self.order.lines).await?;
             if !short.is_empty() {
                 self.refused_by_check = true;
                 return Err(short.into());
             }
         }
-        let rest = self.order.lines.get(self.reserved..).unwrap_or_default();
-        let lines = rest.get(..RESERVED_AT_ONCE).unwrap_or(rest);
-        self.table.transact(&staged::reserve(&self.order.head, lines)?).await??;
-        let (head, count) = (staged::counted(&self.order.head, lines.len(), true), lines.len());
-        self.order.head = head;
+        let head = &self.order.head;
+        let rest = self.order.lines.get_mut(self.reserved..).unwrap_or_default();
+        let reserve = |rest: &[Stored<OrderLine>]| staged::reserve(head, next_lines(rest));
+        stock::transact(self.table, rest, |rest| rest, reserve).await??;
+        let count = next_lines(rest).len();
+        self.order.head = staged::counted(head, count, true);
         self.reserved += count;
         Ok(())
     }
@@ -102,17 +104,39 @@ impl Placer<'_> {
     }
 }
 
+/// Returns those of the next lines that one transaction can reserve. A line that takes its pieces
+/// from several shards has more actions.
+fn next_lines(lines: &[Stored<OrderLine>]) -> &[Stored<OrderLine>] {
+    let mut actions = 1;
+    let fits = |line: &&Stored<OrderLine>| {
+        actions += 1 + line.picks.taken.len().max(1);
+        actions <= MAX_TRANSACTION_ACTIONS
+    };
+    let count = lines.iter().take(RESERVED_AT_ONCE).take_while(fits).count();
+    lines.get(..count).unwrap_or_default()
+}
+
 /// Returns the lines that now have too little stock, as the refusals that their transactions would
-/// get.
-async fn short(table: &Table, lines: &[Stored<OrderLine>]) -> Result<Refusals<OrderAction>, StagingError> {
+/// get. The other lines get the shards that have their pieces.
+async fn short(table: &Table, lines: &mut [Stored<OrderLine>]) -> Result<Refusals<OrderAction>, StagingError> {
     let stocks = staged::available(lines.iter().map(|line| &line.product_id))?;
     // An unreadable stock counts as missing, so the response names its line.
     let stocks = table.batch_get_readable(&stocks).await?.items;
     let mut short = Vec::new();
-    for (line, stock) in lines.iter().zip(stocks) {
+    for (line, stock) in lines.iter_mut().zip(stocks) {
         let stock = match stock {
-            Some(stock) if serves(&stock, line) => continue,
-            Some(stock) => Some(stock.to_item()?),
+            None => old_stock::readable(stock::found(table, &line.product_id).await)?,
+            stock => stock,
+        };
+        let stock = match stock {
+            Some(stock) => {
+                let shards = stock::shards(table, stock).await?;
+                if let Some(picks) = Picks::among(line, &shards) {
+                    line.data.picks = picks;
+                    continue;
+                }
+                stock::sum(shards).map(|stock| stock.to_item()).transpose()?
+            }
             None => None,
         };
         short.push(Refusal { action: OrderAction::Stock(line.line), item: stock });
@@ -120,13 +144,9 @@ async fn short(table: &Table, lines: &[Stored<OrderLine>]) -> Result<Refusals<Or
     Ok(short.into_iter().collect())
 }
 
-fn serves(stock: &Stock, line: &OrderLine) -> bool {
-    stock.sellable && stock.available >= line.quantity && stock.is_of(&line.product_born)
-}
-
 /// If a line was refused for too little stock, adds the other lines with too little stock. The
 /// order is already undone, so the stocks include the pieces that the order had reserved.
-async fn complete(table: &Table, lines: &[Stored<OrderLine>], error: StagingError) -> StagingError {
+async fn complete(table: &Table, lines: &mut [Stored<OrderLine>], error: StagingError) -> StagingError {
     let StagingError::Refused(refusals) = error else { return error };
     if refusals.iter().any(|refusal| matches!(refusal.action, OrderAction::Stock(_)))
         && let Ok(short) = short(table, lines).await

@@ -62,7 +62,7 @@ impl Returner<'_> {
     async fn give_back(&mut self) -> Result<(), Stop> {
         let PlacedOrder { head, lines, .. } = &mut self.order;
         let Some(give_back) = staged::give_back(head, lines, Instant::now())? else { return Ok(()) };
-        match return_pieces(self.table, give_back).await? {
+        match return_pieces(self.table, lines, give_back).await? {
             Err(refusals) if refusals.names(OrderAction::Order) => return Err(Stop::Late),
             outcome => outcome?,
         }

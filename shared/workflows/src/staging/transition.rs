@@ -1,9 +1,13 @@
 //! Sends transactions with some optional actions: if the table refuses only optional actions, the
 //! transaction is sent again without the refused actions.
 
-use key_schema::order::OrderAction;
+use key_schema::item::Stored;
+use key_schema::order::{OrderAction, OrderLine};
 use key_schema::request::Transaction;
-use table::{Refusal, Refusals, Table, TableError};
+use table::{Refusal, Refusals, Table};
+
+use crate::old_stock;
+use crate::staging::StagingError;
 
 /// Sends the transaction that changes an order's status. If the table refuses only actions of these
 /// kinds, the transaction is sent again without them:
@@ -13,12 +17,17 @@ use table::{Refusal, Refusals, Table, TableError};
 /// - the return of pieces to a product that staff have created again: the new stock does not count
 ///   these pieces
 ///
-/// Returns the refusals of the last transaction.
+/// `lines` are the lines whose pieces the transaction returns. Returns the refusals of the last
+/// transaction.
+///
+/// # Errors
+/// [`StagingError`], but never [`StagingError::Refused`].
 pub async fn transition(
     table: &Table,
+    lines: &[Stored<OrderLine>],
     transaction: Transaction<OrderAction>,
-) -> Result<Result<(), Refusals<OrderAction>>, TableError> {
-    without_refused(table, transaction, |refusal| refusal.action == OrderAction::Open || is_lost(refusal)).await
+) -> Result<Result<(), Refusals<OrderAction>>, StagingError> {
+    without_refused(table, lines, transaction, |refusal| refusal.action == OrderAction::Open || is_lost(refusal)).await
 }
 
 /// Sends a transaction that returns pieces. If staff created a product again, the function leaves
@@ -26,9 +35,10 @@ pub async fn transition(
 /// or zero.
 pub(crate) async fn return_pieces(
     table: &Table,
+    lines: &[Stored<OrderLine>],
     transaction: Transaction<OrderAction>,
-) -> Result<Result<(), Refusals<OrderAction>>, TableError> {
-    without_refused(table, transaction, is_lost).await
+) -> Result<Result<(), Refusals<OrderAction>>, StagingError> {
+    without_refused(table, lines, transaction, is_lost).await
 }
 
 /// Returns whether the refused return has no target any more. Either the stock belongs to another
@@ -44,11 +54,13 @@ fn is_lost(refusal: &Refusal<OrderAction>) -> bool {
 
 async fn without_refused(
     table: &Table,
+    lines: &[Stored<OrderLine>],
     mut transaction: Transaction<OrderAction>,
     is_optional: fn(&Refusal<OrderAction>) -> bool,
-) -> Result<Result<(), Refusals<OrderAction>>, TableError> {
+) -> Result<Result<(), Refusals<OrderAction>>, StagingError> {
     loop {
         match table.transact(&transaction).await? {
+            Err(refusals) if old_stock::moved_for(table, lines, &refusals).await? => {}
             Err(refusals) if refusals.iter().all(is_optional) => {
                 for refusal in refusals.iter() {
                     transaction = transaction.without(&refusal.action);

@@ -69,8 +69,12 @@ impl Undoer<'_> {
         Ok((head, lines.get(..UNDONE_AT_ONCE).unwrap_or(lines)))
     }
 
-    async fn send(&self, undo: Transaction<OrderAction>) -> Result<Result<(), Refusals<OrderAction>>, Stop> {
-        match return_pieces(self.table, undo).await? {
+    async fn send(
+        &self,
+        lines: &[Stored<OrderLine>],
+        undo: Transaction<OrderAction>,
+    ) -> Result<Result<(), Refusals<OrderAction>>, Stop> {
+        match return_pieces(self.table, lines, undo).await? {
             Err(refusals) if refusals.names(OrderAction::Order) => Err(Stop::Late),
             outcome => Ok(outcome),
         }
@@ -78,7 +82,7 @@ impl Undoer<'_> {
 
     pub(super) async fn release(&mut self) -> Result<(), Stop> {
         let (head, lines) = self.next()?;
-        self.send(staged::undo(head, lines, Instant::now())?).await??;
+        self.send(lines, staged::undo(head, lines, Instant::now())?).await??;
         let (head, count) = (staged::counted(head, lines.len(), false), lines.len());
         if let Some(order) = &mut self.order {
             order.head = head;
@@ -92,7 +96,7 @@ impl Undoer<'_> {
         let mut claims = Claims { number: true, reference: true, idempotency: true, open: true };
         // Each iteration leaves out at least one refused claim, or ends the loop.
         loop {
-            let done = self.send(staged::undo_last(head, lines, claims, Instant::now())?).await?;
+            let done = self.send(lines, staged::undo_last(head, lines, claims, Instant::now())?).await?;
             let Err(refusals) = done else { return Ok(()) };
             let kept = Claims {
                 number: claims.number && !refusals.names(OrderAction::Number),

@@ -49,6 +49,25 @@ async fn a_payment_that_arrives_after_the_order_lapsed_pays_it_or_goes_back() {
     }
 }
 
+/// The stock is in the form of an earlier table when the order lapses, and again when the late payment
+/// arrives.
+#[tokio::test]
+async fn a_late_payment_finds_a_stock_that_is_not_moved_yet() {
+    let shop = Shop::open().await;
+    shop.restock(1).await;
+    let id = shop.order(1, 1000).await;
+    let payment = shop.pay(&id, 1000, CaptureMode::AtOnce).await;
+    shop.settle(&id, None).await;
+    let intent = shop.intent(&id, &payment).await;
+    assert!(shop.bank.with(|books| books.confirm(&intent)));
+    shop.age_stock("p1").await;
+    shop.lapse(&id).await;
+    assert_eq!(shop.stock().await, 1);
+    shop.age_stock("p1").await;
+    shop.settle(&id, None).await;
+    assert_eq!((shop.check(&id, 0).await.head.status, shop.stock().await), (OrderStatus::Paid, 0));
+}
+
 /// A late payment of a part goes back, because the rest of the order is not paid.
 #[tokio::test]
 async fn a_late_payment_of_a_part_goes_back() {

@@ -165,7 +165,7 @@ impl Shop {
             }
             None => order::change_payments(&ledger, &[]),
         };
-        match staging::transition(self.own(), transaction.unwrap()).await.unwrap() {
+        match staging::transition(self.own(), &order.lines, transaction.unwrap()).await.unwrap() {
             Ok(()) => Some(done),
             Err(refusals) if is_late(&refusals) => None,
             Err(refusals) => panic!("{refusals:?}"),

@@ -2,11 +2,12 @@
 
 use key_schema::order::staged::{self, RESERVED_AT_ONCE};
 use key_schema::order::{self, OrderAction, OrderStatus, RETURNED_AT_ONCE, Step};
+use key_schema::product;
 use workflows::staging::{self, Lapsed, Undone, give_back, lapse, undo};
 
 use fixture::crash_after;
 
-use super::shop::{Basket, STOCK, Shop, at};
+use super::shop::{Basket, STOCK, Shop, TAKEN, at, product as product_id};
 use super::{FEW, LINES, lines_refused, stride};
 
 /// Cancels an order that has too many lines for one transaction. The cancellation returns only the
@@ -14,7 +15,7 @@ use super::{FEW, LINES, lines_refused, stride};
 async fn cancelled(shop: &Shop, basket: &Basket) {
     let head = shop.head(&basket.order.id).await.unwrap();
     let step = Step::new(&head, &basket.lines, OrderStatus::Cancelled, at("2026-11-20T13:00:00.000Z"), "c1");
-    staging::transition(shop.own(), order::transition(step).unwrap()).await.unwrap().unwrap();
+    staging::transition(shop.own(), &basket.lines, order::transition(step).unwrap()).await.unwrap().unwrap();
 }
 
 #[tokio::test]
@@ -48,6 +49,36 @@ async fn a_large_cancelled_order_returns_its_stock_once_despite_interruptions() 
         waits += 2 * stride();
     }
     assert!(waits > 2);
+}
+
+/// The stocks have the form of an earlier table before the order, and again before its end.
+#[tokio::test]
+async fn a_large_order_moves_stocks_to_take_pieces_and_to_return_them_despite_interruptions() {
+    let lines = RETURNED_AT_ONCE + 5;
+    let shop = Shop::open(lines).await;
+    let age = async || {
+        for number in 1..=lines {
+            shop.age_stock(product_id(number).as_str()).await;
+        }
+    };
+    age().await;
+    let basket = shop.basket(1, lines);
+    shop.place(shop.own(), &basket).await.unwrap();
+    shop.assert_placed(&basket, "placed").await;
+    age().await;
+    cancelled(&shop, &basket).await;
+    for waits in [1, 2, 3, 5] {
+        let _ = crash_after(waits, give_back(&shop.table(), &basket.order.id)).await;
+    }
+    give_back(shop.own(), &basket.order.id).await.unwrap();
+    assert_eq!(shop.available().await, vec![STOCK; lines]);
+    // An order that lacks one line moves the stocks, too, and leaves their pieces.
+    age().await;
+    shop.own().transact(&product::move_stock(&shop.old(1).await).unwrap()).await.unwrap().unwrap();
+    shop.stock(1, TAKEN - 1, true).await;
+    assert_eq!(lines_refused(&shop.place(shop.own(), &shop.basket(2, lines)).await.unwrap_err()), [1]);
+    shop.stock(1, STOCK, true).await;
+    assert_eq!(shop.available().await, vec![STOCK; lines]);
 }
 
 /// Returns the expected stocks: one piece of each product that was created again, and all pieces of

@@ -69,6 +69,11 @@ impl Shop {
         self.put(&stored(Stock { sellable, ..seed::stock(product(number), available) })).await;
     }
 
+    /// Reads a stock in the form of an earlier table.
+    pub async fn old(&self, number: usize) -> Stored<Stock> {
+        self.own().get(&product::old_stock(&product(number)).unwrap()).await.unwrap().unwrap()
+    }
+
     /// Replaces the stock of a product, as if staff had created the product again.
     pub async fn revive(&self, number: usize, available: u64) {
         let product_born = Some(Born::new("b2").unwrap());

@@ -10,7 +10,14 @@ use crate::endpoint::json_answer;
 const ERROR_PREFIX: &str = "com.amazonaws.dynamodb.v20120810#";
 const MEDIA_TYPE: &str = "application/x-amz-json-1.0";
 
-pub(super) fn throttled() -> Response<Full<Bytes>> {
+/// The code and the message of an action's reason.
+type Reason = (&'static str, &'static str);
+
+pub(in crate::table) const CONFLICT: Reason = ("TransactionConflict", "Transaction is ongoing for the item");
+pub(in crate::table) const THROTTLED: Reason =
+    ("ThrottlingError", "Throughput exceeds the current capacity for one or more partitions of your table or index.");
+
+pub(in crate::table) fn throttled() -> Response<Full<Bytes>> {
     error(
         StatusCode::BAD_REQUEST,
         "ProvisionedThroughputExceededException",
@@ -55,21 +62,18 @@ pub(super) fn forbidden(denied: &Denied) -> Response<Full<Bytes>> {
     json_answer(MEDIA_TYPE, StatusCode::BAD_REQUEST, &body)
 }
 
-pub(super) fn conflict() -> Response<Full<Bytes>> {
-    error(StatusCode::BAD_REQUEST, "TransactionConflictException", "Transaction is ongoing for the item")
+pub(in crate::table) fn conflict() -> Response<Full<Bytes>> {
+    error(StatusCode::BAD_REQUEST, "TransactionConflictException", CONFLICT.1)
 }
 
-/// Returns the response to a transaction of `actions` actions that conflicted at action `culprit`.
-pub(super) fn cancelled(actions: usize, culprit: usize) -> Response<Full<Bytes>> {
-    let code = |at| {
-        if at == culprit { "TransactionConflict" } else { "None" }
-    };
-    let codes: Vec<&str> = (0..actions).map(code).collect();
-    let reasons: Vec<Value> = codes
-        .iter()
-        .map(|code| match *code {
-            "None" => json!({"Code": "None"}),
-            code => json!({"Code": code, "Message": "Transaction is ongoing for the item"}),
+/// Returns the response to a transaction of `actions` actions that action `culprit` cancelled for this
+/// reason.
+pub(in crate::table) fn cancelled(actions: usize, culprit: usize, (code, text): Reason) -> Response<Full<Bytes>> {
+    let codes: Vec<&str> = (0..actions).map(|at| if at == culprit { code } else { "None" }).collect();
+    let reasons: Vec<Value> = (0..actions)
+        .map(|at| match at == culprit {
+            true => json!({"Code": code, "Message": text}),
+            false => json!({"Code": "None"}),
         })
         .collect();
     let message =

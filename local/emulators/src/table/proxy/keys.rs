@@ -30,6 +30,16 @@ pub(super) fn partitions(operation: Operation, body: &[u8], attribute: &str) -> 
     found
 }
 
+/// Returns the position of the first action of a transaction whose partition key has this prefix.
+pub(super) fn position(actions: &str, body: &[u8], attribute: &str, beginning: &str) -> Option<usize> {
+    let request = serde_json::from_slice::<Value>(body).ok()?;
+    let actions = request.get(actions)?.as_array()?;
+    actions.iter().position(|action| {
+        let partition = action.as_object().and_then(|action| of_item(action.values().next()?, attribute));
+        partition.is_some_and(|partition| partition.starts_with(beginning))
+    })
+}
+
 fn of_item(request: &Value, attribute: &str) -> Option<String> {
     text(request.get("Key").or_else(|| request.get("Item"))?, attribute)
 }

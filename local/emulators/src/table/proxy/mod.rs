@@ -1,4 +1,4 @@
-mod answer;
+pub(super) mod answer;
 mod body;
 mod calls;
 mod capacity;
@@ -9,7 +9,6 @@ mod pages;
 mod response;
 #[cfg(test)]
 mod tests;
-mod underway;
 
 use std::net::Ipv4Addr;
 use std::sync::{Arc, OnceLock};
@@ -25,23 +24,22 @@ use hyper::{Request, Response, Uri, header};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use operation::Operation;
+pub(super) use operation::Operation;
 use pages::{MAX_PAGE, Pages};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
-use underway::{ConflictCheck, Transactions};
 
 use self::calls::Recorded;
 use self::capacity::Consumed;
 use self::response::{changed, conflict, own, rewritten, truncated};
 use super::Error;
+use super::limits::{Clocked, Counts, Model, Schema};
 use crate::access::{self, Access, Guard};
 use crate::contributors::Throttles;
 use crate::endpoint::Cut;
 use crate::faults::{FaultKind, Faults};
 
 pub use calls::{Call, CallBody, Calls};
-pub use underway::TransactionTime;
 
 /// DynamoDB's limit for a request and for a response.
 const MAX_BODY: usize = 16 << 20;
@@ -69,7 +67,7 @@ type Body = Either<Incoming, Either<Full<Bytes>, Cut>>;
 pub struct FaultProxy {
     url: String,
     faults: Faults,
-    underway: Arc<Transactions>,
+    limits: Arc<OnceLock<Clocked>>,
     counting: Arc<OnceLock<Counting>>,
     guard: Guard,
     calls: Calls,
@@ -87,7 +85,7 @@ impl FaultProxy {
         let authority = authority(upstream)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let url = loopback_url(listener.local_addr()?.port());
-        let (faults, underway, guard) = (Faults::default(), Arc::<Transactions>::default(), Guard::default());
+        let (faults, limits, guard) = (Faults::default(), Arc::<OnceLock<Clocked>>::default(), Guard::default());
         let (counting, calls) = (Arc::<OnceLock<Counting>>::default(), Calls::default());
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
@@ -98,7 +96,7 @@ impl FaultProxy {
                 .build(connector),
             authority,
             faults: faults.clone(),
-            underway: Arc::clone(&underway),
+            limits: Arc::clone(&limits),
             counting: Arc::clone(&counting),
             guard: guard.clone(),
             calls: calls.clone(),
@@ -107,7 +105,7 @@ impl FaultProxy {
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(accept(listener, gate));
-        Ok(Self { url, faults, underway, counting, guard, calls, _tasks: tasks })
+        Ok(Self { url, faults, limits, counting, guard, calls, _tasks: tasks })
     }
 
     /// Returns the endpoint for the functions: `http://127.0.0.1:<port>`.
@@ -127,11 +125,10 @@ impl FaultProxy {
         &self.calls
     }
 
-    /// Makes transactions take time from now on. During a transaction the proxy refuses single
-    /// writes and other transactions that use its items. It does not check the items of a
-    /// `BatchWriteItem`.
-    pub fn let_transactions_take(&self, time: TransactionTime) {
-        self.underway.set(time);
+    /// Puts the model of DynamoDB's limits in front of the table from now on. Only the first call has
+    /// an effect.
+    pub fn limit(&self, schema: Schema, model: Model) {
+        self.limits.get_or_init(|| Clocked::new(schema, model));
     }
 
     /// Starts to count throttled requests by partition key. `partition` is the name of the
@@ -151,9 +148,10 @@ impl FaultProxy {
         self.guard.set(access);
     }
 
+    /// Returns what the model has counted ([`FaultProxy::limit`]).
     #[must_use]
-    pub fn conflicts(&self) -> u64 {
-        self.underway.conflicts()
+    pub fn counts(&self) -> Counts {
+        self.limits.get().map(Clocked::counts).unwrap_or_default()
     }
 }
 
@@ -212,7 +210,7 @@ struct Gate {
     client: Client<HttpConnector, Full<Bytes>>,
     authority: Authority,
     faults: Faults,
-    underway: Arc<Transactions>,
+    limits: Arc<OnceLock<Clocked>>,
     counting: Arc<OnceLock<Counting>>,
     guard: Guard,
     calls: Calls,
@@ -269,7 +267,10 @@ impl Gate {
                 Ok(own(answer::throttled()))
             }
             FaultKind::Error => Ok(own(answer::internal())),
-            FaultKind::Conflict => Ok(own(conflict(operation, &body, &strike))),
+            FaultKind::Conflict => {
+                let partition = self.counting.get().map(|counting| counting.partition.as_str());
+                Ok(own(conflict(operation, &body, &strike, partition)))
+            }
             FaultKind::Reset => Err(HangUp),
             FaultKind::Slow => {
                 let response = self.passed_on(head, body).await;
@@ -305,27 +306,16 @@ impl Gate {
         }
     }
 
-    /// Forwards a request. Delays a transaction by the configured time, and refuses a conflicting
-    /// request.
+    /// Forwards a request within the limits of the model, if there is one.
     async fn in_its_time(
         &self,
         head: hyper::http::request::Parts,
         operation: Operation,
         body: Bytes,
     ) -> Response<Body> {
-        match self.underway.enter(operation, &body) {
-            ConflictCheck::Free => self.passed_on(head, body).await,
-            ConflictCheck::Met { actions, culprit } => own(match operation {
-                Operation::Transact { .. } => answer::cancelled(actions, culprit),
-                _ => answer::conflict(),
-            }),
-            ConflictCheck::Acquired(hold, time) => {
-                tokio::time::sleep(time).await;
-                let response = self.passed_on(head, body).await;
-                drop(hold);
-                response
-            }
-        }
+        let Some(limits) = self.limits.get() else { return self.passed_on(head, body).await };
+        let passed = limits.pass(operation, &body, self.passed_on(head, body.clone())).await;
+        passed.unwrap_or_else(own)
     }
 
     /// Forwards a request. If it is a write, the response has the extension [`Consumed`].

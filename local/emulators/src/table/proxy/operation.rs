@@ -3,7 +3,7 @@ use hyper::HeaderMap;
 use crate::faults::FaultKind;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operation {
+pub(in crate::table) enum Operation {
     /// Reads one item or a range, or executes a statement.
     Read,
     Write,
@@ -23,9 +23,12 @@ impl Operation {
     /// Reads the operation from the header `x-amz-target`, which requests to tables and requests to
     /// streams have.
     pub(super) fn of(headers: &HeaderMap) -> Self {
-        let target =
-            headers.get("x-amz-target").and_then(|value| value.to_str().ok()).and_then(|target| target.split_once('.'));
-        match target {
+        headers.get("x-amz-target").and_then(|value| value.to_str().ok()).map_or(Self::Other, Self::named)
+    }
+
+    /// Reads the operation from its target, such as `DynamoDB_20120810.GetItem`.
+    pub(in crate::table) fn named(target: &str) -> Self {
+        match target.split_once('.') {
             Some(("DynamoDB_20120810", name)) => match name {
                 "GetItem" | "Query" | "Scan" | "ExecuteStatement" | "BatchExecuteStatement" | "ExecuteTransaction" => {
                     Self::Read

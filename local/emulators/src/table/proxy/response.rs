@@ -4,19 +4,27 @@ use hyper::http::HeaderMap;
 use hyper::{Response, header};
 
 use super::operation::Operation;
-use super::{Body, HangUp, MAX_BODY, answer, body};
+use super::{Body, HangUp, MAX_BODY, answer, body, keys};
 use crate::endpoint::cut;
 use crate::faults::Hit;
 
-pub(super) fn conflict(operation: Operation, body: &[u8], strike: &Hit) -> Response<Full<Bytes>> {
+/// Returns the response of a conflict. In a transaction it is at an action with the rule's key, or else
+/// at any action. `partition` is the name of the partition key attribute, if it is known.
+pub(super) fn conflict(
+    operation: Operation,
+    body: &[u8],
+    strike: &Hit,
+    partition: Option<&str>,
+) -> Response<Full<Bytes>> {
     let Operation::Transact { actions } = operation else {
         return answer::conflict();
     };
     // If the body cannot be parsed, the response has one reason. The table would reject the request
     // anyway.
-    let actions = body::count_actions(actions, body).unwrap_or(1).max(1);
-    let culprit = usize::try_from(strike.chance).unwrap_or_default() % actions;
-    answer::cancelled(actions, culprit)
+    let at_key = || keys::position(actions, body, partition?, strike.key.as_deref()?);
+    let count = body::count_actions(actions, body).unwrap_or(1).max(1);
+    let culprit = at_key().unwrap_or_else(|| usize::try_from(strike.chance).unwrap_or_default() % count);
+    answer::cancelled(count, culprit, answer::CONFLICT)
 }
 
 /// Replaces the body of a successful response with the result of `change`. If `change` returns

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use super::super::EmbeddedTable;
+use super::super::{EmbeddedTable, Times};
 use super::*;
 use crate::faults::Fault;
 
@@ -118,8 +118,9 @@ fn transaction(puts: &[&str]) -> Value {
 #[tokio::test]
 async fn requests_that_use_items_of_a_transaction_in_progress_are_refused() {
     let shop = Shop::open().await;
-    let (key, time) = (vec!["PK".to_owned()], Duration::from_millis(300));
-    shop.proxy.let_transactions_take(TransactionTime { key, time });
+    let schema = Schema { key: vec!["PK".to_owned()], indexes: Vec::new() };
+    let times = Times::of_transactions(Duration::from_millis(300));
+    shop.proxy.limit(schema, Model { times, ..Model::default() });
     let first = shop.ask("TransactWriteItems", transaction(&["a", "b"]));
     let meanwhile = async {
         while shop.put("b").await.0 == 200 {
@@ -143,7 +144,7 @@ async fn requests_that_use_items_of_a_transaction_in_progress_are_refused() {
     assert_eq!(reasons, ["None", "None", "TransactionConflict"]);
     assert_eq!(code(&single), (400, "TransactionConflictException"));
     assert_eq!(code(&read), (400, "TransactionCanceledException"));
-    assert_eq!(shop.proxy.conflicts(), 4);
+    assert_eq!(shop.proxy.counts().conflicts, 4);
     assert_eq!(shop.put("b").await.0, 200);
     assert_eq!(shop.ask("TransactWriteItems", transaction(&["c", "b"])).await.0, 200);
     assert_eq!(shop.keys().await, ["a", "b", "c", "e"]);

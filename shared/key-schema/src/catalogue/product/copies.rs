@@ -16,6 +16,12 @@
 //! was copied yet, the newest state agrees with the value at the product's creation. Likewise, the
 //! consumer copies the ratings only from records that change them.
 //!
+//! A stock in shards has no single `rev`. When a shard becomes empty or is no longer empty, the consumer
+//! reads the product and then all shards, and writes the copy on the condition that the product is
+//! unchanged. Each such record writes the product, also with the same value. So of two consumers, the
+//! one that read first is refused, and reads again. The copy takes the `rev` of the first shard, so that
+//! a late record from before the split changes nothing.
+//!
 //! A new product starts with the availability of its first stock ([`Copied::of_new`]), so an import
 //! needs no second write. A revived product gets the availability of its new stock immediately, and
 //! the consumer copies the same value later. The retirement of a product changes the availability
@@ -74,6 +80,14 @@ patterns! {
         requires: "exists, with no copy or a copy of an older rev of the stock",
         callers: "system",
     }
+    COPY_SHARDS {
+        id: "products.copy-shards",
+        purpose: "Copy the availability of a stock in shards onto its product",
+        request: UpdateItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT",
+        requires: "unchanged since it was read, before the shards",
+        callers: "system",
+    }
     COPY_RATING {
         id: "products.copy-rating",
         purpose: "Copy the review statistics onto their product",
@@ -91,6 +105,17 @@ pub fn copy_stock(stock: &Stored<Stock>) -> Result<Single<()>, EncodeError> {
     let change =
         Change::<Product>::copied().set("in_stock", stock.in_stock().then_some(true))?.set("stock_rev", rev)?;
     Ok(Single::new(&COPY_STOCK, Guarded::update(key(&stock.product_id)?, change, older("stock_rev", rev))))
+}
+
+/// Copies the availability of a stock in shards onto its product. `whole` is the first shard with the
+/// pieces of all shards, which were read after `product`. DynamoDB refuses the write if the product has
+/// changed since.
+pub fn copy_shards(product: &Stored<Product>, whole: &Stored<Stock>) -> Result<Single<()>, EncodeError> {
+    let change = Change::<Product>::copied()
+        .set("in_stock", whole.in_stock().then_some(true))?
+        .set("stock_rev", whole.meta.rev)?;
+    let unchanged = Condition::Is("rev", number(product.meta.rev));
+    Ok(Single::new(&COPY_SHARDS, Guarded::update(key(&product.id)?, change, unchanged)))
 }
 
 /// Copies the review statistics onto their product. DynamoDB refuses the write if the product is

@@ -15,6 +15,7 @@
 
 mod category_path;
 pub mod copies;
+pub mod old_stock;
 mod patterns;
 mod requests;
 pub mod segment;
@@ -39,7 +40,8 @@ use crate::shard::Shards;
 use crate::variant::Options;
 
 pub use category_path::{CategoryError, CategoryPath, MAX_CATEGORY_BYTES, MAX_CATEGORY_DEPTH};
-pub use copies::{Copied, copy_rating, copy_stock};
+pub use copies::{Copied, copy_rating, copy_shards, copy_stock};
+pub use old_stock::{is_old_stock, move_stock, old_stock};
 pub use patterns::*;
 pub use requests::*;
 pub use stock::*;
@@ -77,6 +79,9 @@ entity! {
             /// orders, and already projects 20 attributes, the most that DynamoDB allows.
             #[serde(rename = "reference", skip_serializing_if = "Option::is_none", default)]
             thumbnail: Option<MediaId>,
+            /// The number of shards of the stock ([`Stock::shards`]), if there are several.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            stock_shards: Option<u32>,
             /// The copies of other items' attributes that the search document needs.
             #[serde(flatten)]
             copied: Copied,
@@ -120,6 +125,7 @@ impl Product {
             options: None,
             variants: None,
             thumbnail: None,
+            stock_shards: None,
             copied: Copied::default(),
             name,
             brand,
@@ -195,11 +201,11 @@ fn category_partition(top: &str, shard: u32) -> Result<PartitionKey, KeyError> {
 
 impl Product {
     /// Returns whether two products are equal in everything that an import sets. An import sets
-    /// neither the copies nor the attributes of variants and pictures.
+    /// neither the copies nor the attributes of variants, pictures and shards.
     #[must_use]
     pub fn is_described_as(&self, other: &Self) -> bool {
-        let Self { copied, parent, options, variants, thumbnail, .. } = other.clone();
-        Self { copied, parent, options, variants, thumbnail, ..self.clone() } == *other
+        let Self { copied, parent, options, variants, thumbnail, stock_shards, .. } = other.clone();
+        Self { copied, parent, options, variants, thumbnail, stock_shards, ..self.clone() } == *other
     }
 }
 

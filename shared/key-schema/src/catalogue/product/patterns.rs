@@ -89,15 +89,73 @@ patterns! {
         purpose: "Set a stock",
         request: UpdateItem,
         key: "PK = STOCK#<id>#<location>#<shard>, SK = STOCK",
-        requires: "the stock is sellable",
+        requires: "the stock is sellable and has one shard",
         callers: "staff",
+    }
+    SET_SHARDS {
+        id: "stock.set-shards",
+        purpose: "Set a stock that has several shards",
+        request: TransactWriteItems,
+        key: "PK = STOCK#<id>#<location>#<shard>, SK = STOCK, for each shard",
+        requires: "the stock is sellable and has the number of shards that was read",
+        callers: "staff",
+    }
+    GROW {
+        id: "stock.grow",
+        purpose: "Give a stock more shards, with pieces of the first one",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT; PK = SHARDEDSTOCKS, SK = STOCK#<id>#<location>; PK = \
+            STOCK#<id>#<location>#<shard>, SK = STOCK, for the first shard and each new one",
+        requires: "the product is in the catalogue; the stock has the number of shards that was read; the \
+            first shard has the pieces that it gives; the list shows no later change, unless staff ask",
+        callers: "staff",
+    }
+    MOVE_PIECES {
+        id: "stock.level",
+        purpose: "Move pieces between two shards of a stock",
+        request: TransactWriteItems,
+        key: "PK = STOCK#<id>#<location>#<shard>, SK = STOCK, for both shards",
+        requires: "the first shard has the pieces; the second one exists",
+        callers: "staff",
+    }
+    MERGE {
+        id: "stock.merge",
+        purpose: "Merge shards of a stock",
+        request: TransactWriteItems,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT; PK = SHARDEDSTOCKS, SK = STOCK#<id>#<location>; PK = \
+            STOCK#<id>#<location>#<shard>, SK = STOCK, for each shard that gives or gets pieces",
+        requires: "the product is in the catalogue; the stock has the number of shards that was read; a \
+            shard that ends has the number of pieces that was read; the list shows no later change, unless \
+            staff ask",
+        callers: "staff",
+    }
+    LIST_SHARDED {
+        id: "stock.sharded",
+        purpose: "List the stocks with several shards",
+        request: Query,
+        key: "PK = SHARDEDSTOCKS, SK under STOCK#",
+        returns: "the number of shards of each stock, by product",
+        consistency: Consistency::Eventual,
+        callers: "system",
+    }
+    READ_SHARDS {
+        id: "stock.shards",
+        purpose: "Read the further shards of a stock",
+        request: BatchGetItem,
+        key: "PK = STOCK#<id>#<location>#<shard>, SK = STOCK, for each shard but the first",
+        returns: "the shards",
+        consistency: Consistency::Strong("an order is refused only if all shards together have too few \
+            pieces"),
+        callers: "any",
     }
     ADJUST_STOCK {
         id: "stock.adjust",
         purpose: "Adjust a stock, only once for each idempotency key",
         request: TransactWriteItems,
-        key: "PK = STOCK#<id>#<location>#<shard>, SK = STOCK; PK = IDEMPOTENCY#<caller>#<key>",
-        requires: "the stock is sellable and unchanged; the key is new",
+        key: "PK = STOCK#<id>#<location>#<shard>, SK = STOCK, for the first shard and each that gives \
+            pieces; PK = IDEMPOTENCY#<caller>#<key>",
+        requires: "the stock is sellable and has the number of shards that was read; a single shard is \
+            unchanged, several shards have the removed pieces; the key is new",
         callers: "staff",
     }
     SHOW_STOCK {

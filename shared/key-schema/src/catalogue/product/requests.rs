@@ -26,6 +26,8 @@ pub enum ProductAction {
     /// at another version, or may not be retired or revived.
     Product,
     Stock,
+    /// The entry in the list of stocks with several shards. Its condition fails after a recent change.
+    Shards,
     Content,
     /// The [`UnsettledObject`] of an object that the content starts or stops referencing.
     Object,
@@ -166,11 +168,12 @@ pub(crate) fn with_nodes(
 }
 
 /// The maximum number of items that the Query of a product page reads: `PRODUCT` and, below it,
-/// `CATEGORIES`, `SALES`, `STATS` and the variants.
-const PAGE_ITEMS: usize = 4 + MAX_VARIANTS as usize;
+/// `CATEGORIES`, `SALES`, `STATS`, the variants, and a stock that is not moved yet
+/// ([`super::old_stock`]).
+const PAGE_ITEMS: usize = 5 + MAX_VARIANTS as usize;
 
 one_of! {
-    pub enum PageItem { Product ProductCategories ProductSales ReviewStats Variant }
+    pub enum PageItem { Product ProductCategories ProductSales ReviewStats Stock Variant }
 }
 
 /// Reads the items of a product page except the stock: summary, further categories, sales, statistics
@@ -218,7 +221,7 @@ pub(crate) fn retired_items(id: &ProductId, able: Condition, at: Instant) -> Res
     let stock = Change::<Stock>::visible(at).set("sellable", false)?;
     Ok([
         Guarded::update(key(id)?, change, in_catalogue().and(able)),
-        Guarded::update(stock_key(id)?, stock, Condition::Exists),
+        Guarded::update(stock_key(id)?, stock, Condition::Exists.and(Condition::Lacks("shards"))),
     ])
 }
 

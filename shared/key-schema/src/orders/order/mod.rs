@@ -30,10 +30,12 @@ use item_model::prelude::*;
 use crate::customer;
 use crate::id::{Born, CustomerId, MediaId, OrderId, OrderReference, ProductId, StoreId, is_guest};
 use crate::instant::Instant;
-use crate::item::{Entity, Meta};
+use crate::item::{EncodeError, Entity, Meta};
 use crate::key::{IndexKey, Key, KeyError, PartitionKey, SortKey};
 use crate::lists;
 use crate::money::{Money, MoneyError};
+use crate::product::{self, Picks};
+use crate::request::Guarded;
 use crate::shard::Shards;
 use addresses::Destination;
 use open::LapseIndexKey;
@@ -240,8 +242,19 @@ entity! {
             /// The time to live of a retired order's line.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             expires_at: Option<Instant>,
+            /// The shards of the stock that give the pieces. They are not stored.
+            #[serde(skip)]
+            picks: Picks,
         }
         mutable {}
+    }
+}
+
+impl OrderLine {
+    /// Returns the actions that take the line's pieces.
+    fn take(&self, at: Instant) -> Result<impl Iterator<Item = (OrderAction, Guarded)>, EncodeError> {
+        let action = OrderAction::Stock(self.line);
+        Ok(product::take(self, at)?.into_iter().map(move |guarded| (action, guarded)))
     }
 }
 

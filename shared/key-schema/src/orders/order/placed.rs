@@ -9,7 +9,6 @@ use crate::idempotency::Scope;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::payment::{Ledger, Payment, PaymentOperation};
-use crate::product;
 use crate::request::{Guarded, Transaction};
 
 /// An order with those of its items that were read or will be written.
@@ -147,9 +146,9 @@ pub fn place(order: &PlacedOrder, with: &[(OrderAction, Guarded)]) -> Result<Tra
         transaction = transaction.action(*action, guarded.clone());
     }
     for line in lines {
-        transaction = transaction
-            .action(OrderAction::Line(line.line), Guarded::put(line, Condition::NotExists)?)
-            .action(OrderAction::Stock(line.line), product::take(line, head.meta.created_at)?);
+        transaction = transaction.action(OrderAction::Line(line.line), Guarded::put(line, Condition::NotExists)?);
+        transaction =
+            line.take(head.meta.created_at)?.fold(transaction, |all, (action, take)| all.action(action, take));
     }
     Ok(transaction)
 }

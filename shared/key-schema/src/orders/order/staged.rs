@@ -196,9 +196,9 @@ pub fn reserve(order: &Stored<Order>, lines: &[Stored<OrderLine>]) -> Result<Tra
     let head = Guarded::update(key(&order.id)?, moved(order, lines.len(), true)?, untouched(order)?);
     let mut transaction = Transaction::new(&RESERVE).action(OrderAction::Order, head);
     for line in lines {
-        transaction = transaction
-            .action(OrderAction::Line(line.line), Guarded::put(line, Condition::NotExists)?)
-            .action(OrderAction::Stock(line.line), product::take(line, line.meta.created_at)?);
+        transaction = transaction.action(OrderAction::Line(line.line), Guarded::put(line, Condition::NotExists)?);
+        transaction =
+            line.take(line.meta.created_at)?.fold(transaction, |all, (action, take)| all.action(action, take));
     }
     Ok(transaction)
 }

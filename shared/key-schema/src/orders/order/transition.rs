@@ -117,7 +117,7 @@ pub fn revive(lines: &[Stored<OrderLine>], money: &Ledger<'_>) -> Result<Transac
     let step = Step { note: Some(PAID_LATE.to_owned()), money: Some(money), ..paid };
     let mut transaction = status_change(&REVIVE, step, head, unmoved(order)?)?;
     for line in lines {
-        transaction = transaction.action(OrderAction::Stock(line.line), product::take(line, at)?);
+        transaction = line.take(at)?.fold(transaction, |all, (action, take)| all.action(action, take));
     }
     Ok(transaction)
 }

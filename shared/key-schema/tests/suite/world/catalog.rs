@@ -5,7 +5,7 @@ use key_schema::category::{self, CategoryAbout, CategoryNode};
 use key_schema::change::Change;
 use key_schema::entity::AnyEntity as Any;
 use key_schema::follow::Follow;
-use key_schema::id::{CustomerId, ProductId};
+use key_schema::id::{CustomerId, LocationId, ProductId};
 use key_schema::idempotency::{self, StoredResponse};
 use key_schema::item::Stored;
 use key_schema::leaderboard::{Board, Period, Rank, Tally};
@@ -15,7 +15,7 @@ use key_schema::membership::{self, Membership, ProductCategories};
 use key_schema::picture::{self, Picture, PictureCopy, PictureSize, ProductPictures, Shape};
 use key_schema::product::{
     self, Adjustment, CategoryIndexKey, CategoryPath, Copied, Product, ProductChanges as _, ProductContent,
-    ProductSales, ReviewStats, Stock,
+    ProductSales, ReshardReason, ReviewStats, ShardedStock, Stock,
 };
 use key_schema::review::recent::{Month, RecentReview, ReviewMonth};
 use key_schema::review::{self, Review};
@@ -87,6 +87,18 @@ impl World {
     pub fn stock(&self) -> Stored<Stock> {
         let last_adjustment = Some(self.adjustment());
         self.stored(Stock { last_adjustment, ..Stock::new(self.product.clone(), 1_000_000) })
+    }
+
+    /// Returns a stock in two shards.
+    pub fn stock_shards(&self) -> [Stored<Stock>; 2] {
+        [(0, 9, Some(2)), (1, 6, None)].map(|(shard, available, shards)| {
+            self.stored(Stock { shard, shards, ..Stock::new(self.product.clone(), available) })
+        })
+    }
+
+    pub fn sharded_stock(&self) -> Stored<ShardedStock> {
+        let location = LocationId::main();
+        self.stored(ShardedStock { product_id: self.product.clone(), location, shards: 2, least: None })
     }
 
     pub fn revived_stock(&self) -> Stored<Stock> {
@@ -244,6 +256,7 @@ pub fn catalogue_goldens(world: &World) -> Vec<Golden> {
             with(world.variant(), |variant| variant.thumbnail = Some(world.media.clone())),
             Any::Variant,
         ),
+        Golden::of("ShardedStock", world.sharded_stock(), Any::ShardedStock),
         Golden::of("Stock", world.stock(), Any::Stock),
         Golden::of("Stock-revived", world.revived_stock(), Any::Stock),
         Golden::of("ReviewStats", world.review_stats(), Any::ReviewStats),
@@ -325,11 +338,22 @@ pub fn products(world: &World) -> Vec<Shown> {
         product::update(id, moved, 3).unwrap().show("product::update"),
         product::retire(id, 3, now).unwrap().show("product::retire"),
         product::set_stock(id, 50, now).unwrap().show("product::set_stock"),
-        product::adjust_stock(&world.stock(), 999_995, world.adjustment(), claim)
+        product::set_shards(&world.stock_shards()[0], 50, now).unwrap().show("product::set_shards"),
+        product::grow(&world.stock(), 3, ReshardReason::Asked, now).unwrap().show("product::grow"),
+        product::grow(&world.stock_shards()[0], 3, ReshardReason::Hot, now).unwrap().show("product::grow"),
+        product::level(&world.stock_shards(), now).unwrap().remove(0).show("product::level"),
+        product::drain(&world.stock_shards(), 1, now).unwrap().remove(0).show("product::drain"),
+        product::merge(&world.stock_shards(), 1, ReshardReason::Asked, now).unwrap().show("product::merge"),
+        product::sharded().unwrap().show("product::sharded"),
+        product::further_shards(&world.stock_shards()[0]).unwrap().unwrap().show("product::further_shards"),
+        product::adjust_stock(&[world.stock()], &world.adjustment(), claim.clone())
             .unwrap()
             .show("product::adjust_stock"),
+        product::adjust_stock(&world.stock_shards(), &world.adjustment(), claim).unwrap().show("product::adjust_stock"),
         product::stock(id).unwrap().show("product::stock"),
         product::shown_stock(id).unwrap().show("product::shown_stock"),
+        product::old_stock(id).unwrap().show("product::old_stock"),
+        product::move_stock(&world.stock()).unwrap().show("product::move_stock"),
         product::content(id).unwrap().show("product::content"),
         product::create_content(&world.content(), None).unwrap().show("product::create_content"),
         product::create_content(&world.large_content(), Some(&noted)).unwrap().show("product::create_content"),
@@ -345,6 +369,7 @@ pub fn products(world: &World) -> Vec<Shown> {
             .show("product::replace_content"),
         product::in_category(&world.category).unwrap().show("product::in_category"),
         product::copy_stock(&world.stock()).unwrap().show("product::copy_stock"),
+        product::copy_shards(&world.product(), &world.stock_shards()[0]).unwrap().show("product::copy_shards"),
         product::copy_rating(&world.review_stats()).unwrap().show("product::copy_rating"),
     ]
 }

@@ -287,6 +287,7 @@ impl World {
             tax: 0,
             tax_rate: None,
             expires_at: None,
+            picks: Default::default(),
         })
     }
 

@@ -12,7 +12,7 @@ use key_schema::order::guest::{self, Claimable};
 use key_schema::order::open::{self, OpenOrder};
 use key_schema::order::{self, CustomerOrder, OrderAction, OrderStatus, PlacedOrder, Step};
 use key_schema::payment::PaymentMethod;
-use key_schema::product::{CategoryPath, Product, ProductChanges as _};
+use key_schema::product::{CategoryPath, Product, ProductChanges as _, ReshardReason};
 use key_schema::revocation::SignIn;
 use key_schema::verification::{self, EmailVerification};
 use key_schema::{
@@ -285,8 +285,41 @@ async fn adjust(bench: &mut Bench) {
     let _ = bench.table.meter().take();
     let reason = "found behind the shelf".to_owned();
     let adjustment = product::Adjustment { by: 5, reason, staff: customer_id(7), at: at(1) };
-    let available = seen.moved(5).unwrap();
-    bench.transact("one stock, with a key", product::adjust_stock(&seen, available, adjustment, claim).unwrap()).await;
+    bench.transact("one stock, with a key", product::adjust_stock(&[seen], &adjustment, claim).unwrap()).await;
+    shards(bench).await;
+}
+
+async fn shards(bench: &mut Bench) {
+    let id = product_id(1);
+    let one = bench.table.get(&product::stock(&id).unwrap()).await.unwrap().unwrap();
+    bench.test.age_stock(id.as_str()).await;
+    let _ = bench.table.meter().take();
+    bench.get("one stock", product::old_stock(&id).unwrap()).await;
+    bench.transact("one stock", product::move_stock(&one).unwrap()).await;
+    let first = bench.table.get(&product::stock(&id).unwrap()).await.unwrap().unwrap();
+    let _ = bench.table.meter().take();
+    bench.transact("4 shards", product::grow(&first, 4, ReshardReason::Asked, at(1)).unwrap()).await;
+    let first = bench.table.get(&product::stock(&id).unwrap()).await.unwrap().unwrap();
+    let _ = bench.table.meter().take();
+    bench.transact("4 shards", product::set_shards(&first, 900, at(1)).unwrap()).await;
+    bench.batch_get("4 shards", product::further_shards(&first).unwrap().unwrap()).await;
+    let mut stocks = vec![first.clone()];
+    let further = bench.table.batch_get(&product::further_shards(&first).unwrap().unwrap()).await.unwrap();
+    stocks.extend(further.into_iter().flatten());
+    stocks[0].data.available -= 100;
+    stocks[1].data.available += 100;
+    let _ = bench.table.meter().take();
+    bench.transact("two shards", product::level(&stocks, at(1)).unwrap().remove(0)).await;
+    bench.query("one stock", 1, product::sharded().unwrap()).await;
+    let product = bench.table.get(&product::read_for_update(&id).unwrap()).await.unwrap().unwrap();
+    let _ = bench.table.meter().take();
+    bench.write("one product", product::copy_shards(&product, &first).unwrap()).await;
+    let first = bench.table.get(&product::stock(&id).unwrap()).await.unwrap().unwrap();
+    let mut stocks = vec![first.clone()];
+    let further = bench.table.batch_get(&product::further_shards(&first).unwrap().unwrap()).await.unwrap();
+    stocks.extend(further.into_iter().flatten());
+    let _ = bench.table.meter().take();
+    bench.transact("4 shards", product::merge(&stocks, 1, ReshardReason::Asked, at(1)).unwrap()).await;
 }
 
 /// Measures an order with an address, and the requests for addresses.
