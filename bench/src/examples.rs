@@ -108,6 +108,7 @@ pub(crate) fn order_line(order: &OrderId) -> Result<OrderLine, BenchError> {
         tax: 0,
         tax_rate: None,
         expires_at: None,
+        stock_shards: None,
         picks: Default::default(),
     })
 }

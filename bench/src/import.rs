@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use flate2::read::MultiGzDecoder;
 use key_schema::entity::AnyEntity;
+use key_schema::id::LocationId;
 use key_schema::item::Entity as _;
 use key_schema::order::{Order, OrderLine, OrderStatus};
 use key_schema::product::Stock;
@@ -328,6 +329,7 @@ impl StoredOrders {
                 });
                 money.add(Amounts { paid: line.total.amount, retail, coupon });
             }
+            AnyEntity::Stock(stock) if stock.location != LocationId::main() || stock.shard > 0 => {}
             AnyEntity::Stock(stock) => drop(self.stocks.insert(stock.product_id.to_string(), stock.available)),
             _ => {}
         }

@@ -26,6 +26,7 @@ use clap::Args;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use key_schema::entity::AnyEntity;
 use key_schema::heartbeat::Heartbeat;
+use key_schema::id::LocationId;
 use key_schema::instant::Instant;
 use key_schema::item::{
     CAUSE, Entity as _, FromItem as _, IMPORTED, Item, MAX_COUNT, MAX_ITEM_BYTES, Stored, entity_name, key_of, size,
@@ -340,7 +341,8 @@ async fn raise_copies(items: &Items, new: &mut [(String, Item)], reads: &Pace) -
     for (position, (_, item)) in new.iter().enumerate() {
         if entity_name(item).is_ok_and(|name| [Stock::NAME, ReviewStats::NAME].contains(&name)) {
             let (product, copy) = match AnyEntity::from_item(item.clone())? {
-                AnyEntity::Stock(stock) => (stock.data.product_id, "stock_rev"),
+                // Only the stock that orders sell has a copy on the product.
+                AnyEntity::Stock(stock) if stock.location == LocationId::main() => (stock.data.product_id, "stock_rev"),
                 AnyEntity::ReviewStats(stats) => (stats.data.product_id, "rating_rev"),
                 _ => continue,
             };

@@ -48,7 +48,12 @@ fn known() -> Vec<Shared> {
     let row = |entity, units, items, beyond| Shared { entity, units, items, partitions: items, beyond };
     vec![
         row("Stock", 2, MAX_STOCK_SHARDS, "503 with `Retry-After`; a stock begins with one shard"),
-        row("ProductSales", 2, 1, "the stream's records wait for a retry; no order is lost or refused"),
+        row(
+            "ProductSales",
+            2,
+            MAX_STOCK_SHARDS,
+            "the stream's records wait for a retry; as many items as shards of the stock",
+        ),
         row(
             "PlaceSales",
             2,
@@ -197,6 +202,9 @@ fn table(rows: &[(&str, String, u64)]) -> String {
         let row = known.iter().find(|row| row.entity == entity);
         let Shared { units, items, partitions, beyond, .. } =
             row.unwrap_or_else(|| panic!("{request}: no row for {entity}"));
+        // A cancelled order lowers the first item, whichever item has counted it.
+        let is_of_first = (*request, entity.as_str()) == ("the order is cancelled", "ProductSales");
+        let (items, partitions) = if is_of_first { (&1, &1) } else { (items, partitions) };
         let used = u32::try_from(*writes).unwrap() * units;
         let most = PARTITION_UNITS * partitions / used;
         writeln!(table, "| {request} | `{entity}` | {writes} | {used} | {items} | {most} | {beyond} |").unwrap();

@@ -1,8 +1,9 @@
 //! Many clients order one product at the same time: the rate of orders, by clients and shards.
 
 use std::cell::{Cell, RefCell};
+use std::time::Duration;
 
-use emulators::table::Model;
+use emulators::table::{Counts, Model};
 use futures::{StreamExt as _, TryStreamExt as _};
 use key_schema::id::ProductId;
 use serde::Serialize;
@@ -23,6 +24,8 @@ pub(super) struct Load {
     pub(super) orders: u64,
     /// The pieces in the stock for each order.
     pub(super) stock: u64,
+    /// Whether busy orders cannot give the stock more shards.
+    pub(super) is_fixed: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -51,7 +54,7 @@ pub(super) fn measure(load: Load, model: Model) -> Result<Figures, BenchError> {
         let hot = ProductId::new("hot")?;
         let orders = load.orders.max(ORDERS_PER_CLIENT * u64::from(load.clients));
         let initial = orders * load.stock;
-        shop.sell(&hot, initial, load.shards).await?;
+        shop.sell(&hot, initial, load.shards, load.is_fixed).await?;
         let (before, begun) = (shop.counts(), Instant::now());
         let (next, unavailable) = (Cell::new(0), Cell::new(0));
         // The time at which each order was placed, and how long it took.
@@ -79,28 +82,42 @@ pub(super) fn measure(load: Load, model: Model) -> Result<Figures, BenchError> {
                 placed.len()
             ));
         }
-        let each = |total: f64| total / orders as f64;
+        Ok(Figures::new(load.shards, load.clients, &placed, unavailable.get(), (before, after)))
+    })
+}
+
+impl Figures {
+    /// Returns the figures of placed orders: when each one was placed, in ascending order, and how long
+    /// it took.
+    pub(super) fn new(
+        shards: u32,
+        clients: u16,
+        placed: &[(Duration, Duration)],
+        unavailable: u64,
+        (before, after): (Counts, Counts),
+    ) -> Self {
+        let each = |total: f64| total / placed.len() as f64;
         let times: Vec<_> = placed.iter().map(|(_, took)| *took).collect();
         let at = |thousandths| millis(quantile(&times, thousandths));
-        Ok(Figures {
-            shards: load.shards,
-            clients: load.clients,
-            orders,
+        Self {
+            shards,
+            clients,
+            orders: placed.len() as u64,
             orders_per_second: rate(&placed.iter().map(|(at, _)| at.as_secs_f64()).collect::<Vec<_>>()),
             p50_ms: at(500),
             p95_ms: at(950),
             p99_ms: at(990),
             conflicts_per_order: each((after.conflicts - before.conflicts) as f64),
             throttles_per_order: each((after.throttles - before.throttles) as f64),
-            unavailable: unavailable.get(),
+            unavailable,
             write_units_per_order: each(after.write_units - before.write_units),
-        })
-    })
+        }
+    }
 }
 
 /// Returns the rate while all clients order: between the first tenth and the last tenth of the
 /// orders. The times are in ascending order.
-pub(super) fn rate(times: &[f64]) -> f64 {
+fn rate(times: &[f64]) -> f64 {
     let at = |tenths: usize| times.get((times.len() * tenths / 10).saturating_sub(1)).copied().unwrap_or_default();
     let share = (times.len() * 9 / 10 - times.len() / 10) as f64;
     share / (at(9) - at(1)).max(f64::EPSILON)
@@ -138,7 +155,7 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_figures_and_the_stock_is_exact_down_to_the_last_piece() {
         // The stock has one piece for each order, so late orders find their piece in another shard.
-        let load = Load { shards: 4, clients: 6, orders: 60, stock: 1 };
+        let load = Load { shards: 4, clients: 6, orders: 60, stock: 1, is_fixed: false };
         let first = measure(load, model(1)).unwrap();
         assert_eq!(measure(load, model(1)).unwrap(), first);
         assert_ne!(measure(load, model(2)).unwrap(), first);
@@ -147,10 +164,12 @@ mod tests {
 
     #[test]
     fn more_shards_place_more_orders_a_second() {
-        let at = |shards| measure(Load { shards, clients: 8, orders: 64, stock: 10 }, model(1)).unwrap();
-        // The orders give the first stock four shards as soon as they conflict.
-        let (one, eight) = (at(1), at(8));
-        assert!(eight.orders_per_second > one.orders_per_second, "{one:?} {eight:?}");
+        let at =
+            |shards, is_fixed| measure(Load { shards, clients: 8, orders: 64, stock: 10, is_fixed }, model(1)).unwrap();
+        let (one, growing, eight) = (at(1, true), at(1, false), at(8, true));
+        // Busy orders give a stock four shards, unless its number is fixed.
+        assert!(growing.orders_per_second > one.orders_per_second * 1.5, "{one:?} {growing:?}");
+        assert!(eight.orders_per_second > one.orders_per_second * 4.0, "{one:?} {eight:?}");
         assert!(eight.conflicts_per_order < one.conflicts_per_order, "{one:?} {eight:?}");
     }
 

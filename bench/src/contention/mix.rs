@@ -96,10 +96,10 @@ pub(super) fn measure(sale: Sale, model: Model) -> Result<Figures, BenchError> {
 async fn run(sale: Sale, model: Model) -> Result<Figures, BenchError> {
     let shop = Arc::new(Simulation::open(model, true)?);
     let hot = ProductId::new("hot")?;
-    shop.sell(&hot, PIECES, sale.shards).await?;
+    shop.sell(&hot, PIECES, sale.shards, false).await?;
     let cold = (0..COLD).map(product_id).collect::<Result<Vec<_>, _>>()?;
     for id in &cold {
-        shop.sell(id, PIECES, 1).await?;
+        shop.sell(id, PIECES, 1, false).await?;
     }
     let uncounted = Arc::<Mutex<Uncounted>>::default();
     let partitions = model.warm.writes.div_ceil(Throughput::OF_PARTITION.writes);

@@ -106,7 +106,8 @@ pub async fn run(args: ContentionArgs) -> Result<(), BenchError> {
 /// Measures every number of clients with every number of shards. The measurements are independent, so
 /// each core makes one at a time.
 fn simulate(args: &ContentionArgs, model: Model) -> Result<Vec<grid::Figures>, BenchError> {
-    let load = |shards: u32, clients: u16| grid::Load { shards, clients, orders: args.orders, stock: 10 };
+    let load =
+        |shards: u32, clients: u16| grid::Load { shards, clients, orders: args.orders, stock: 10, is_fixed: true };
     let of_shards = |shards: &u32| args.clients.iter().map(|clients| load(*shards, *clients)).collect::<Vec<_>>();
     let loads: Vec<grid::Load> = args.shards.iter().flat_map(of_shards).collect();
     let (next, done) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));

@@ -10,11 +10,10 @@ use local::{Options, System};
 use reqwest::StatusCode;
 use serde_json::json;
 
-use super::grid::{Figures, rate};
+use super::grid::Figures;
 use crate::BenchError;
 use crate::latency::shop::Shop;
 use crate::latency::{Plan, Server};
-use crate::report::{millis, quantile};
 
 /// Two cores cannot serve more clients at the rates that more shards allow.
 const MOST_CLIENTS: u16 = 32;
@@ -88,22 +87,7 @@ async fn round(
     if left != initial - orders {
         return Err(wrong!("{hot}: after {orders} orders {left} of {initial} pieces are left"));
     }
-    let each = |total: f64| total / orders as f64;
-    let times: Vec<_> = placed.iter().map(|(_, took)| *took).collect();
-    let at = |thousandths| millis(quantile(&times, thousandths));
-    Ok(Figures {
-        shards,
-        clients,
-        orders,
-        orders_per_second: rate(&placed.iter().map(|(at, _)| at.as_secs_f64()).collect::<Vec<_>>()),
-        p50_ms: at(500),
-        p95_ms: at(950),
-        p99_ms: at(990),
-        conflicts_per_order: each((after.conflicts - before.conflicts) as f64),
-        throttles_per_order: each((after.throttles - before.throttles) as f64),
-        unavailable: unavailable.get(),
-        write_units_per_order: each(after.write_units - before.write_units),
-    })
+    Ok(Figures::new(shards, clients, &placed, unavailable.get(), (before, after)))
 }
 
 /// Places an order and retries with the same key. Returns the number of retries.

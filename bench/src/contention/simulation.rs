@@ -47,6 +47,8 @@ const BEGIN: i64 = 1_767_225_600;
 const PAUSE: Duration = Duration::from_millis(500);
 /// If this many requests do not place the order, the simulation fails.
 const TRIES: u64 = 500;
+/// The time for which a fixed number of shards stays, on the machine's clock.
+const FIXED_SECONDS: i64 = 24 * 60 * 60;
 /// The code of a response to a transaction or write that conflicted.
 const CONFLICT: &[u8] = b"TransactionConflict";
 /// As in the functions ([`aws::config`]).
@@ -152,18 +154,24 @@ impl Simulation {
         Ok(Buyer { app: App::new(services), routes: orders::routes(), customer: id.to_string() })
     }
 
-    /// Creates a product with a stock in so many shards.
-    pub(super) async fn sell(&self, id: &ProductId, pieces: u64, shards: u32) -> Result<(), BenchError> {
+    /// Creates a product with a stock in so many shards. If the number is fixed, orders cannot raise it.
+    pub(super) async fn sell(
+        &self,
+        id: &ProductId,
+        pieces: u64,
+        shards: u32,
+        is_fixed: bool,
+    ) -> Result<(), BenchError> {
         let table = self.client();
         let refused = || wrong!("{id} was not created");
         let create = product::create(&stored(example(id.clone())?, 0), pieces, &[])?;
         table.transact(&create).await?.map_err(|_| refused())?;
-        if shards > 1 {
+        if shards > 1 || is_fixed {
             let first = table.get(&product::stock(id)?).await?.ok_or_else(refused)?;
-            table
-                .transact(&product::grow(&first, shards, ReshardReason::Asked, self.now())?)
-                .await?
-                .map_err(|_| refused())?;
+            // Busy orders do not raise a number that was changed just now, or later.
+            let at = if is_fixed { Moment::now().plus_seconds(FIXED_SECONDS) } else { self.now() };
+            let grow = product::grow(&first, shards, ReshardReason::Asked, at)?;
+            table.transact(&grow).await?.map_err(|_| refused())?;
         }
         Ok(())
     }

@@ -215,7 +215,7 @@ struct Books {
     /// Sales rows by order and line.
     rows: BTreeMap<(String, u64), Sale>,
     places: BTreeMap<String, SaleRegion>,
-    products: BTreeMap<String, (u64, u64)>,
+    products: BTreeMap<String, (i64, i64)>,
     totals: BTreeMap<Total, (i64, i64)>,
 }
 
@@ -230,7 +230,8 @@ impl Books {
             AnyEntity::Sale(row) => drop(self.rows.insert((row.order_id.to_string(), row.line), row.data)),
             AnyEntity::SaleRegion(place) => drop(self.places.insert(place.order_id.to_string(), place.data)),
             AnyEntity::ProductSales(sales) => {
-                self.products.insert(sales.product_id.to_string(), (sales.quantity, sales.orders));
+                let (quantity, orders) = self.products.entry(sales.product_id.to_string()).or_default();
+                (*quantity, *orders) = (*quantity + sales.quantity, *orders + sales.orders);
             }
             AnyEntity::RegionSales(sales) => {
                 let shop = (sales.country.clone(), sales.city.clone(), sales.store_id.to_string());
@@ -244,7 +245,7 @@ impl Books {
 
     fn check(&self, compared: &mut Compared) {
         let mut rows = BTreeMap::new();
-        let mut products: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        let mut products: BTreeMap<String, (i64, i64)> = BTreeMap::new();
         for line in &self.lines {
             let Some(order) = self.orders.get(line.order_id.as_str()) else { continue };
             if order.status == OrderStatus::Placing {
@@ -257,7 +258,7 @@ impl Books {
             row.ranked_at = row.ranked_at.map(|at| ranked_at.unwrap_or(at));
             if !row.reversed {
                 let (quantity, orders) = products.entry(row.product_id.to_string()).or_default();
-                (*quantity, *orders) = (*quantity + row.quantity, *orders + 1);
+                (*quantity, *orders) = (*quantity + i64::try_from(row.quantity).unwrap_or(i64::MAX), *orders + 1);
             }
             rows.insert(key, row);
         }

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use key_schema::entity::AnyEntity;
+use key_schema::id::LocationId;
 use key_schema::item::Stored;
 use key_schema::membership::Membership;
 use key_schema::product::{Product, ReviewStats, Stock};
@@ -20,6 +21,7 @@ impl Copies {
     pub(super) fn enter(&mut self, entity: AnyEntity) {
         match entity {
             AnyEntity::Product(product) => drop(self.products.insert(product.id.to_string(), product)),
+            AnyEntity::Stock(stock) if stock.location != LocationId::main() || stock.shard > 0 => {}
             AnyEntity::Stock(stock) => drop(self.stocks.insert(stock.product_id.to_string(), stock.data)),
             AnyEntity::ReviewStats(stats) => drop(self.ratings.insert(stats.product_id.to_string(), stats.data)),
             AnyEntity::Membership(member) => self.memberships.push(member.data),

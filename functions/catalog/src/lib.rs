@@ -10,6 +10,7 @@ mod content;
 mod import;
 mod include;
 mod leaderboards;
+mod locations;
 mod memberships;
 mod moves;
 mod pictures;
@@ -18,6 +19,7 @@ mod recent;
 mod reviews;
 mod sizes;
 mod stock;
+mod stock_at;
 mod tree;
 mod uploads;
 mod variants;
@@ -73,7 +75,8 @@ http_api::routes! {
     products::change, products::retire,
     content::read, content::put, uploads::text, content::put_upload,
     pictures::list, uploads::picture, pictures::redirect, pictures::put, pictures::remove,
-    stock::set, stock::adjust, stock::put_shards,
+    stock::set, stock::adjust, stock::put_shards, stock_at::read,
+    locations::list, locations::read, locations::put,
     memberships::put, memberships::remove,
     reviews::of_product, reviews::own, reviews::all, reviews::read, reviews::put, reviews::delete,
     reviews::of_customer, recent::list,

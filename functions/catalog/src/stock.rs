@@ -14,7 +14,7 @@ use http_api::contract::rules::{Integer, integer, text};
 use http_api::contract::{Body, Context, Node, Rule, RuleSchema, Schemas, route};
 use http_api::json::Value;
 use http_api::{Code, Invalid, Once, Problem, Request, Response, Services};
-use key_schema::id::ProductId;
+use key_schema::id::{LocationId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::product::{self, Adjustment, MAX_STOCK, MAX_STOCK_SHARDS, ProductAction, Stock, StockError};
@@ -23,6 +23,7 @@ use workflows::{WorkflowError, stock};
 
 use crate::body::PIECES;
 use crate::products::{no_such_product, stock_missing};
+use crate::stock_at;
 use crate::view::{StockShardsView, StockView};
 
 const MAX_ADJUSTMENT: i64 = MAX_STOCK.cast_signed();
@@ -32,6 +33,9 @@ const MAX_ADJUSTMENT: i64 = MAX_STOCK.cast_signed();
 struct NewStock {
     #[field(rule = PIECES, example = 50)]
     set: u64,
+    /// The location, `main` by default. Customers buy only the pieces of `main`.
+    #[field(left_out)]
+    location: Option<LocationId>,
 }
 
 #[derive(Body)]
@@ -43,6 +47,9 @@ struct Movement {
     /// 1 to 200 bytes.
     #[field(rule = text(1..=200), example = "broken in transport")]
     reason: String,
+    /// The location, `main` by default. Customers buy only the pieces of `main`.
+    #[field(left_out)]
+    location: Option<LocationId>,
 }
 
 struct NotZero(Integer<i64>);
@@ -67,6 +74,9 @@ impl RuleSchema for NotZero {
 /// Replaces the stock. Pieces in unpaid orders and in orders before picking are not in the stock. A
 /// cancellation or a lapse adds them to the number that you set. So set a number without these
 /// pieces. The request can be repeated and needs no If-Match.
+///
+/// With a `location` the request sets the stock at that location. Orders take pieces only from the
+/// location `main`, and the availability that customers see is that of `main`.
 #[route(PUT "/v1/products/{id}/stock", id = "putStock", who = staff, task = "stock",
     path(id: ProductId), body = NewStock,
     answers(200 = StockView "The stock"),
@@ -74,7 +84,10 @@ impl RuleSchema for NotZero {
 pub async fn set(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: ProductId = request.path("id")?;
-    let NewStock { set } = request.body()?;
+    let NewStock { set, location } = request.body()?;
+    if let Some(location) = stock_at::further(location) {
+        return stock_at::set(services, &id, &location, set).await;
+    }
     let one = services.table.update(&product::set_stock(&id, set, Instant::now())?).await?;
     if let Ok(stock) = one {
         return Ok(Response::ok(&StockView { stock: stock.available }));
@@ -169,7 +182,8 @@ fn failed(error: WorkflowError<ProductAction>) -> Problem {
 /// Adjust the stock by a number of pieces, once
 ///
 /// Adds the pieces to the stock once, and returns the resulting stock. For a stock in several shards,
-/// concurrent orders may have changed the returned number.
+/// concurrent orders may have changed the returned number. With a `location` the request adjusts the
+/// stock at that location, which begins with 0 pieces.
 #[route(POST "/v1/products/{id}/stock/adjustments", id = "adjustStock", who = staff, task = "stock",
     path(id: ProductId),
     parameters(IdempotencyKey), body = Movement,
@@ -184,7 +198,11 @@ pub async fn adjust(services: &Services, request: &Request<'_>) -> Result<Respon
     let staff = request.staff()?;
     let id: ProductId = request.path("id")?;
     let once = Once::required(request)?;
-    let Movement { adjust: by, reason } = request.body()?;
+    let Movement { adjust: by, reason, location } = request.body()?;
+    if let Some(location) = stock_at::further(location) {
+        let adjustment = Adjustment { by, reason, staff: staff.id().clone(), at: Instant::now() };
+        return stock_at::adjust(services, (&id, &location), &once, adjustment).await;
+    }
     retry_on_conflict(async || {
         let (shards, pieces) = match plan(services, &id, by).await? {
             Ok(plan) => plan,
@@ -216,7 +234,7 @@ async fn plan(
     Ok(whole.moved(by).map_err(|error| impossible(error, &whole)).map(|pieces| (shards, pieces)))
 }
 
-async fn not_for_sale(services: &Services, id: &ProductId) -> Result<Problem, Problem> {
+pub async fn not_for_sale(services: &Services, id: &ProductId) -> Result<Problem, Problem> {
     Ok(match services.table.get(&product::read_for_update(id)?).await? {
         Some(product) if !product.retired && product.variants.is_some() => Problem::new(
             Code::HasVariants,
@@ -229,7 +247,7 @@ async fn not_for_sale(services: &Services, id: &ProductId) -> Result<Problem, Pr
     })
 }
 
-fn impossible(error: StockError, stock: &Stock) -> Problem {
+pub fn impossible(error: StockError, stock: &Stock) -> Problem {
     match error {
         StockError::Insufficient => Problem::new(Code::InsufficientStock, "There are not enough pieces in stock.")
             .error("/adjust", format!("only {} in stock", stock.available)),

@@ -239,7 +239,8 @@ pub struct Sold {
 
 impl From<&ProductSales> for Sold {
     fn from(sales: &ProductSales) -> Self {
-        Self { quantity: sales.quantity, orders: sales.orders }
+        let counted = |number: i64| u64::try_from(number).unwrap_or(0);
+        Self { quantity: counted(sales.quantity), orders: counted(sales.orders) }
     }
 }
 

@@ -183,6 +183,7 @@ impl Sold {
             tax: 0,
             tax_rate: None,
             expires_at: None,
+            stock_shards: self.product.stock_shards,
             picks: Picks::first(order_id, self.product.stock_shards, self.quantity),
         }
     }

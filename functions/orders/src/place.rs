@@ -30,7 +30,6 @@ use key_schema::order::guest::OrderToken;
 use key_schema::order::open::OpenOrders;
 use key_schema::order::{self, Charges, MAX_LINES, Order, OrderAction, PlacedOrder, PreparedItem, open};
 use key_schema::pricing::Pricing;
-use key_schema::promotion;
 use key_schema::request::Guarded;
 use table::{Backoff, Refusals, TableError};
 use workflows::staging::{self, StagingError};
@@ -194,7 +193,7 @@ async fn attempt(
     }
     let lapses_at = limits.map(|limits| limits.lapse_of(now));
     let order_id = OrderId::generate(wanted.placed_at.unwrap_or(now), services.random()?);
-    let (mut order, mut with) = match assemble(services, wanted, order_id, lapses_at, products, caller, now) {
+    let mut order = match assemble(services, wanted, order_id, lapses_at, products, caller, now) {
         Ok(assembled) => assembled,
         // The first attempt may have completed during these reads, and data may have changed since.
         Err(problem) => return first_response_or(services, once, guest, now, problem).await.map(Some),
@@ -206,6 +205,7 @@ async fn attempt(
         Err(problem) => return first_response_or(services, once, guest, now, problem).await.map(Some),
     };
     order.head.data.list_shards = services.layout(&order::BY_STATUS).await?.write;
+    let mut with = Vec::new();
     if let Some(once) = once {
         let answer = StoredResponse::Order(order.head.id.clone());
         with.push((OrderAction::Idempotency, once.claim(answer, order.head.meta.born.clone(), now)?));
@@ -265,7 +265,7 @@ async fn send(
     now: Instant,
 ) -> Result<Result<(), Refusals<OrderAction>>, Problem> {
     let place = |order: &PlacedOrder| order::place(order, with);
-    match stock::transact(&services.table, order, |order| &mut order.lines, place).await {
+    match stock::transact(&services.table, order, place).await {
         // Lines that take their pieces from several shards have more actions.
         Err(StagingError::Table(TableError::TooManyActions(_))) => {}
         Err(error) => return Err(workflow_failed(error)),
@@ -305,8 +305,7 @@ pub fn workflow_failed<A: Copy + Debug + Send + Sync + 'static>(error: WorkflowE
     }
 }
 
-/// Builds the order from the wanted order and the current products. Also returns the writes that
-/// count the uses of its promotions.
+/// Builds the order from the wanted order and the current products.
 fn assemble(
     services: &Services,
     wanted: &Wanted,
@@ -315,7 +314,7 @@ fn assemble(
     mut products: Vec<Option<PreparedItem>>,
     caller: Option<&SignedIn>,
     now: Instant,
-) -> Result<(PlacedOrder, Vec<(OrderAction, Guarded)>), Problem> {
+) -> Result<PlacedOrder, Problem> {
     let (sold, mut total) = Sold::all(&wanted.lines, products.iter_mut().map(PreparedItem::take_from), wanted.list)?;
     let mut lines: Vec<_> = (1_u64..).zip(&sold).map(|(number, sold)| sold.line(&id, number)).collect();
     let discount: i64 = sold.iter().map(Sold::discount).sum();
@@ -328,7 +327,7 @@ fn assemble(
             line.tax_rate = priced.rate;
         }
         total = price.total();
-        (charges, uses) = (Some(price.charges()), price.uses());
+        (charges, uses) = (Some(price.charges()), price.uses(&id));
     }
     if let Some(expected) = wanted.expected_total.filter(|expected| *expected != total) {
         return Err(price_changed(expected, total));
@@ -348,11 +347,10 @@ fn assemble(
             u64::try_from(lines.len()).map_err(Problem::internal)?,
         )
     };
-    let uses = promotion::take(&uses, &order.customer_id, now)?;
     let by = caller.map_or(&order.customer_id, SignedIn::id).to_string();
     let born = services.born(now)?;
     let lines = lines.into_iter().map(|line| Stored::new(line, born.clone(), now)).collect();
-    Ok((PlacedOrder::new(Stored::new(order, born, now), lines, &by), uses))
+    Ok(PlacedOrder { uses, ..PlacedOrder::new(Stored::new(order, born, now), lines, &by) })
 }
 
 fn created(order: &PlacedOrder, guest: Option<&NewGuest>) -> Response {

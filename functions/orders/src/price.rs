@@ -3,7 +3,7 @@
 use ::pricing::{Discounted, Line, Priced, PricingError, Rate, Rates, ShippingTax, Taxes, Tier};
 use http_api::{Code, Problem};
 use key_schema::address::PostalAddress;
-use key_schema::id::MethodId;
+use key_schema::id::{MethodId, OrderId};
 use key_schema::money::{Currency, Money};
 use key_schema::order::{self, Charges, ChosenMethod, MAX_TOTAL, TaxRate, TaxRounding};
 use key_schema::pricing::{LocalRules, Rules, SHIPPING, STANDARD, ShippingMethod, ShippingRate, ShippingZone};
@@ -119,8 +119,8 @@ impl<'a> Price<'a> {
     }
 
     /// Returns the uses of the promotions, in the sequence of [`Charges::promotions`].
-    pub fn uses(&self) -> Vec<Use> {
-        self.applied.iter().map(|(candidate, _)| candidate.usage()).collect()
+    pub fn uses(&self, order: &OrderId) -> Vec<Use> {
+        self.applied.iter().map(|(candidate, _)| Use::of(&candidate.promotion, order)).collect()
     }
 
     /// Returns the amount that the customer pays.

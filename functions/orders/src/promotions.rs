@@ -17,11 +17,13 @@ use key_schema::item::Stored;
 use key_schema::order::open::{self, OpenOrders};
 use key_schema::order::{self, OrderAction, OrderStatus};
 use key_schema::pricing::Rules;
-use key_schema::promotion::{self, AppliedPromotion, MAX_CODE_BYTES, MAX_CODES, Promotion, PromotionUses, Use};
+use key_schema::promotion::{self, AppliedPromotion, MAX_CODE_BYTES, MAX_CODES, Promotion, PromotionUses};
 use key_schema::promotion::{FoundItem, PromotionItem};
 use key_schema::quota::Quota;
 use table::Refusals;
+use workflows::uses;
 
+use crate::place::workflow_failed;
 use crate::quote::{self, Quoted};
 
 /// The codes of a quote, in any letter case.
@@ -86,14 +88,6 @@ impl Candidate {
             counted_per_customer: self.promotion.uses_per_customer().is_some(),
         }
     }
-
-    pub fn usage(&self) -> Use {
-        Use {
-            promotion: self.promotion.id.clone(),
-            limit_total: self.promotion.limit_total,
-            limit_per_customer: self.promotion.uses_per_customer(),
-        }
-    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -155,14 +149,17 @@ pub async fn usable(
         if promotion.conditions.until.is_some_and(|until| until <= now) {
             return Err(codes.expired(code));
         }
-        if known.is_used_up(promotion) {
+        if known.is_used_up(services, promotion).await? {
             return Err(codes.used_up(code));
         }
         let refused = (!promotion.is_running(now)).then_some(Reason::NotYetValid);
         candidates.push(Candidate { promotion: promotion.clone(), code: Some(code), refused });
     }
-    let automatic = automatic.into_iter().filter(|promotion| !known.is_used_up(promotion));
-    candidates.extend(automatic.map(|promotion| Candidate { promotion: promotion.clone(), code: None, refused: None }));
+    for promotion in automatic {
+        if !known.is_used_up(services, promotion).await? {
+            candidates.push(Candidate { promotion: promotion.clone(), code: None, refused: None });
+        }
+    }
     // With equal priorities, the ids decide, and not the order in which the customer enters codes.
     candidates.sort_by(|a, b| a.promotion.id.cmp(&b.promotion.id));
     for_customer(services, customer, candidates).await
@@ -261,11 +258,19 @@ impl Known {
         Ok(known)
     }
 
-    fn is_used_up(&self, promotion: &Promotion) -> bool {
-        let uses = self.uses.get(&promotion.id).map_or(0, |uses| uses.uses);
+    async fn is_used_up(&self, services: &Services, promotion: &Promotion) -> Result<bool, Problem> {
         let customer_uses = self.customer_uses.get(&promotion.id).copied().unwrap_or(0);
-        promotion.limit_total.is_some_and(|limit| uses >= limit)
-            || promotion.uses_per_customer().is_some_and(|limit| customer_uses >= limit)
+        if promotion.uses_per_customer().is_some_and(|limit| customer_uses >= limit) {
+            return Ok(true);
+        }
+        match (promotion.limit_total, self.uses.get(&promotion.id)) {
+            (Some(limit), Some(uses)) if uses.uses >= limit && uses.leased => {
+                let is_used_up = uses::is_used_up(&services.table, &promotion.id, limit).await;
+                is_used_up.map_err(workflow_failed::<OrderAction>)
+            }
+            (Some(limit), Some(uses)) => Ok(uses.uses >= limit),
+            _ => Ok(false),
+        }
     }
 }
 
@@ -361,7 +366,7 @@ pub fn refused(promotions: &[AppliedPromotion], refusals: &Refusals<OrderAction>
         .find(|refusal| matches!(refusal.action, OrderAction::Uses(_) | OrderAction::CustomerUses(_)))?;
     let (OrderAction::Uses(at) | OrderAction::CustomerUses(at)) = refusal.action else { return None };
     let uses = refusal.stored::<Stored<PromotionUses>>().ok().flatten();
-    if uses.is_some_and(|uses| uses.limit.is_none_or(|limit| uses.uses < limit)) {
+    if uses.is_some_and(|uses| uses.leased || uses.limit.is_none_or(|limit| uses.uses < limit)) {
         return Some(Problem::new(Code::Conflict, "A promotion changed during the checkout. Try again."));
     }
     let code = usize::try_from(at).ok().and_then(|at| promotions.get(at)?.code.as_deref());

@@ -14,7 +14,8 @@ use key_schema::item::{Stored, size};
 use key_schema::pricing::Rules;
 use key_schema::promotion::PromotionItem;
 use key_schema::promotion::{
-    self, Conditions, Goods, MAX_AUTOMATIC, MAX_PROMOTION_BYTES, Promotion, PromotionAction, PromotionUses,
+    self, Conditions, Goods, Leases, MAX_AUTOMATIC, MAX_PROMOTION_BYTES, Promotion, PromotionAction, PromotionUses,
+    USE_SHARDS,
 };
 use serde::Serialize;
 use table::{Refusals, retry_on_conflict};
@@ -31,9 +32,9 @@ use crate::rules::rules;
 /// that meets its conditions. The shop can have at most 20 promotions without a code. A
 /// promotion takes at most 4 KB. The id of a deleted promotion cannot be used again.
 ///
-/// If a promotion has a `limit_total`, each order with the promotion updates one counter. So
-/// the shop can place only a few dozen orders with this promotion in a second. A customer can
-/// use a promotion for the first order only once.
+/// If a promotion has a `limit_total` below 1,000, each order with the promotion updates one counter.
+/// So the shop can place only a few dozen orders with this promotion in a second. Uses with a higher
+/// limit are counted in 64 shards. A customer can use a promotion for the first order only once.
 #[route(POST "/v1/promotions", id = "createPromotion", who = staff, task = "pricing",
     parameters(OptionalIdempotencyKey), body = NewPromotion,
     answers(201 = PromotionView<'_> "The new promotion" [Location, ETag, IdempotencyReplayed]),
@@ -158,15 +159,21 @@ async fn load(services: &Services, id: &PromotionId) -> Result<(Stored<Promotion
     for item in services.table.batch_get(&promotion::get(id)?).await?.into_iter().flatten() {
         match item {
             PromotionItem::Promotion(promotion) => found = Some(promotion),
-            PromotionItem::PromotionUses(stored) => uses = counted(&stored),
+            PromotionItem::PromotionUses(stored) => uses = counted(services, &stored).await?,
             PromotionItem::CustomerUses(_) => {}
         }
     }
     Ok((found.ok_or_else(|| Problem::not_found("promotion"))?, uses))
 }
 
-fn counted(stored: &PromotionUses) -> Option<u64> {
-    stored.limit.map(|_| stored.uses)
+/// Returns the number of uses if there is a limit, without those that shards have left.
+async fn counted(services: &Services, head: &PromotionUses) -> Result<Option<u64>, Problem> {
+    if head.limit.is_none() || !head.leased {
+        return Ok(head.limit.map(|_| head.uses));
+    }
+    let all = promotion::leases(&head.promotion_id, USE_SHARDS.all())?;
+    let leases = Leases::of(services.table.batch_get(&all).await?.into_iter().flatten());
+    Ok(leases.map(|leases| leases.used()))
 }
 
 /// Explains a refused creation if the id or the code is in use.
@@ -218,8 +225,9 @@ struct PromotionView<'a> {
     exclusive: bool,
     #[field(rule = PRIORITY, example = 0)]
     priority: i64,
-    /// The number of uses by orders that were not cancelled. Absent without a `limit_total`,
-    /// because only a limit counts the uses.
+    /// The number of uses by orders that were not cancelled. In a list, it includes up to 6,400 uses
+    /// that are reserved for the next orders, if the limit is at least 1,000. Absent without a
+    /// `limit_total`, because only a limit counts the uses.
     #[field(example = 3)]
     #[serde(skip_serializing_if = "Option::is_none")]
     uses: Option<u64>,

@@ -6,8 +6,8 @@
 //! that of every hot stock ([`report`]). [`key_schema::counter`] and [`key_schema::product`] explain
 //! why the sums remain correct meanwhile.
 //!
-//! In each round, the function also levels the pieces in the shards of stocks, and merges the shards
-//! of stocks that have been calm for an hour.
+//! In each round, the function also levels the pieces in the shards of stocks, moves their counted
+//! sales to the first item, and merges the shards of stocks that have been calm for an hour.
 //!
 //! The function `Insights` adds to the counters. If the additions of a request repeatedly conflict,
 //! `Insights` itself splits the counter within seconds. If DynamoDB throttles whole requests,
@@ -36,7 +36,7 @@ use std::time::Duration;
 
 use aws::CloudWatch;
 use key_schema::pattern::Pattern;
-use key_schema::{counter, instant, product};
+use key_schema::{counter, instant, product, sales};
 use lambda_runtime::{Context, LambdaEvent, service_fn};
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -56,6 +56,9 @@ pub const PATTERNS: &[&Pattern] = &[
     &product::GROW,
     &product::MOVE_PIECES,
     &product::MERGE,
+    &product::UNLIST,
+    &sales::COUNTS,
+    &sales::FOLD,
 ];
 
 /// The time before the deadline at which the function stops, so that its response is still sent.

@@ -149,12 +149,15 @@ impl Splitter {
         let listed = async { Ok::<_, SplitError>(self.table.query(&list()?).await?.items) };
         let listed = timeout_at(stop, listed).await.unwrap_or(Err(SplitError::Time));
         let failure = |error: SplitError| tracing::error!(%error, "the shards of a stock could not be levelled");
-        for stock in listed.unwrap_or_else(|error| {
+        let listed = listed.unwrap_or_else(|error| {
             failure(error);
             failed += 1;
             Vec::new()
-        }) {
-            match timeout_at(stop, self.settle(&stock, now)).await.unwrap_or(Err(SplitError::Time)) {
+        });
+        let settle = async |stock| timeout_at(stop, self.settle(stock, now)).await.unwrap_or(Err(SplitError::Time));
+        let mut settled = futures::stream::iter(&listed).map(settle).buffer_unordered(AT_ONCE);
+        while let Some(outcome) = settled.next().await {
+            match outcome {
                 Ok((more, is_merged)) => (moves, merged) = (moves + more, merged + u32::from(is_merged)),
                 Err(error) => {
                     failure(error);
@@ -167,7 +170,13 @@ impl Splitter {
 
     async fn settle(&self, listed: &Stored<ShardedStock>, now: Instant) -> Result<(u32, bool), SplitError> {
         let is_merged = stock::settle(&self.table, listed, now).await?;
-        Ok((stock::level_uneven(&self.table, &listed.product_id).await?, is_merged))
+        let moves = stock::level_uneven(&self.table, &listed.product_id).await?;
+        let is_folded = stock::fold_sales(&self.table, &listed.product_id).await?;
+        if is_folded && listed.is_over(listed.meta.updated_at, now) {
+            // A refusal means that the stock has several shards again.
+            let _refused = self.table.write(&product::unlist(listed)?).await?;
+        }
+        Ok((moves, is_merged))
     }
 
     /// Gives a stock more shards that was throttled in this minute, unless it got some since then.

@@ -11,6 +11,7 @@ use bus::{
 };
 use key_schema::customer::Customer;
 use key_schema::entity::AnyEntity;
+use key_schema::id::LocationId;
 use key_schema::item::{Meta, Stored};
 use key_schema::order::{Order, OrderStatus};
 use key_schema::payment::{Payment, PaymentStatus};
@@ -72,7 +73,8 @@ impl Rules {
         // The first shard stands for all of them, because orders choose their shard by a hash.
         let shards = u64::from(new.shards());
         let threshold = self.stock_low.div_ceil(shards);
-        if !new.sellable || new.available >= threshold || new.shard > 0 {
+        let is_sold = new.sellable && new.location == LocationId::main();
+        if !is_sold || new.available >= threshold || new.shard > 0 {
             return Ok(None);
         }
         let crossed = match before {

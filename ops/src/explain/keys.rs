@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use key_schema::customer::Tier;
 use key_schema::id::{
-    CounterName, CustomerId, DocumentId, GuestCartId, OrderId, OrganizationId, ProductId, QuestionId, SessionId,
-    StoreId,
+    CounterName, CustomerId, DocumentId, GuestCartId, LocationId, OrderId, OrganizationId, ProductId, QuestionId,
+    SessionId, StoreId,
 };
 use key_schema::instant::Instant;
 use key_schema::key::{Key, KeyError};
@@ -17,8 +17,8 @@ use key_schema::product::{CategoryPath, Stock};
 use key_schema::request::{BatchGet, Get, Query, Range};
 use key_schema::{
     cart, category, counter, customer, document, expiration, follow, graph, guest_cart, invoice, leaderboard, like,
-    lists, membership, order, organization, picking, picture, product, question, region, residence, review, sales,
-    session, verification, wallet,
+    lists, location, membership, order, organization, picking, picture, product, question, region, residence, review,
+    sales, session, verification, wallet,
 };
 use serde::Serialize;
 
@@ -153,6 +153,9 @@ const CONSTRUCTORS: &[(&Pattern, Make)] = &[
     (&cart::PRODUCTS, |v| batch(cart::products([&v.product()?]))),
     (&product::PAGE, |v| query(product::page(&v.product()?))),
     (&product::EDIT, |v| get(product::read_for_update(&v.product()?))),
+    (&location::GET, |v| get(location::get(&v.get::<LocationId>("location")?))),
+    (&location::LIST, |_| query(location::list())),
+    (&product::READ_STOCK_AT, |v| batch(product::stock_at(&v.product()?, &v.get::<LocationId>("location")?))),
     (&product::SHOW_STOCK, |v| get(product::shown_stock(&v.product()?))),
     (&product::READ_SHARDS, |v| {
         let first = Stock { shards: Some(2), ..Stock::new(v.product()?, 0) };

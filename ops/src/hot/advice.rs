@@ -16,13 +16,14 @@ pub const ADVICE: [(&str, &str); 17] = [
     ),
     (
         "PRODUCT",
-        "One item counts the sales of a product, and one its reviews. The consumer of the stream retries, so \
-        nothing is lost.",
+        "One item counts the sales of a product, unless its stock has several shards, and one its reviews. The \
+        consumer of the stream retries, so nothing is lost.",
     ),
     (
         "STOCK",
         "Busy orders and the splitter give a stock more shards within some minutes, up to 64. Before a sale, \
-        `ops shards --stock PRODUCT --to 64` sets their number.",
+        `ops shards --stock PRODUCT --to 64` sets their number. A stock at a further location has one shard: adjust \
+        it less often.",
     ),
     ("PICKING", "One item stores all stations. Refused messages return to the queue for a retry, so nothing is lost."),
     ("WALLET", "One wallet receives many payments. Give the payee several wallets."),
@@ -31,7 +32,7 @@ pub const ADVICE: [(&str, &str); 17] = [
     ("METRIC", "Points are spread over shards by their ids. Send points with distinct ids, or use several metrics."),
     (
         "PLACESALES",
-        "The sales of a country and month have 16 shards. The consumer of the stream retries, so nothing is \
+        "The sales of a country and month have 64 shards. The consumer of the stream retries, so nothing is \
         lost.",
     ),
     ("AUDIT", "The entries of a day are already spread over shards. Retire fewer orders at once."),

@@ -183,7 +183,8 @@ struct Number {
 impl Numbers {
     async fn read(table: &Table) -> Result<Self, OpsError> {
         let lists = known(table).await?.lists;
-        let stocks = table.query(&product::sharded()?.limit(SHOWN_STOCKS)).await?.items.into_iter().map(|stock| {
+        let listed = table.query(&product::sharded()?.limit(SHOWN_STOCKS)).await?.items.into_iter();
+        let stocks = listed.filter(|stock| stock.shards > 1).map(|stock| {
             let ShardedStock { product_id, shards, .. } = stock.data;
             Spread { product: product_id, shards, pieces: None }
         });

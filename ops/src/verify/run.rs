@@ -388,9 +388,10 @@ impl Pass<'_> {
     }
 }
 
-/// Returns whether an earlier read has found the same difference at the same `rev`.
+/// Returns whether an earlier read has found the same difference at the same `rev` of total and parts.
 fn agrees(last: &Wrong, name: &(Key, String), sum: &Sum) -> bool {
-    last.get(name).is_some_and(|last| (last.is, last.parts, last.rev) == (sum.is, sum.parts, sum.rev))
+    let seen = |sum: &Sum| (sum.is, sum.parts, sum.rev, sum.part_revs);
+    last.get(name).is_some_and(|last| seen(last) == seen(sum))
 }
 
 /// Derives the sales of an order, as the stream's consumer does. The derived items record which

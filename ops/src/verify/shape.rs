@@ -8,6 +8,7 @@ use key_schema::entity::AnyEntity;
 use key_schema::index::INDEXES;
 use key_schema::item::{FromItem as _, Item, MAX_ITEM_BYTES, key_of, size};
 use key_schema::leaderboard::{Board, VIEW_SAMPLE};
+use key_schema::location::MAX_LOCATIONS;
 use key_schema::membership::MAX_MEMBERSHIPS;
 use key_schema::order::open;
 use key_schema::organization::MAX_TEAMS;
@@ -125,6 +126,7 @@ fn beyond(entity: &AnyEntity) -> Option<String> {
         AnyEntity::Review(review) => {
             (!(1..=5).contains(&review.rating)).then(|| format!("{} is no rating from 1 to 5", review.rating))
         }
+        AnyEntity::StockLocations(head) => most("locations", count(head.locations), count(MAX_LOCATIONS.into())),
         AnyEntity::Stock(stock) => most("pieces", count(stock.available), count(MAX_STOCK)),
         AnyEntity::Tally(tally) => {
             let (parts, is_estimate) = (leaderboards::parts(tally.board), tally.board == Board::Views);

@@ -10,15 +10,17 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use key_schema::entity::AnyEntity;
-use key_schema::id::DocumentId;
+use key_schema::id::{DocumentId, LocationId};
 use key_schema::instant::Instant;
 use key_schema::invoice::InvoiceCounter;
 use key_schema::item::{Entity, Item, Stored};
 use key_schema::key::{Key, KeyError};
 use key_schema::like::{COUNTERS, LikeCount};
+use key_schema::location::StockLocations;
 use key_schema::organization::{self, Role, Team};
 use key_schema::pricing::Pricing;
 use key_schema::product::{self, ProductSales};
+use key_schema::promotion::PromotionUses;
 use key_schema::{customer, document, order, question, wallet};
 
 use crate::error::OpsError;
@@ -51,6 +53,7 @@ pub(super) const TABLE_WIDE: &[&str] = &[
     "SalePlace",
     "ShippingZone",
     "TaxRule",
+    "UsesShard",
 ];
 
 /// The attributes that a repair may set, because their parts are the source of truth. Differences
@@ -62,6 +65,7 @@ pub(super) const REPAIRABLE: &[&str] = &[
     "answer_count",
     "captured_pending",
     "likes",
+    "locations",
     "members",
     "orders",
     "quantity",
@@ -91,6 +95,8 @@ pub(super) enum Says {
     /// The `rev` of the item that holds the total.
     Held(u64),
     Part(i128),
+    /// The `rev` of a part that may change while the total does not.
+    Changing(u64),
     /// The total is not complete at this time, so it is not checked.
     Open,
 }
@@ -111,6 +117,8 @@ pub(super) struct Sum {
     pub is: i128,
     pub parts: i128,
     pub rev: Option<u64>,
+    /// The sum of the `rev` of all parts that may change while the total does not.
+    pub part_revs: u64,
     open: bool,
     /// A new item for a total that has no item, built from the total's first part.
     pub fresh: Option<Box<Item>>,
@@ -157,6 +165,7 @@ impl Tally {
                     sum.fresh = fresh().map(Box::new);
                 }
             }
+            Says::Changing(rev) => sum.part_revs = sum.part_revs.wrapping_add(rev),
             Says::Open => sum.open = true,
         }
     }
@@ -238,10 +247,19 @@ pub(super) fn facts(entity: &AnyEntity, now: Instant) -> Result<Vec<Fact>, OpsEr
         AnyEntity::Follow(item) => facts.under(customer::get(&item.customer_id)?.key()),
         AnyEntity::ProductSales(item) => {
             let sums = [("quantity", item.quantity.into()), ("orders", item.orders.into())];
-            facts.is(Table, item, &item.key()?, &sums);
+            let total = ProductSales::none(item.product_id.clone(), 0).key()?;
+            if item.shard == 0 {
+                facts.is(Table, item, &total, &sums);
+            } else {
+                // The first item counts the rows that the further ones do not count.
+                for (field, counted) in sums {
+                    facts.part(Table, &total, field, -counted);
+                    facts.push(Table, &total, field, Says::Changing(item.meta.rev));
+                }
+            }
         }
         AnyEntity::Sale(item) if !item.reversed => {
-            let total = ProductSales { product_id: item.product_id.clone(), quantity: 0, orders: 0 }.key()?;
+            let total = ProductSales::none(item.product_id.clone(), 0).key()?;
             facts.part(Table, &total, "quantity", item.quantity);
             facts.part(Table, &total, "orders", 1);
         }
@@ -253,6 +271,12 @@ pub(super) fn facts(entity: &AnyEntity, now: Instant) -> Result<Vec<Fact>, OpsEr
             let total = region_total(item).key()?;
             facts.part(Table, &total, "orders", 1);
             facts.part(Table, &total, "amount", item.total.amount);
+        }
+        AnyEntity::StockLocations(item) => {
+            facts.is(Partition, item, &item.key()?, &[("locations", item.locations.into())]);
+        }
+        AnyEntity::StockLocation(item) if item.id != LocationId::main() => {
+            facts.part(Partition, &StockLocations { locations: 0 }.key()?, "locations", 1);
         }
         AnyEntity::InvoiceCounter(item) => facts.is(Table, item, &item.key()?, &[("last", item.last.into())]),
         AnyEntity::Invoice(_) => facts.part(Table, &InvoiceCounter { last: 0 }.key()?, "last", 1),
@@ -272,6 +296,12 @@ pub(super) fn facts(entity: &AnyEntity, now: Instant) -> Result<Vec<Fact>, OpsEr
         AnyEntity::Order(item) => orders::order(&mut facts, item, now)?,
         AnyEntity::Pricing(item) => facts.is(Table, item, &item.key()?, &[("rules", item.rules.into())]),
         AnyEntity::PromotionUses(item) => facts.is(Table, item, &item.key()?, &[(USES, item.uses.into())]),
+        // The head also counts the uses that a shard has left.
+        AnyEntity::UsesShard(item) => {
+            let total = PromotionUses::key_of(&item.promotion_id)?;
+            facts.part(Table, &total, USES, item.unused);
+            facts.push(Table, &total, USES, Says::Changing(item.meta.rev));
+        }
         AnyEntity::CustomerUses(item) => facts.is(Table, item, &item.key()?, &[(USES, item.uses.into())]),
         AnyEntity::Promotion(item) if item.code.is_none() => {
             facts.part(Table, &Pricing { rules: 0 }.key()?, "rules", 1);

@@ -299,6 +299,7 @@ fn largest(name: &str) -> OrderPlaced {
         tax: 0,
         tax_rate: None,
         expires_at: None,
+        stock_shards: None,
         picks: Default::default(),
     };
     let lines: Vec<OrderLine> = (1..=MAX_LINES).map(line).collect();

@@ -113,6 +113,8 @@ codes! {
     /// The shop already has the maximum number of shipping zones, tax rules or promotions without a
     /// code.
     TooManyRules = "too_many_rules", CONFLICT, "Too many rules";
+    /// The shop has the largest number of stock locations.
+    TooManyLocations = "too_many_locations", CONFLICT, "Too many locations";
     /// The organization or the customer already has the maximum number of open invitations.
     TooManyInvitations = "too_many_invitations", CONFLICT, "Too many invitations";
     /// The team has members and cannot be removed.

@@ -38,7 +38,8 @@ impl From<table::TableError> for Problem {
         };
         match error {
             // A retry may succeed, or do the remaining part of the work.
-            Throttled | Contended | Unprocessed(_) | OverBudget => Self::throttled(error),
+            Throttled | Contended | Unprocessed(_) => Self::throttled(error),
+            OverBudget => Self::throttled(error).retry_after(1),
             Unavailable(_) => Self::unavailable(error),
             Decode(DecodeError::Malformed { ref entity, .. }) if entity == Stock::NAME || entity == Product::NAME => {
                 Self::stock_unavailable(error)

@@ -234,6 +234,11 @@ impl Problem {
         self
     }
 
+    #[cfg(feature = "table")]
+    pub(crate) const fn has_retry_after(&self) -> bool {
+        self.0.retry_after.is_some()
+    }
+
     /// Returns the problem's headers, without the headers that every response has.
     pub(crate) fn headers(&self) -> Vec<(&'static str, String)> {
         let mut headers = Vec::new();
@@ -241,7 +246,7 @@ impl Problem {
             Code::Unauthenticated => headers.push(("www-authenticate", "Bearer".to_owned())),
             // RFC 9110, section 12.5.3.
             Code::UnsupportedContentEncoding => headers.push(("accept-encoding", "identity".to_owned())),
-            Code::Throttled | Code::Unavailable | Code::IdempotencyInProgress => {
+            Code::Throttled | Code::Unavailable | Code::IdempotencyInProgress if self.0.retry_after.is_none() => {
                 headers.push(("retry-after", RETRY_AFTER_SECONDS.to_owned()));
             }
             _ => {}

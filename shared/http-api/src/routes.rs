@@ -144,6 +144,19 @@ impl<S> Routes<S> {
         Ok(())
     }
 
+    /// Gives a problem of contention the Retry-After that follows from the measured waits.
+    fn paced(&self, app: &S, problem: Problem, took: Duration) -> Problem {
+        #[cfg(feature = "table")]
+        if let Some(checks) = self.checks
+            && problem.code() == Code::Throttled
+            && !problem.has_retry_after()
+        {
+            return problem.retry_after(checks(app).table.pressure().gave_up(took));
+        }
+        let _ = (app, took);
+        problem
+    }
+
     #[must_use]
     pub fn with(mut self, route: Route<S>) -> Self {
         self.routes.push(route);
@@ -222,7 +235,7 @@ impl<S> Routes<S> {
             Err(problem) => return Served::problem(&problem, "unknown", id),
         };
         let request = Request::new(event, route.key, path, id, time);
-        let act = StaffWrite::of(&request);
+        let (act, started) = (StaffWrite::of(&request), tokio::time::Instant::now());
         let span = info_span!("request", request_id = request.id(), route = route.key);
         async {
             // Only reads have query parameters, and only the handler knows their names. A read
@@ -244,7 +257,7 @@ impl<S> Routes<S> {
             let work = correlation::caused_by(request.cause(), work);
             let answer = match tokio::time::timeout(time, work).await {
                 Ok(Ok((response, caching))) => response.into_reply(&request, caching),
-                Ok(Err(problem)) => Err(problem),
+                Ok(Err(problem)) => Err(self.paced(app, problem, started.elapsed())),
                 Err(late) => Err(Problem::unavailable(late)),
             };
             match answer {

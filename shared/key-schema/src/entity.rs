@@ -16,6 +16,7 @@ use crate::invoice::{Invoice, InvoiceCounter};
 use crate::item::{DecodeError, EncodeError, Entity, FromItem, Item, Stored, entity_name};
 use crate::leaderboard::{Rank, Tally};
 use crate::like::{Like, LikeCount};
+use crate::location::{StockLocation, StockLocations};
 use crate::mail::Mail;
 use crate::mark::Mark;
 use crate::media::UnsettledObject;
@@ -31,7 +32,7 @@ use crate::picking::{PickingStations, WaitingJob};
 use crate::picture::ProductPictures;
 use crate::pricing::{Pricing, ShippingZone, TaxRule};
 use crate::product::{Product, ProductContent, ProductSales, ReviewStats, ShardedStock, Stock};
-use crate::promotion::{CustomerUses, Promotion, PromotionCode, PromotionUses};
+use crate::promotion::{CustomerUses, Promotion, PromotionCode, PromotionUses, UsesShard};
 use crate::provider_event::ProviderEvent;
 use crate::question::{Answer, CustomerQuestion, Question};
 use crate::quota::QuotaDay;
@@ -90,11 +91,10 @@ entities! {
     Answer Cart CategoryAbout CategoryMove CategoryNode Counter CounterShard Customer CustomerDocument CustomerOrder
     CustomerQuestion CustomerUses Document DocumentSection DocumentVersion EmailClaim EmailVerification Erasure
     Expiration Follow GuestCart Heartbeat IdempotencyRecord Invitation Invitations Invoice InvoiceCounter Like
-    LikeCount Mail MailDay MailStop Mark Member Membership MetricPoint NumberClaim OpenOrders Order OrderAddresses OrderLine
-    OrderLog OrderStatusEvent Organization Payment PaymentOperation PickingStations RegionSales Pricing Product
-    ProductCategories
-    ProductContent ProductPictures ProductSales Promotion PromotionCode PromotionUses ProviderEvent Question QuotaDay
-    Rank
-    RecentReview ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SaleRegion Session Settings
-    ShardedStock ShippingZone Stock StoreLocation Tally TaxRule Team UnsettledObject UsernameClaim Variant WaitingJob Wallet WalletEntry
+    LikeCount Mail MailDay MailStop Mark Member Membership MetricPoint NumberClaim OpenOrders Order OrderAddresses
+    OrderLine OrderLog OrderStatusEvent Organization Payment PaymentOperation PickingStations RegionSales Pricing
+    Product ProductCategories ProductContent ProductPictures ProductSales Promotion PromotionCode PromotionUses
+    ProviderEvent Question QuotaDay Rank RecentReview ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SaleRegion Session Settings
+    ShardedStock ShippingZone Stock StockLocation StockLocations StoreLocation Tally TaxRule Team UnsettledObject
+    UsernameClaim UsesShard Variant WaitingJob Wallet WalletEntry
 }

@@ -5,6 +5,8 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use item_model::item::DecodeError;
 use item_model::request::TooManyActions;
 
+use crate::throttling;
+
 /// A reason why a request has no usable response.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
@@ -67,6 +69,7 @@ where
                 });
             };
             if THROTTLES.contains(&code) {
+                throttling::report(code, service.raw().body().bytes().unwrap_or_default());
                 TableError::Throttled
             } else if CONFLICTS.contains(&code) {
                 TableError::Contended

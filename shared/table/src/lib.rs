@@ -14,6 +14,7 @@ mod periods;
 mod read;
 mod refusal;
 mod retry;
+mod throttling;
 mod write;
 
 use std::sync::Arc;
@@ -29,7 +30,7 @@ pub use meter::{Measured, Meter};
 pub use periods::{MISSING_FOR, Periods};
 pub use read::Page;
 pub use refusal::{Refusal, Refusals};
-pub use retry::{Backoff, retry_on_conflict};
+pub use retry::{Backoff, Pressure, retry_on_conflict};
 pub use write::Attempt;
 
 /// The first part of the name of the CloudWatch rule that finds a table's most throttled partition
@@ -45,6 +46,7 @@ pub struct Table {
     once: Client,
     name: String,
     meter: Arc<Meter>,
+    pressure: Arc<Pressure>,
     /// Whether this is the table of a period ([`Periods`]).
     is_of_period: bool,
 }
@@ -60,7 +62,14 @@ impl Table {
     #[must_use]
     pub fn new(client: Client, name: String) -> Self {
         let once = client.config().to_builder().retry_config(RetryConfig::disabled()).build();
-        Self { once: Client::from_conf(once), client, name, meter: Arc::default(), is_of_period: false }
+        Self {
+            once: Client::from_conf(once),
+            client,
+            name,
+            meter: Arc::default(),
+            pressure: Arc::default(),
+            is_of_period: false,
+        }
     }
 
     #[must_use]
@@ -87,5 +96,10 @@ impl Table {
     #[must_use]
     pub fn meter(&self) -> &Meter {
         &self.meter
+    }
+
+    #[must_use]
+    pub fn pressure(&self) -> &Pressure {
+        &self.pressure
     }
 }

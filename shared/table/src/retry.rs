@@ -4,6 +4,7 @@
 //! - a transaction that conflicts with another transaction
 //! - a caller's read and write, when another writer changed the item between them
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -26,7 +27,7 @@ const MAX_ATTEMPTS: u32 = 30;
 /// "Exponential Backoff And Jitter").
 #[derive(Debug)]
 pub struct Backoff {
-    until: Instant,
+    begun: Instant,
     attempt: u32,
 }
 
@@ -39,7 +40,12 @@ impl Default for Backoff {
 impl Backoff {
     #[must_use]
     pub fn new() -> Self {
-        Self { until: Instant::now() + BUDGET, attempt: 0 }
+        Self { begun: Instant::now(), attempt: 0 }
+    }
+
+    /// Returns the time since the first attempt, if there were several.
+    pub(crate) fn contended_for(&self) -> Option<Duration> {
+        (self.attempt > 0).then(|| self.begun.elapsed())
     }
 
     /// Waits before the next attempt. Returns `false` when the budget is used up.
@@ -47,7 +53,7 @@ impl Backoff {
         let bound = BASE.saturating_mul(1 << self.attempt.min(10)).min(CAP);
         self.attempt += 1;
         let wait = bound.mul_f64(fastrand::f64());
-        if self.attempt >= MAX_ATTEMPTS || Instant::now() + wait >= self.until {
+        if self.attempt >= MAX_ATTEMPTS || self.begun.elapsed() + wait >= BUDGET {
             return false;
         }
         tokio::time::sleep(wait).await;
@@ -60,6 +66,64 @@ impl Backoff {
     /// [`TableError::Contended`] when the budget is used up.
     pub async fn after_conflict(&mut self) -> Result<(), TableError> {
         if self.wait().await { Ok(()) } else { Err(TableError::Contended) }
+    }
+}
+
+/// The shortest and the longest pause that a client is asked to make, in seconds.
+const PAUSE: std::ops::RangeInclusive<f64> = 1.0..=30.0;
+/// What was measured longer ago says nothing about the present.
+const FORGOTTEN: Duration = Duration::from_secs(60);
+/// The weight of what was measured before, at each new measurement. About the last ten count.
+const MEMORY: f64 = 0.9;
+
+/// Measures how long requests wait for items that other requests keep busy.
+///
+/// The mean time for one write is the time that all such requests took, with those that gave up,
+/// divided by the number of those that succeeded. A client that comes again after this time finds the
+/// item as busy as now, or less.
+#[derive(Debug, Default)]
+pub struct Pressure {
+    measured: Mutex<Waits>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Waits {
+    seconds: f64,
+    succeeded: f64,
+    at: Option<Instant>,
+}
+
+impl Pressure {
+    /// Records a write that succeeded after several attempts.
+    pub(crate) fn succeeded(&self, after: Duration) {
+        self.record(after, 1.0);
+    }
+
+    /// Records a request that gave up, and returns the pause after which its client should repeat it,
+    /// in seconds. The pause is random, between half and one and a half times the mean time for one
+    /// write. So clients that were refused together do not come again together.
+    #[must_use]
+    pub fn gave_up(&self, after: Duration) -> i64 {
+        let Waits { seconds, succeeded, .. } = self.record(after, 0.0);
+        let mean = seconds / succeeded.max(1.0);
+        let pause = (mean * (0.5 + fastrand::f64())).clamp(*PAUSE.start(), *PAUSE.end());
+        // The value is at most 30.
+        #[allow(clippy::cast_possible_truncation)]
+        let pause = pause.round() as i64;
+        pause
+    }
+
+    fn record(&self, after: Duration, success: f64) -> Waits {
+        let (mut measured, now) = (self.measured.lock().unwrap_or_else(PoisonError::into_inner), Instant::now());
+        if measured.at.is_some_and(|at| now.duration_since(at) > FORGOTTEN) {
+            *measured = Waits::default();
+        }
+        *measured = Waits {
+            seconds: measured.seconds.mul_add(MEMORY, after.as_secs_f64()),
+            succeeded: measured.succeeded.mul_add(MEMORY, success),
+            at: Some(now),
+        };
+        *measured
     }
 }
 
@@ -87,6 +151,8 @@ where
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use std::cell::Cell;
 
     use super::*;
@@ -113,6 +179,41 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn endless_conflicts_are_an_error() {
         assert!(matches!(run(u32::MAX).await, (Err(TableError::Contended), MAX_ATTEMPTS)));
+    }
+
+    /// Returns the shortest and the longest of many pauses after such a history.
+    fn pauses(succeeded: &[f64], gave_up: f64) -> (i64, i64) {
+        let pauses = (0..200).map(|_| {
+            let pressure = Pressure::default();
+            for seconds in succeeded {
+                pressure.succeeded(Duration::from_secs_f64(*seconds));
+            }
+            pressure.gave_up(Duration::from_secs_f64(gave_up))
+        });
+        let pauses: Vec<i64> = pauses.collect();
+        (*pauses.iter().min().unwrap(), *pauses.iter().max().unwrap())
+    }
+
+    #[test]
+    fn a_pause_follows_from_the_time_that_a_write_takes_and_is_random() {
+        // One of eleven gives up: about a second for each success.
+        assert_eq!(pauses(&[0.5; 10], 5.0), (1, 2));
+        // Nothing succeeds: the time that was waited in vain.
+        assert_eq!(pauses(&[], 6.0), (3, 9));
+        // Each success takes longer, so clients wait longer.
+        let (shortest, longest) = pauses(&[4.0; 10], 5.0);
+        assert!(shortest >= 2 && longest > 5, "{shortest} {longest}");
+        assert_eq!(pauses(&[], 1_000.0), (30, 30));
+        assert_eq!(pauses(&[0.01; 10], 0.01), (1, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_pause_grows_while_every_request_gives_up_and_old_waits_are_forgotten() {
+        let pressure = Pressure::default();
+        let last = (0..20).map(|_| pressure.gave_up(Duration::from_secs(5))).last();
+        assert!(last > Some(20), "{last:?}");
+        tokio::time::advance(Duration::from_secs(61)).await;
+        assert!(pressure.gave_up(Duration::from_secs(2)) <= 3);
     }
 
     #[tokio::test]

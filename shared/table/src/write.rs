@@ -22,6 +22,7 @@ use crate::error::{TableError, classify};
 use crate::read::key_map;
 use crate::refusal::{Refusal, Refusals};
 use crate::retry::Backoff;
+use crate::throttling;
 
 type Attributes = HashMap<String, AttributeValue>;
 
@@ -73,7 +74,13 @@ impl Table {
         loop {
             match self.attempt(pattern, guarded, returns).await {
                 Err(TableError::Contended | TableError::Throttled) if backoff.wait().await => {}
-                answer => return answer,
+                Ok(written) => {
+                    if let Some(contended) = backoff.contended_for() {
+                        self.pressure.succeeded(contended);
+                    }
+                    return Ok(written);
+                }
+                Err(error) => return Err(error),
             }
         }
     }
@@ -223,6 +230,9 @@ impl Table {
             let error = match answer {
                 Ok(answer) => {
                     self.meter.record(transaction.pattern(), answer.consumed_capacity.iter().flatten(), 0, 0);
+                    if let Some(contended) = backoff.contended_for() {
+                        self.pressure.succeeded(contended);
+                    }
                     return Ok(Attempt::Done);
                 }
                 Err(error) => error,
@@ -363,10 +373,15 @@ fn judge<A: Clone>(reasons: &[CancellationReason], actions: &[(A, Guarded)]) -> 
         return Ok(Attempt::Refused(refusals));
     }
     let has = |code: &str| reasons.iter().any(|reason| reason.code() == Some(code));
-    const BUSY: [&str; 3] = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"];
-    let is_busy = |reason: &CancellationReason| reason.code().is_some_and(|code| BUSY.contains(&code));
+    const THROTTLES: [&str; 2] = ["ThrottlingError", "ProvisionedThroughputExceeded"];
+    let is_busy = |reason: &CancellationReason| {
+        reason.code().is_some_and(|code| code == "TransactionConflict" || THROTTLES.contains(&code))
+    };
     let busy = reasons.iter().zip(actions).filter(|(reason, _)| is_busy(reason)).map(|(_, (action, _))| action.clone());
     let busy: Vec<A> = busy.collect();
+    for throttle in THROTTLES.into_iter().filter(|code| has(code)) {
+        throttling::count(throttle, None);
+    }
     if !busy.is_empty() {
         let failure = if has("TransactionConflict") { TableError::Contended } else { TableError::Throttled };
         Ok(Attempt::Cancelled { failure, busy })

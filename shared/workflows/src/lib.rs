@@ -14,6 +14,7 @@ pub mod relocation;
 pub mod removal;
 pub mod staging;
 pub mod stock;
+pub mod uses;
 
 pub use engine::WorkflowError;
 

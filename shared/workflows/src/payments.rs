@@ -348,8 +348,8 @@ impl Settler<'_> {
             return Err(Stop::Late);
         }
         let mut lines = self.order.lines.clone();
-        let revive = |lines: &Vec<_>| order::revive(lines, &ledger);
-        match stock::transact(self.table, &mut lines, Vec::as_mut_slice, revive).await? {
+        let revive = |lines: &[_]| order::revive(lines, &ledger);
+        match stock::transact(self.table, lines.as_mut_slice(), revive).await? {
             Ok(()) => Ok(Some(ledger)),
             Err(refusals) if is_late(&refusals) => Err(Stop::Late),
             Err(refusals) => {

@@ -7,20 +7,22 @@ use std::fmt::Debug;
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
 use key_schema::item::{EncodeError, Stored};
-use key_schema::order::{OrderAction, OrderLine};
+use key_schema::order::{OrderAction, OrderLine, PlacedOrder};
 use key_schema::pattern::Pattern;
 use key_schema::product::{self, GROWTH, MAX_STOCK_SHARDS, Picks, Product, ReshardReason, ShardedStock, Stock};
+use key_schema::promotion::Use;
 use key_schema::request::Transaction;
+use key_schema::sales;
 use table::{Attempt, Backoff, Refusal, Refusals, Table, TableError, retry_on_conflict};
 
-use crate::{WorkflowError, old_stock};
+use crate::{WorkflowError, old_stock, uses};
 
 /// The access patterns with which [`reshard`] and [`level`] change the shards of a stock.
 pub const PATTERNS: &[&Pattern] =
     &[&product::READ_STOCK, &product::READ_SHARDS, &product::GROW, &product::MOVE_PIECES, &product::MERGE];
 
 /// The maximum number of passes over all shards while orders or a move change them.
-const PASSES: usize = 8;
+pub(crate) const PASSES: usize = 8;
 /// The number of cancelled attempts of one order after which its busy stocks get more shards.
 const HOT_AFTER: u32 = 3;
 
@@ -201,6 +203,21 @@ pub async fn settle<A: Copy + Debug>(
     Ok(matches!(table.try_transact(&merge, &mut Backoff::new()).await?, Attempt::Done))
 }
 
+/// Moves the sales that further items count to the product's first item. Returns whether all were
+/// moved. The next call moves what conflicts.
+///
+/// # Errors
+/// [`WorkflowError::Table`].
+pub async fn fold_sales<A: Copy + Debug>(table: &Table, id: &ProductId) -> Result<bool, WorkflowError<A>> {
+    let mut is_done = true;
+    for counted in table.batch_get(&sales::counts(id)?).await?.into_iter().flatten() {
+        if let Some(fold) = sales::fold(&counted)? {
+            is_done &= matches!(table.try_transact(&fold, &mut Backoff::new()).await?, Attempt::Done);
+        }
+    }
+    Ok(is_done)
+}
+
 /// Gives a busy stock more shards. Returns the number of its shards. `known` is the number that the
 /// caller knows. A stock with another number was changed meanwhile and stays as it is.
 ///
@@ -227,17 +244,43 @@ pub async fn widen<A: Copy + Debug>(
     })
 }
 
-/// Executes an order's transaction, which takes pieces from stocks. Lines whose shards are busy or
-/// have too few pieces take them from other shards. `lines` returns the order's lines, and
-/// `transaction` makes the transaction from them. Returns the refusals if all shards of a line
-/// together have too few pieces, or if another action was refused.
+/// What an order's transaction takes from shards.
+pub trait Takes {
+    /// Returns the lines, which take pieces.
+    fn lines(&mut self) -> &mut [Stored<OrderLine>];
+
+    /// Returns the uses of promotions.
+    fn uses(&mut self) -> &mut [Use] {
+        &mut []
+    }
+}
+
+impl Takes for [Stored<OrderLine>] {
+    fn lines(&mut self) -> &mut [Stored<OrderLine>] {
+        self
+    }
+}
+
+impl Takes for PlacedOrder {
+    fn lines(&mut self) -> &mut [Stored<OrderLine>] {
+        &mut self.lines
+    }
+
+    fn uses(&mut self) -> &mut [Use] {
+        &mut self.uses
+    }
+}
+
+/// Executes an order's transaction, which takes pieces of stocks and uses of promotions. Lines and uses
+/// whose shards are busy or have too few take them from other shards. `transaction` makes the
+/// transaction from the order. Returns the refusals if all shards of a line together have too few
+/// pieces, if a promotion is used up, or if another action was refused.
 ///
 /// # Errors
 /// Those of [`shards`], and those of [`Table::transact`].
-pub async fn transact<O: ?Sized>(
+pub async fn transact<O: Takes + ?Sized>(
     table: &Table,
     order: &mut O,
-    lines: impl Fn(&mut O) -> &mut [Stored<OrderLine>],
     transaction: impl Fn(&O) -> Result<Transaction<OrderAction>, EncodeError>,
 ) -> Result<Result<(), Refusals<OrderAction>>, WorkflowError<OrderAction>> {
     let (mut backoff, mut cancelled) = (Backoff::new(), 0);
@@ -245,14 +288,15 @@ pub async fn transact<O: ?Sized>(
         match table.try_transact(&transaction(order)?, &mut backoff).await? {
             Attempt::Done => return Ok(Ok(())),
             Attempt::Refused(refusals) => {
-                if let Some(refusals) = pick_again(table, lines(order), &refusals).await? {
+                if let Some(refusals) = pick_again(table, order, &refusals).await? {
                     return Ok(Err(refusals));
                 }
                 backoff.after_conflict().await?;
             }
             Attempt::Cancelled { failure, busy } => {
                 cancelled += 1;
-                give_way(table, lines(order), &busy, cancelled % HOT_AFTER == 0).await;
+                give_way(table, order.lines(), &busy, cancelled == HOT_AFTER).await;
+                uses::give_way(order.uses(), &busy);
                 if !backoff.wait().await {
                     return Err(failure.into());
                 }
@@ -280,32 +324,47 @@ async fn give_way(table: &Table, lines: &mut [Stored<OrderLine>], busy: &[OrderA
     }
 }
 
-/// Finds other shards for the lines whose stock was refused. Returns [`None`] if all these lines have
+/// Finds other shards for the lines and uses that were refused. Returns [`None`] if all of them have
 /// new shards, so that another attempt may succeed. Otherwise returns the refusals, with the whole
 /// stocks.
-async fn pick_again(
+async fn pick_again<O: Takes + ?Sized>(
     table: &Table,
-    lines: &mut [Stored<OrderLine>],
+    order: &mut O,
     refusals: &Refusals<OrderAction>,
 ) -> Result<Option<Refusals<OrderAction>>, WorkflowError<OrderAction>> {
-    if !refusals.iter().all(|refusal| matches!(refusal.action, OrderAction::Stock(_) | OrderAction::Open)) {
-        return Ok(Some(refusals.clone()));
+    use OrderAction::{Open, Stock, Uses};
+    if !refusals.iter().all(|refusal| matches!(refusal.action, Stock(_) | Uses(_) | Open)) {
+        // The refusal of one shard does not say that the promotion is used up.
+        let uses = order.uses();
+        let is_of_shard = |action| match action {
+            Uses(at) => usize::try_from(at).ok().and_then(|at| uses.get(at)).is_some_and(|usage| usage.shard.is_some()),
+            _ => false,
+        };
+        return Ok(Some(refusals.iter().filter(|refusal| !is_of_shard(refusal.action)).cloned().collect()));
     }
     let mut left: Vec<Refusal<OrderAction>> = Vec::new();
     let mut has_found = false;
     for refusal in refusals.iter() {
-        let line = lines.iter_mut().find(|line| OrderAction::Stock(line.line) == refusal.action);
-        let known = left.iter().any(|other| other.action == refusal.action);
-        match line {
-            _ if known => {}
-            None => left.push(refusal.clone()),
-            Some(line) => match pick(table, line, refusal).await? {
-                Some(refusal) => left.push(refusal),
-                None => has_found = true,
+        if left.iter().any(|other| other.action == refusal.action) {
+            continue;
+        }
+        let refused = match refusal.action {
+            Stock(number) => match order.lines().iter_mut().find(|line| line.line == number) {
+                Some(line) => pick(table, line, refusal).await?,
+                None => Some(refusal.clone()),
             },
+            Uses(at) => match usize::try_from(at).ok().and_then(|at| order.uses().get_mut(at)) {
+                Some(usage) => uses::pick(table, usage, refusal).await?,
+                None => Some(refusal.clone()),
+            },
+            _ => Some(refusal.clone()),
+        };
+        match refused {
+            Some(refusal) => left.push(refusal),
+            None => has_found = true,
         }
     }
-    let is_short = left.iter().any(|refusal| refusal.action != OrderAction::Open);
+    let is_short = left.iter().any(|refusal| refusal.action != Open);
     Ok((is_short || !has_found).then(|| left.into_iter().collect()))
 }
 

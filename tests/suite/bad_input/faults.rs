@@ -143,6 +143,7 @@ fn queries(operation: Operation<'_>, good: &Good) -> Vec<Trial> {
             ("brand", ..) => (vec!["", &long, "%00"], "x"),
             ("category", ..) => (vec!["", "%00", "x+/+"], "x"),
             ("product", ..) => (vec!["", "%00", "a%2Fb"], "a"),
+            ("location", ..) => (vec!["", "%00", "a%2Fb"], "main"),
             ("include", ..) => (vec!["", "likes", "content,", "%00"], "content"),
             ("ids", ..) => (vec!["", ",", "a,", "a,%00", "a,b%2Fc", &ids], "a"),
             other => panic!("{}: the test has no bad value of {other:?}", operation.key()),

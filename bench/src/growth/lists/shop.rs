@@ -157,6 +157,7 @@ fn promotion(n: u64) -> Result<Promotion, BenchError> {
         conditions: Conditions::default(),
         limit_total: Some(100),
         limit_per_customer: Some(1),
+        limit_since: 0,
         exclusive: false,
         priority: 0,
     })

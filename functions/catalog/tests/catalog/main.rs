@@ -9,6 +9,7 @@ mod content;
 mod import;
 mod import_faults;
 mod leaderboards;
+mod locations;
 mod memberships;
 mod moves;
 mod pictures;

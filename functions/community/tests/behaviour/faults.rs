@@ -44,6 +44,6 @@ async fn a_like_that_always_conflicts_gets_503_and_is_not_counted() {
     town.break_with(FaultKind::Conflict, 1.0, None, 0);
     let answer = town.send(like_call(LIKE, "a", "p").customer("a")).await;
     town.clear_faults();
-    assert_eq!((answer.status, answer.code(), answer.header("retry-after")), (503, Some("throttled"), Some("1")));
+    assert_eq!((answer.status, answer.code()), (503, Some("throttled")));
     assert_eq!((town.count("p").await, town.list(&likers("p"), 10).await.len()), (0, 0));
 }

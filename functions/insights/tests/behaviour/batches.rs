@@ -190,7 +190,8 @@ async fn a_table_that_stores_no_point_causes_a_503() {
         desk.break_with(kind, 1.0, None, 0);
         let answer = desk.send(store(&[point("n", 1, at, "1"), json!(7)])).await;
         desk.clear_faults();
-        assert_eq!((answer.status, answer.code(), answer.header("retry-after")), (503, Some(code), Some("1")));
+        assert_eq!((answer.status, answer.code()), (503, Some(code)));
+        assert!((1..=30).contains(&answer.header("retry-after").unwrap().parse().unwrap()));
         assert!(desk.ids(&list("n")).await.is_empty());
     });
     join_all(runs).await;

@@ -69,7 +69,14 @@ async fn an_order_that_was_undone_gives_the_use_of_its_promotion_back() {
     let promotion: PromotionId = "summer".parse().unwrap();
     for reserved in 0..=3 {
         let shop = Shop::open(LINES).await;
-        shop.seed(PromotionUses { promotion_id: promotion.clone(), limit: Some(1), uses: 0 }).await;
+        shop.seed(PromotionUses {
+            promotion_id: promotion.clone(),
+            limit: Some(1),
+            limit_since: 0,
+            uses: 0,
+            leased: false,
+        })
+        .await;
         let mut plan = shop.plan(1, LINES);
         let (customer, mut charges) = (plan.order.customer_id.clone(), plan.order.charges());
         charges.promotions.push(AppliedPromotion {
@@ -81,7 +88,8 @@ async fn an_order_that_was_undone_gives_the_use_of_its_promotion_back() {
             counted_per_customer: true,
         });
         plan.order.data.charges = Some(charges);
-        let usage = Use { promotion: promotion.clone(), limit_total: Some(1), limit_per_customer: Some(1) };
+        let (limit_total, limit_per_customer) = (Some(1), Some(1));
+        let usage = Use { promotion: promotion.clone(), limit_total, limit_per_customer, shard: None, limit_since: 0 };
         plan.uses = promotion::take(&[usage], &customer, begun()).unwrap();
         shop.leave(&plan, reserved).await;
         let uses = async || {

@@ -2,12 +2,12 @@
 //! limit, and a cancellation gives the use back.
 
 use futures::future::join_all;
-use http_api::sample::Call;
+use http_api::sample::{Answered, Call};
 use key_schema::id::PromotionId;
 use key_schema::instant::Instant;
 use key_schema::order::{self, OrderStatus};
 use key_schema::promotion::PromotionItem;
-use key_schema::promotion::{self, Promotion, PromotionUses};
+use key_schema::promotion::{self, Leases, Promotion, PromotionUses, USE_SHARDS};
 use serde_json::{Value, json};
 use workflows::staging;
 
@@ -25,6 +25,29 @@ impl Shop {
             _ => 0,
         };
         (uses(&read[0]), uses(&read[1]))
+    }
+}
+
+impl Shop {
+    /// Returns the uses by all customers, without those that shards have left.
+    async fn used(&self) -> u64 {
+        let read = promotion::leases(&ten().id, USE_SHARDS.all()).unwrap();
+        Leases::of(self.own().batch_get(&read).await.unwrap().into_iter().flatten()).unwrap().used()
+    }
+
+    /// Counts so many uses of earlier orders.
+    pub async fn count_uses(&self, id: &str, uses: u64) {
+        let seen = promotion::leases(&id.parse().unwrap(), []).unwrap();
+        let mut head = Leases::of(self.own().batch_get(&seen).await.unwrap().into_iter().flatten()).unwrap().head;
+        head.data.uses += uses;
+        self.put(&head).await;
+    }
+
+    async fn count_uses_back(&self, id: &str, uses: u64) {
+        let seen = promotion::leases(&id.parse().unwrap(), []).unwrap();
+        let mut head = Leases::of(self.own().batch_get(&seen).await.unwrap().into_iter().flatten()).unwrap().head;
+        head.data.uses -= uses;
+        self.put(&head).await;
     }
 }
 
@@ -74,27 +97,102 @@ async fn a_use_is_given_back_when_the_order_lapses_but_not_when_it_is_returned()
     assert_eq!(shop.uses("ten").await, (1, 1));
 }
 
-#[tokio::test]
-async fn the_last_uses_of_a_promotion_go_to_as_many_of_many_customers() {
-    let shop = shop().await;
-    shop.promote(Promotion { limit_total: Some(3), ..ten() }).await;
-    let customers: Vec<String> = (0..8).map(|number| format!("c{number}")).collect();
-    let mut quotes = Vec::new();
+/// Signs up so many customers, each with a cart, and returns their names.
+async fn customers(shop: &Shop, count: u64) -> Vec<String> {
+    let customers: Vec<String> = (0..count).map(|number| format!("c{number}")).collect();
     for customer in &customers {
         shop.sign_up(customer).await;
         shop.put(&stored(fixture::seed::cart(customer, &[("cake", 1)], 3_600))).await;
+    }
+    customers
+}
+
+/// Each customer gets a quote with the code, and then all of them order at the same time.
+async fn rush(shop: &Shop, customers: &[String]) -> Vec<Answered> {
+    let mut quotes = Vec::new();
+    for customer in customers {
         let quoted = shop.send(quote_of(customer).json(&json!({ "codes": ["TEN"] }))).await;
         assert_eq!(quoted.status, 200, "{}", quoted.body);
         quotes.push(quoted.body["id"].clone());
     }
     let buy =
         |(customer, quote): (&String, &Value)| shop.send(checkout_of(customer).json(&json!({ "quote_id": quote })));
-    let answers = join_all(customers.iter().zip(&quotes).map(buy)).await;
-    let placed = answers.iter().filter(|answer| answer.status == 201).count();
-    for refused in answers.iter().filter(|answer| answer.status != 201) {
-        assert_eq!((refused.code(), refused.pointers()), (Some("promotion_used_up"), vec!["/quote_id"]));
+    join_all(customers.iter().zip(&quotes).map(buy)).await
+}
+
+/// A promotion with a high limit counts its uses in shards, which lease them.
+#[tokio::test]
+async fn the_last_uses_of_a_promotion_go_to_as_many_of_many_customers() {
+    for limit in [3, 2_000] {
+        let shop = shop().await;
+        shop.set_stock("cake", 100).await;
+        shop.promote(Promotion { limit_total: Some(limit), ..ten() }).await;
+        shop.count_uses("ten", limit - 3).await;
+        let customers = customers(&shop, 9).await;
+        let answers = rush(&shop, &customers[..8]).await;
+        let placed: Vec<_> = answers.iter().filter(|answer| answer.status == 201).collect();
+        for refused in answers.iter().filter(|answer| answer.status != 201) {
+            assert_eq!((refused.code(), refused.pointers()), (Some("promotion_used_up"), vec!["/quote_id"]));
+        }
+        assert_eq!((placed.len(), shop.used().await, shop.stock("cake").await), (3, limit, 97), "{limit}");
+        let codes = json!({ "codes": ["TEN"] });
+        let refused = shop.send(quote_of("c8").json(&codes)).await;
+        assert_eq!(refused.code(), Some("promotion_used_up"), "{limit} {}", refused.body);
+        // A cancelled order gives its use back, and another order takes it.
+        assert_eq!(shop.send(moved(&placed[0].body, "cancelled")).await.status, 200);
+        assert_eq!(shop.used().await, limit - 1);
+        assert_eq!(rush(&shop, &customers[8..]).await[0].status, 201);
+        assert_eq!(shop.used().await, limit);
     }
-    assert_eq!((placed, shop.uses("ten").await.0, shop.stock("cake").await), (3, 3, 7));
+}
+
+#[tokio::test]
+async fn uses_that_shards_leased_stay_usable_when_staff_change_the_limit() {
+    let shop = shop().await;
+    shop.set_stock("cake", 100).await;
+    let mut promotion = shop.promote(Promotion { limit_total: Some(100_000), ..ten() }).await;
+    let customers = customers(&shop, 12).await;
+    for (limit, buyers, placed) in
+        [(100_000, 0..4, 4), (1_000, 4..6, 2), (7, 6..8, 1), (100_000, 8..9, 1), (9, 9..12, 1)]
+    {
+        let wanted = Promotion { limit_total: Some(limit), ..promotion.data.clone() };
+        shop.transact(&promotion::change(&promotion, &wanted, Instant::now()).unwrap()).await;
+        (promotion.data, promotion.meta.version) = (wanted, promotion.meta.version + 1);
+        let before = shop.used().await;
+        let answers = rush(&shop, &customers[buyers]).await;
+        assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), placed, "{limit}");
+        assert_eq!(shop.used().await, before + placed as u64, "{limit}");
+    }
+}
+
+/// The shards still have uses that they leased when the promotion had the same limit before.
+#[tokio::test]
+async fn uses_of_an_earlier_limit_are_not_taken_when_staff_set_the_same_limit_again() {
+    let shop = shop().await;
+    shop.set_stock("cake", 100).await;
+    let mut promotion = shop.promote(Promotion { limit_total: Some(1_000), ..ten() }).await;
+    shop.count_uses("ten", 900).await;
+    for shard in USE_SHARDS.all() {
+        let read = promotion::leases(&ten().id, [shard]).unwrap();
+        let seen = Leases::of(shop.own().batch_get(&read).await.unwrap().into_iter().flatten()).unwrap();
+        shop.transact(&promotion::lease(&seen, shard, 1, Instant::now()).unwrap()).await;
+    }
+    assert_eq!(shop.used().await, 900);
+    for (limit, uses) in [(1_100, 100), (1_000, 0)] {
+        shop.count_uses("ten", uses).await;
+        let wanted = Promotion { limit_total: Some(limit), ..promotion.data.clone() };
+        shop.transact(&promotion::change(&promotion, &wanted, Instant::now()).unwrap()).await;
+        (promotion.data, promotion.meta.version) = (wanted, promotion.meta.version + 1);
+    }
+    // 1,000 orders have used it, so nobody gets a use that a shard has left.
+    let customers = customers(&shop, 5).await;
+    let refused = shop.send(quote_of("c0").json(&json!({ "codes": ["TEN"] }))).await;
+    assert_eq!((refused.code(), shop.used().await), (Some("promotion_used_up"), 1_000), "{}", refused.body);
+    // Below the limit the uses come back, all in one transaction.
+    shop.count_uses_back("ten", 3).await;
+    let answers = rush(&shop, &customers).await;
+    assert_eq!(answers.iter().filter(|answer| answer.status == 201).count(), 3);
+    assert_eq!(shop.used().await, 1_000);
 }
 
 #[tokio::test]
@@ -126,10 +224,11 @@ async fn a_limit_that_staff_change_during_a_checkout_leads_to_another_attempt() 
     let shop = shop().await;
     let coded = shop.promote(Promotion { limit_total: Some(2), ..ten() }).await;
     let quote = shop.with_codes(&["TEN"]).await.body;
-    shop.put(&stored(PromotionUses { promotion_id: coded.id.clone(), limit: Some(3), uses: 2 })).await;
+    let uses = |limit, uses| stored(PromotionUses { limit, uses, ..PromotionUses::of(&coded).data });
+    shop.put(&uses(Some(3), 2)).await;
     let refused = shop.check_out(&json!({ "quote_id": quote["id"] })).await;
     assert_eq!((refused.status, refused.code()), (409, Some("promotion_used_up")), "{}", refused.body);
-    shop.put(&stored(PromotionUses { promotion_id: coded.id.clone(), limit: None, uses: 1 })).await;
+    shop.put(&uses(None, 1)).await;
     let refused = shop.check_out(&json!({ "quote_id": quote["id"] })).await;
     assert_eq!((refused.status, refused.code()), (409, Some("conflict")), "{}", refused.body);
     assert!(shop.has_cart().await);

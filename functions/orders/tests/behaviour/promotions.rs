@@ -25,6 +25,7 @@ pub fn ten() -> Promotion {
         conditions: Conditions::default(),
         limit_total: None,
         limit_per_customer: None,
+        limit_since: 0,
         exclusive: false,
         priority: 0,
     }

@@ -133,6 +133,14 @@ async fn promotions(recorder: &mut Recorder<'_, Shop>) {
     recorder.expect(409, checkout().json(&json!({ "quote_id": quoted["id"] }))).await;
     recorder.expect(409, quote("TEN")).await;
     shop.end(&automatic).await;
+    // The last use of a hot promotion is leased to a shard.
+    let hot = shop.promote(Promotion { limit_total: Some(1_000), ..named("hot", Some("HOT")) }).await;
+    shop.count_uses("hot", 999).await;
+    let quoted = recorder.expect(200, quote("HOT")).await;
+    recorder.expect(201, checkout().json(&json!({ "quote_id": quoted["id"] }))).await;
+    shop.replace_cart(&[("tea", 1)]).await;
+    recorder.expect(409, quote("HOT")).await;
+    shop.end(&hot).await;
 }
 
 /// Builds the quote of a guest's cart with these codes.

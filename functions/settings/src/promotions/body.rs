@@ -71,6 +71,7 @@ impl NewPromotion {
             conditions: self.conditions.map(|given| given.apply(Conditions::default())).unwrap_or_default(),
             limit_total: self.limit_total,
             limit_per_customer: self.limit_per_customer,
+            limit_since: 0,
             exclusive: self.exclusive,
             priority: self.priority,
         })
@@ -128,6 +129,7 @@ impl Patch {
             reduction: self.value.unwrap_or(before.reduction),
             applies_to: self.applies_to.unwrap_or(before.applies_to),
             conditions,
+            limit_since: before.limit_since,
             limit_total: self.limit_total.apply(before.limit_total),
             limit_per_customer: self.limit_per_customer.apply(before.limit_per_customer),
             exclusive: self.exclusive.unwrap_or(before.exclusive),

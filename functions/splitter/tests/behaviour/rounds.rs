@@ -7,7 +7,8 @@ use futures::future::join_all;
 use key_schema::counter::MAX_SHARDS;
 use key_schema::id::ProductId;
 use key_schema::instant::Instant;
-use key_schema::product::{self, ReshardReason};
+use key_schema::product::{self, PageItem, ProductSales, ReshardReason};
+use key_schema::sales;
 use splitter::round::Round;
 use tokio::time;
 
@@ -173,6 +174,45 @@ async fn the_shards_of_a_calm_stock_are_merged_down_to_the_number_of_staff() {
     }
 }
 
+/// Returns the counted sales of the tea: those that its page shows, and those of all further items.
+async fn sold(watch: &Watch) -> (i64, i64) {
+    let page = watch.test.own().query(&product::page(&tea()).unwrap()).await.unwrap().items;
+    let first = page.into_iter().find_map(|item| match item {
+        PageItem::ProductSales(sales) => Some(sales.quantity),
+        _ => None,
+    });
+    let further = watch.test.own().batch_get(&sales::counts(&tea()).unwrap()).await.unwrap();
+    (first.unwrap_or_default(), further.iter().flatten().map(|sales| sales.quantity).sum())
+}
+
+#[tokio::test]
+async fn the_sales_of_a_hot_product_reach_its_page_and_a_stock_leaves_the_list_after_an_hour_in_one_shard() {
+    let watch = Watch::begin().await;
+    stock_up(&watch, 64).await;
+    let table = watch.test.own();
+    workflows::stock::reshard::<()>(table, &tea(), 4).await.unwrap();
+    let count = async |shard, quantity| {
+        let counted = ProductSales { quantity, orders: 1, ..ProductSales::none(tea(), shard) };
+        watch.test.put(&seed::stored(counted)).await;
+    };
+    for (shard, quantity) in [(0, -2), (1, 5), (3, 7)] {
+        count(shard, quantity).await;
+    }
+    assert_eq!(sold(&watch).await, (-2, 12));
+    let now = Instant::now();
+    assert_eq!(watch.round(now).await.failed, 0);
+    assert_eq!(sold(&watch).await, (10, 0));
+    workflows::stock::reshard::<()>(table, &tea(), 1).await.unwrap();
+    let listed = async || table.query(&product::sharded().unwrap()).await.unwrap().items.len();
+    // Sales of orders from before the merge may still arrive.
+    count(2, 1).await;
+    assert_eq!(watch.round(now.plus_seconds(3_000)).await.failed, 0);
+    assert_eq!((sold(&watch).await, listed().await), ((11, 0), 1));
+    assert_eq!(watch.round(now.plus_seconds(3_700)).await.failed, 0);
+    assert_eq!(listed().await, 0);
+    assert_eq!(pieces(&watch).await, [64]);
+}
+
 #[tokio::test]
 async fn a_round_uses_exactly_the_patterns_that_the_function_declares_and_costs_little() {
     let watch = Watch::begin().await;
@@ -189,10 +229,16 @@ async fn a_round_uses_exactly_the_patterns_that_the_function_declares_and_costs_
     workflows::stock::widen::<()>(watch.test.own(), &tea(), None, ReshardReason::Hot).await.unwrap();
     watch.throttle(&first_shard(), Instant::now(), 50);
     let mut used = BTreeSet::from(["counters.head", "counters.split"]);
+    let counted = ProductSales { quantity: 1, orders: 1, ..ProductSales::none(tea(), 1) };
+    watch.test.put(&seed::stored(counted)).await;
     for now in [Instant::now().plus_seconds(61), Instant::now().plus_seconds(4_000)] {
         watch.throttle(&first_shard(), now, 50);
         watch.round(now).await;
         used.extend(costs().into_iter().map(|(pattern, _)| pattern));
     }
+    workflows::stock::reshard::<()>(watch.test.own(), &tea(), 1).await.unwrap();
+    let _ = watch.test.own().meter().take();
+    watch.round(Instant::now().plus_seconds(9_000)).await;
+    used.extend(costs().into_iter().map(|(pattern, _)| pattern));
     assert_eq!(used, splitter::PATTERNS.iter().map(|pattern| pattern.id).collect());
 }

@@ -7,6 +7,7 @@
 //!   further category has copies of its products ([`key_schema::membership`]).
 
 use key_schema::entity::AnyEntity;
+use key_schema::id::LocationId;
 use key_schema::item::Stored;
 use key_schema::product::{self, Product, ReviewStats, Stock};
 use key_schema::{membership, variant};
@@ -17,6 +18,10 @@ use crate::ports::Items;
 
 /// Copies whether a product is in stock, if that changed.
 pub(super) async fn stock<I: Items>(table: &I, change: &Mutation, new: &Stored<Stock>) -> Result<(), DeriveError> {
+    // Customers buy only from `main`.
+    if new.location != LocationId::main() {
+        return Ok(());
+    }
     let (changed, in_shards) = match change {
         // A product is written together with its first stock and already has this value. A new shard
         // has pieces of the others.

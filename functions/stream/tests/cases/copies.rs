@@ -66,6 +66,19 @@ async fn only_a_changed_stock_level_is_copied_and_the_products_version_stays() {
 }
 
 #[tokio::test]
+async fn the_stock_at_a_further_location_is_not_copied() {
+    let elsewhere = |available, rev| {
+        let mut stock = stock(available, true, rev);
+        stock.data.location = "ulm".parse().unwrap();
+        stock
+    };
+    let shop = Shop::with_product(0).await;
+    shop.deliver(&[&[insert("1", &elsewhere(0, 1)), modify("2", &elsewhere(0, 1), &elsewhere(4, 2))]]).await;
+    assert!(shop.table.meter().take().is_empty());
+    assert!(!shop.copies().await.in_stock);
+}
+
+#[tokio::test]
 async fn case_11_and_13_copies_end_at_the_newest_state_after_repetitions_and_reordering() {
     for seed in 0..10 {
         let shop = Shop::with_product(5).await;

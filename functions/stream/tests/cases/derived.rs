@@ -87,7 +87,7 @@ impl Shop {
     }
 
     /// Returns the number of sold pieces of a product, and the number of orders.
-    pub async fn sold(&self, product: &str) -> (u64, u64) {
+    pub async fn sold(&self, product: &str) -> (i64, i64) {
         let page = self.table.query(&product::page(&product.parse().unwrap()).unwrap()).await.unwrap();
         let mut sold = page.items.into_iter().filter_map(|item| match item {
             product::PageItem::ProductSales(sales) => Some((sales.quantity, sales.orders)),

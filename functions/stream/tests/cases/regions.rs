@@ -100,7 +100,7 @@ async fn counted(shop: &Shop) -> BTreeMap<u32, i64> {
 }
 
 #[tokio::test]
-async fn online_orders_are_spread_over_all_shards_and_subtracted_where_they_were_counted() {
+async fn online_orders_are_spread_over_the_shards_and_subtracted_where_they_were_counted() {
     let shop = Shop::open().await;
     let id = |number| format!("o{number}");
     let orders: Vec<_> = (0..100).map(|number| sold_in(&id(number), None, OrderStatus::Pending, 1)).collect();
@@ -111,8 +111,9 @@ async fn online_orders_are_spread_over_all_shards_and_subtracted_where_they_were
     }
     shop.deliver(&[&placed]).await;
     let before = counted(&shop).await;
-    assert_eq!(before.keys().copied().collect::<Vec<_>>(), SHARDS.all().collect::<Vec<_>>());
-    assert!(before.values().all(|orders| *orders <= 20), "no item takes most of the orders: {before:?}");
+    assert!(before.keys().all(|shard| SHARDS.all().any(|one| one == *shard)), "{before:?}");
+    assert!(before.len() >= 40, "100 orders are in about 50 of 64 shards: {before:?}");
+    assert!(before.values().all(|orders| *orders <= 10), "no item takes most of the orders: {before:?}");
     assert_eq!(shop.totals("US").await, ["unknown/online/2017-01-01: 100 for 12900 USD"]);
 
     let mut cancelled = Vec::new();

@@ -274,3 +274,37 @@ async fn the_record_of_an_order_with_an_unreadable_head_is_quarantined() {
     assert_eq!(earliest(&consumer, &[insert("1", &pending)]).await, None);
     assert_eq!((shelf.sequences(), shelf.kept()[0].kind), (vec!["1".to_owned()], "malformed_source"));
 }
+
+/// The number of shards is on the order's line, so the consumer does not read the product.
+#[tokio::test]
+async fn new_sales_of_a_hot_product_are_counted_in_several_items_and_late_or_reversed_ones_in_the_first() {
+    let shop = Shop::open().await;
+    let further = async || -> i64 {
+        let counted = shop.table.batch_get(&sales::counts(&"p1".parse().unwrap()).unwrap()).await.unwrap();
+        counted.iter().flatten().map(|sales| sales.quantity).sum()
+    };
+    let (mut placed, each) = (Vec::new(), 1);
+    for (number, age) in [("o1", 0), ("o2", 60), ("o3", 600), ("o4", 1_700), ("old", 1_900)] {
+        let mut order = order(number, OrderStatus::Pending, 1, 1);
+        order.meta.created_at = Instant::now().plus_seconds(-age);
+        let mut line = line(number, 1);
+        line.data.stock_shards = Some(64);
+        shop.put(&order).await;
+        shop.put(&line).await;
+        shop.deliver(&[&[insert("1", &order)]]).await;
+        placed.push(order);
+    }
+    assert_eq!((shop.sold("p1").await, further().await), ((each, 1), 4 * each));
+    let mut cancelled = placed[0].clone();
+    (cancelled.data.status, cancelled.meta.rev) = (OrderStatus::Cancelled, 2);
+    shop.put(&cancelled).await;
+    shop.deliver(&[&[modify("2", &placed[0], &cancelled)], &[insert("1", &placed[0])]]).await;
+    assert_eq!((shop.sold("p1").await, further().await), ((0, 0), 4 * each));
+    // Both together are the rows that are not reversed.
+    for counted in shop.table.batch_get(&sales::counts(&"p1".parse().unwrap()).unwrap()).await.unwrap() {
+        if let Some(fold) = counted.and_then(|counted| sales::fold(&counted).unwrap()) {
+            shop.table.transact(&fold).await.unwrap().unwrap();
+        }
+    }
+    assert_eq!((shop.sold("p1").await, further().await), ((4 * each, 4), 0));
+}

@@ -87,6 +87,18 @@ fn verification(code_expires_at: &str, tries: u64, nonce: Option<&str>, rev: u64
 }
 
 #[test]
+fn a_low_stock_at_a_further_location_is_no_event() {
+    let at = |location: &str, available, rev| {
+        let mut stock = stock(available, true, rev);
+        stock.data.location = location.parse().unwrap();
+        stock
+    };
+    let fallen = |location| data(modify("1", &at(location, 1_000, 1), &at(location, 1, 2)));
+    assert!(fallen("main").is_some());
+    assert_eq!(fallen("ulm"), None);
+}
+
+#[test]
 fn a_code_request_is_one_event_but_attempts_and_the_use_of_the_code_cause_no_event() {
     let (first, second) = ("2017-01-01T12:10:00.000Z", "2017-01-01T12:20:00.000Z");
     let told_of = |expires_at: &str| {

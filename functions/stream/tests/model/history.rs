@@ -160,6 +160,7 @@ fn line() -> Stored<OrderLine> {
         tax: 0,
         tax_rate: None,
         expires_at: None,
+        stock_shards: None,
         picks: Default::default(),
     })
 }

@@ -55,7 +55,10 @@ async fn a_transfer_that_always_conflicts_gets_503_and_moves_no_money() {
     let answers = join_all(calls.iter().map(|call| bank.send(call.clone()))).await;
     bank.clear_faults();
     for answer in answers {
-        assert_eq!((answer.status, answer.code(), answer.header("retry-after")), (503, Some("throttled"), Some("1")));
+        assert_eq!((answer.status, answer.code()), (503, Some("throttled")));
+        // The thirty attempts of a request take about ten seconds, so a client should wait as long.
+        let pause: u64 = answer.header("retry-after").unwrap().parse().unwrap();
+        assert!((2..=30).contains(&pause), "{pause}");
     }
     assert_eq!((bank.balance("a").await, bank.balance("b").await), (100, 0));
     for call in calls {

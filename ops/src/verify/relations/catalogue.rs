@@ -1,8 +1,9 @@
 use key_schema::category::CategoryNode;
 use key_schema::entity::AnyEntity;
-use key_schema::id::ProductId;
+use key_schema::id::{LocationId, ProductId};
 use key_schema::item::{Entity as _, Item, MAX_COUNT, Stored};
 use key_schema::key::Key;
+use key_schema::location::{self, StockLocation};
 use key_schema::membership::{Membership, ProductCategories};
 use key_schema::picture::ProductPictures;
 use key_schema::product::{self, CategoryPath, Copied, MAX_STOCK, Product, ReviewStats, Stock};
@@ -42,6 +43,7 @@ pub(super) fn needs(entity: &AnyEntity, keys: &mut Vec<Key>) -> Result<(), OpsEr
         AnyEntity::Stock(item) => {
             keys.push(product::read_for_update(&item.product_id)?.key().clone());
             keys.push(product::stock(&item.product_id)?.key().clone());
+            keys.push(location::get(&item.location)?.key().clone());
         }
         AnyEntity::Membership(item) => {
             keys.extend([product::read_for_update(&item.id)?.key().clone(), list_key(&item.id, Vec::new())?]);
@@ -81,10 +83,15 @@ pub(super) fn check(entity: &AnyEntity, seen: &Seen<'_>) -> Result<Vec<Problem>,
                 let what = "the product has a stock under the present key: nobody sells the pieces of this one";
                 return Ok(vec![Problem::new(Kind::Orphan, what).repaired_by(seen.delete(&first))]);
             }
+            let is_known = item.location == LocationId::main()
+                || seen.find::<StockLocation>(location::get(&item.location)?.key())?.is_some();
+            if !is_known {
+                return Ok(vec![Problem::new(Kind::Orphan, "the location is missing")]);
+            }
             Ok(match product {
                 None => vec![Problem::new(Kind::Orphan, "the product is missing")],
-                Some(product) if item.shard >= product.stock_shards.unwrap_or(1) => {
-                    vec![Problem::new(Kind::Orphan, "the stock has fewer shards: nobody sells the pieces of this one")]
+                Some(product) if item.shard >= sold_shards(item, &product) => {
+                    vec![Problem::new(Kind::Orphan, "the stock has fewer shards: nobody finds the pieces of this one")]
                 }
                 Some(_) => Vec::new(),
             })
@@ -164,6 +171,11 @@ pub(super) fn stock_key(id: &ProductId, seen: &Seen<'_>) -> Result<Key, Skip> {
     let [present, old] = stock_keys(id)?;
     let is_old = !seen.others.contains_key(&present) && seen.others.contains_key(&old);
     Ok(if is_old { old } else { present })
+}
+
+/// Returns the number of shards that the stock at this location has.
+fn sold_shards(stock: &Stock, product: &Product) -> u32 {
+    if stock.location == LocationId::main() { product.stock_shards.unwrap_or(1) } else { 1 }
 }
 
 /// Returns the keys of the further shards of the stock, by the number on the product.

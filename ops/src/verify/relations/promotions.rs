@@ -49,13 +49,16 @@ fn counts(item: &Stored<Promotion>, seen: &Seen<'_>) -> Result<Vec<Problem>, Ski
     let right = PromotionUses::of(item);
     Ok(match seen.find::<PromotionUses>(&right.key()?)? {
         None => {
+            // Shards may have uses left. The next order that needs one finds out.
+            let mut right = right;
+            right.data.leased = right.limit.is_some();
             vec![
                 Problem::of(&right, Kind::Copy, "the uses of the promotion are missing").repaired_by(seen.put(&right)?),
             ]
         }
-        Some(uses) if uses.limit != right.limit => {
+        Some(uses) if (uses.limit, uses.limit_since) != (right.limit, right.limit_since) => {
             let problem = Problem::of(&uses, Kind::Copy, "the uses have another limit than the promotion");
-            vec![problem.repaired_by(seen.correct(&right, ["limit"], true)?)]
+            vec![problem.repaired_by(seen.correct(&right, ["limit", "limit_since"], true)?)]
         }
         Some(_) => Vec::new(),
     })

@@ -7,6 +7,7 @@ use key_schema::instant::Instant;
 use key_schema::item::{Entity, Item, Stored};
 use key_schema::key::KeyError;
 use key_schema::like::{COUNTERS, LikeCount};
+use key_schema::location::StockLocations;
 use key_schema::product::{Product, ProductSales, ReviewStats};
 use key_schema::region::{RegionSales, SaleRegion};
 use key_schema::variant::Variant;
@@ -73,9 +74,9 @@ pub(in super::super) fn fresh(part: &AnyEntity) -> Option<Item> {
             new(data, &item.meta.born, item.meta.created_at)
         }
         AnyEntity::Sale(item) => {
-            let data = ProductSales { product_id: item.product_id.clone(), quantity: 0, orders: 0 };
-            new(data, &item.meta.born, item.meta.updated_at)
+            new(ProductSales::none(item.product_id.clone(), 0), &item.meta.born, item.meta.updated_at)
         }
+        AnyEntity::StockLocation(item) => new(StockLocations { locations: 0 }, &item.meta.born, item.meta.created_at),
         AnyEntity::SaleRegion(item) => new(region_total(item), &item.meta.born, item.meta.updated_at),
         _ => None,
     }

@@ -206,6 +206,22 @@ async fn a_function_moves_a_stock_like_the_command() {
     }
 }
 
+/// During a deployment, functions of the former version still sell old stocks.
+#[tokio::test]
+async fn a_move_of_a_stock_that_has_changed_since_it_was_read_is_refused() {
+    let functions = Functions::open().await;
+    functions.sell("tea", PIECES).await;
+    let table = functions.test.own();
+    let read = table.get(&product::old_stock(&id("tea")).unwrap()).await.unwrap().unwrap();
+    let mut sold = read.clone();
+    (sold.data.available, sold.meta.rev) = (PIECES - 4, read.meta.rev + 1);
+    functions.test.put_item(seed::old_form(&sold)).await;
+    assert!(table.transact(&product::move_stock(&read).unwrap()).await.unwrap().is_err());
+    assert_eq!(functions.order(&[("tea", PIECES)], "all").await.status, 409);
+    assert_eq!(functions.order(&[("tea", PIECES - 4)], "rest").await.status, 201);
+    assert_eq!(pieces(&functions.test).await["tea"], 0);
+}
+
 /// A shop in maintenance is only read.
 #[tokio::test]
 async fn pages_and_carts_show_a_stock_that_is_not_moved_and_write_nothing() {

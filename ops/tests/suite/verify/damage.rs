@@ -12,10 +12,11 @@ use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Entity;
 use key_schema::like::Like;
+use key_schema::location::{self, StockLocation};
 use key_schema::media::MediaObject;
 use key_schema::order::CustomerOrder;
 use key_schema::picture::{Picture, ProductPictures};
-use key_schema::product::ProductContent;
+use key_schema::product::{ProductContent, ProductSales};
 use key_schema::review::recent::RecentReview;
 use ops::verify::Kind::{self, Behind, Bounds, Claim, Copy, Index, Link, Orphan, Total, Unreadable};
 
@@ -246,6 +247,33 @@ async fn sales_that_are_missing_are_derived_once() {
     let (lines, orders) = ([(Behind, "SALES#"); 8], [(Behind, "ORDER#"); 4]);
     finds(&table, "all", &[&lines[..], &orders[..]].concat(), true).await;
     assert_eq!(table.keys(pk).await.iter().filter(|(_, sort)| sort == sk).count(), 1);
+}
+
+#[tokio::test]
+async fn the_number_of_locations_is_that_of_those_besides_main() {
+    let table = TestTable::create().await;
+    for id in ["main", "ulm", "bern"] {
+        let location = StockLocation { id: id.parse().unwrap(), name: id.to_owned(), address: None };
+        table.transact(&location::create(&seed::stored(location)).unwrap()).await;
+    }
+    finds(&table, "all", &[], true).await;
+    table.set("LOCATIONS", "LOCATIONS", "locations", number(1)).await;
+    finds(&table, "too few", &[(Total, "LOCATIONS LOCATIONS")], true).await;
+    table.delete_at("LOCATIONS", "LOCATIONS").await;
+    finds(&table, "no head", &[(Total, "LOCATIONS LOCATIONS")], true).await;
+}
+
+/// The first item counts the rows that the further items do not count.
+#[tokio::test]
+async fn the_sales_of_a_hot_product_are_the_sum_of_several_items() {
+    let table = TestTable::create().await;
+    world::fill(&table).await;
+    let counted = ProductSales { quantity: 1, orders: 1, ..ProductSales::none("tea".parse().unwrap(), 5) };
+    table.put(&seed::stored(counted.clone())).await;
+    let product = [(Total, "PRODUCT#tea PRODUCT#SALES"), (Total, "PRODUCT#tea PRODUCT#SALES")];
+    finds(&table, "counted twice", &product, true).await;
+    table.put(&seed::stored(ProductSales { quantity: 0, orders: 0, ..counted })).await;
+    finds(&table, "moved", &product, true).await;
 }
 
 #[tokio::test]

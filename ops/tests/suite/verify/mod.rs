@@ -15,7 +15,9 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use fixture::{TestTable, seed, with_writer};
 use key_schema::id::{CustomerId, ProductId};
 use key_schema::instant::Instant;
-use key_schema::{customer, like, product};
+use key_schema::item::Entity as _;
+use key_schema::product::Stock;
+use key_schema::{customer, like, location, product};
 use ops::Items;
 use ops::verify::{Kind, MAX_TOTALS, Verified, VerifyOptions, verify};
 
@@ -123,6 +125,27 @@ async fn only_the_given_entities_are_checked() {
     let only = |entity: &str| VerifyOptions { entities: vec![entity.to_owned()], ..options(false) };
     assert!(run(&table, &only("Order")).await.is_clean());
     assert_eq!(run(&table, &only("Stock")).await.left(), 1);
+}
+
+#[tokio::test]
+async fn a_stock_at_a_location_that_does_not_exist_is_an_orphan() {
+    let table = TestTable::create().await;
+    table.sell(seed::product("tea", seed::usd(129)), 5).await;
+    let ulm = location::StockLocation { id: "ulm".parse().unwrap(), name: "Ulm".to_owned(), address: None };
+    table.transact(&location::create(&seed::stored(ulm.clone())).unwrap()).await;
+    let tea = ProductId::new("tea").unwrap();
+    let set = product::set_stock_at(&tea, &ulm.id, 7, &seed::born(), Instant::now()).unwrap();
+    table.transact(&set).await;
+    assert!(run(&table, &options(false)).await.is_clean());
+    // Only the stock that orders sell has several shards.
+    let stock = Stock { location: ulm.id.clone(), shard: 5, ..Stock::new(tea, 1) };
+    table.put(&seed::stored(stock.clone())).await;
+    assert_eq!(run(&table, &options(false)).await.found[&Kind::Orphan].left, 1);
+    table.delete(&seed::stored(stock).key().unwrap()).await;
+    table.delete(location::get(&ulm.id).unwrap().key()).await;
+    let verified = run(&table, &options(false)).await;
+    let left = |kind| verified.found[&kind].left;
+    assert_eq!((verified.left(), left(Kind::Orphan), left(Kind::Total)), (2, 1, 1), "{verified}");
 }
 
 /// Requests run all the time. No state between two of their writes counts as a difference.

@@ -6,7 +6,9 @@ use key_schema::id::PromotionId;
 use key_schema::instant::Instant;
 use key_schema::order::{self, Charges, Order, OrderLine, PlacedOrder, TaxRounding};
 use key_schema::pricing::Rules;
-use key_schema::promotion::{self, AppliedPromotion, Conditions, Goods, Promotion, PromotionCode, Reduction, Use};
+use key_schema::promotion::{
+    self, AppliedPromotion, Conditions, Goods, Promotion, PromotionCode, Reduction, Use, UsesShard,
+};
 use ops::verify::Kind::{Claim, Copy, Total};
 
 use super::damage::finds;
@@ -24,6 +26,7 @@ fn promotion(id: &str, code: Option<&str>) -> Promotion {
         conditions: Conditions::default(),
         limit_total: Some(5),
         limit_per_customer: Some(5),
+        limit_since: 0,
         exclusive: false,
         priority: 0,
     }
@@ -64,7 +67,13 @@ async fn shop() -> TestTable {
         tax_rounding: TaxRounding::Line,
     });
     let line = OrderLine { quantity: 1, total: seed::usd(129), ..seed::line(&head.id, 1, "tea".parse().unwrap()) };
-    let usage = Use { promotion: coded.id.clone(), limit_total: Some(5), limit_per_customer: Some(5) };
+    let usage = Use {
+        promotion: coded.id.clone(),
+        limit_total: Some(5),
+        limit_per_customer: Some(5),
+        shard: None,
+        limit_since: 0,
+    };
     let uses = promotion::take(&[usage], &head.customer_id, Instant::now()).unwrap();
     let order = PlacedOrder::new(head, vec![seed::stored(line)], "s");
     table.transact(&order::place(&order, &uses).unwrap()).await;
@@ -98,6 +107,11 @@ async fn codes_limits_and_uses_are_compared_with_promotions_and_orders() {
     // The uses of expired orders stay.
     table.set(uses, count, "uses", number(3)).await;
     finds(&table, "further uses", &[], true).await;
+
+    // The head also counts the uses that a shard has left.
+    let unused = UsesShard { promotion_id: "summer".parse().unwrap(), shard: 3, limit_since: 0, unused: 4 };
+    table.put(&seed::stored(unused)).await;
+    finds(&table, "uses of a shard", &[(Total, "PROMOTION#summer USES")], true).await;
 
     table.delete_at("PRICING", "PROMOTION#sale").await;
     finds(&table, "number of rules", &[(Total, "PRICING PRICING")], false).await;

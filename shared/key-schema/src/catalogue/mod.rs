@@ -1,5 +1,6 @@
 pub mod category;
 pub mod leaderboard;
+pub mod location;
 pub mod membership;
 pub mod product;
 pub mod review;
@@ -18,4 +19,5 @@ pub(crate) const PATTERNS: &[&[&Pattern]] = &[
     review::PATTERNS,
     review::recent::PATTERNS,
     leaderboard::PATTERNS,
+    location::PATTERNS,
 ];

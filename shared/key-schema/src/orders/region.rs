@@ -42,10 +42,10 @@ use crate::shard::Shards;
 pub use path::{Month, MonthError, RegionPath, RegionPathError};
 
 /// The number of partitions of a country's month. One transaction on a total costs two write units,
-/// so the online total of a country accepts at most 8,000 transactions a second. A change of this
+/// so the online total of a country accepts at most 32,000 transactions a second. A change of this
 /// number needs a migration of the totals, because the total of a shop is read from that shop's
 /// shard.
-pub const SHARDS: Shards = Shards(16);
+pub const SHARDS: Shards = Shards(64);
 
 /// The country of a shop without a [`StoreLocation`] item.
 pub const UNKNOWN_COUNTRY: &str = "US";

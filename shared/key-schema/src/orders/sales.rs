@@ -12,6 +12,14 @@
 //! in any sequence. One more item, `PLACE`, records whether the totals of the order's region
 //! contain the order ([`crate::region`]). The consumer writes `PLACE` in the same way.
 //!
+//! # Hot products
+//!
+//! If the stock of a product has several shards, as many items count its new sales ([`ProductSales`]).
+//! Each order's line has the number of shards at the time of the order, and the order's id selects the
+//! item. The `splitter` moves these sales to the first item ([`fold`]) for as long as it lists the
+//! stock. So a row that is written late counts at the first item, as do the rows of an order that is
+//! cancelled.
+//!
 //! # Leaderboards
 //!
 //! Everybody can read the ranks of the products on a leaderboard. An unpaid order costs its
@@ -38,9 +46,10 @@ use crate::leaderboard::{self, Board, Period};
 use crate::money::Money;
 use crate::order::{Order, OrderLine};
 use crate::pattern::Consistency;
-use crate::product::{self, ProductSales};
+use crate::product::{self, MAX_STOCK_SHARDS, ProductSales};
 use crate::region::{self, SaleRegion};
-use crate::request::{Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction};
+use crate::request::{BatchGet, Guarded, MAX_TRANSACTION_ACTIONS, Query, Range, Transaction};
+use crate::shard::Shards;
 
 entity! {
     Sale = "Sale" {
@@ -179,10 +188,28 @@ patterns! {
         purpose: "Derive an order's sales and count them",
         request: TransactWriteItems,
         key: "PK = SALES#<order>, SK = LINE#<line>, for each line, and PLACE; PK = PRODUCT#<id>, \
-            SK = PRODUCT#SALES, for each product; PK = TALLY#sales#<product>, SK = <day>#<part> and \
+            SK = PRODUCT#SALES, or PK = PRODUCTSALES#<id>#<shard>, for each product; PK = \
+            TALLY#sales#<product>, SK = <day>#<part> and \
             ALL#<part>; PK = PLACESALES#<country>#<month>#<shard>, SK = \
             <city>#<store>#<date>#<currency>",
         requires: "each row and the region are unchanged; ADD the difference to the counters",
+        callers: "system",
+    }
+    COUNTS {
+        id: "sales.counts",
+        purpose: "Read the further items that count the sales of a product",
+        request: BatchGetItem,
+        key: "PK = PRODUCTSALES#<id>#<shard>, SK = PRODUCTSALES, for each shard but the first",
+        returns: "the counts of the shards that have some",
+        consistency: Consistency::Strong("they are moved on the condition that they are unchanged"),
+        callers: "system",
+    }
+    FOLD {
+        id: "sales.fold",
+        purpose: "Move counted sales to the product's first item",
+        request: TransactWriteItems,
+        key: "PK = PRODUCTSALES#<id>#<shard>, SK = PRODUCTSALES; PK = PRODUCT#<id>, SK = PRODUCT#SALES",
+        requires: "the shard is unchanged",
         callers: "system",
     }
 }
@@ -255,6 +282,10 @@ pub fn derived(order: &OrderId) -> Result<Query<DerivedItem>, KeyError> {
     Ok(Query::new(&DERIVED, PartitionKey::of("SALES", &[order])?, Range::All).limit(most))
 }
 
+/// The time after the placement within which a further item may count the sales. The `splitter` lists
+/// the stock for twice as long.
+pub const SPREAD_SECONDS: i64 = product::CALM_SECONDS / 2;
+
 /// The maximum number of rows in one transaction: four actions each, plus two for the region.
 const ROWS_A_TRANSACTION: usize = (MAX_TRANSACTION_ACTIONS - 2) / 4;
 
@@ -278,9 +309,10 @@ pub fn apply(
         rows.insert(line.line, row);
     }
     let rows: Vec<Stored<Sale>> = rows.into_values().filter(is_old).collect();
+    let shards: BTreeMap<u64, u32> = lines.iter().map(|line| (line.line, shard_of(head, line, now))).collect();
     let mut transactions = Vec::new();
     for rows in rows.chunks(ROWS_A_TRANSACTION) {
-        transactions.push(count_rows(rows, seen, now)?);
+        transactions.push(count_rows(rows, seen, &shards, now)?);
     }
     if seen.region.as_ref().is_none_or(|seen| seen.meta.rev < head.meta.rev) {
         let transaction = if transactions.is_empty() { Transaction::new(&APPLY) } else { transactions.remove(0) };
@@ -289,10 +321,23 @@ pub fn apply(
     Ok(transactions)
 }
 
-/// Writes rows. Changes each sales counter and each tally of their products at most once.
-fn count_rows(rows: &[Stored<Sale>], seen: &Derived, now: Instant) -> Result<Transaction<()>, EncodeError> {
+/// Returns the number of the item that counts a new row of this line.
+fn shard_of(head: &Stored<Order>, line: &OrderLine, now: Instant) -> u32 {
+    let is_late = head.meta.created_at.plus_seconds(SPREAD_SECONDS) < now;
+    let shards = line.stock_shards.filter(|_| !is_late).unwrap_or(1).clamp(1, MAX_STOCK_SHARDS);
+    Shards(shards).of(head.id.as_str())
+}
+
+/// Writes rows. Changes each sales counter and each tally of their products at most once. `shards` has
+/// the numbers of the items that count new rows.
+fn count_rows(
+    rows: &[Stored<Sale>],
+    seen: &Derived,
+    shards: &BTreeMap<u64, u32>,
+    now: Instant,
+) -> Result<Transaction<()>, EncodeError> {
     let mut transaction = Transaction::new(&APPLY);
-    let mut counters: BTreeMap<&ProductId, (i64, i64)> = BTreeMap::new();
+    let mut counters: BTreeMap<(&ProductId, u32), (i64, i64)> = BTreeMap::new();
     let mut tallies: BTreeMap<(&ProductId, Period), i64> = BTreeMap::new();
     for row in rows {
         let seen = seen.rows.get(&row.line);
@@ -300,7 +345,8 @@ fn count_rows(rows: &[Stored<Sale>], seen: &Derived, now: Instant) -> Result<Tra
         for (row, sign) in seen.map(|seen| (&seen.data, -1)).into_iter().chain([(&row.data, 1)]) {
             let quantity = sign * signed(row.quantity)?;
             if !row.reversed {
-                let counter = counters.entry(&row.product_id).or_default();
+                let shard = if seen.is_none() { shards.get(&row.line).copied().unwrap_or(0) } else { 0 };
+                let counter = counters.entry((&row.product_id, shard)).or_default();
                 *counter = (counter.0 + quantity, counter.1 + sign);
             }
             for period in row.ranked_at.iter().flat_map(|at| [Period::day(*at), Period::All]) {
@@ -309,19 +355,45 @@ fn count_rows(rows: &[Stored<Sale>], seen: &Derived, now: Instant) -> Result<Tra
         }
     }
     let Some(Stored { meta, .. }) = rows.first() else { return Ok(transaction) };
-    for (product, (quantity, orders)) in counters.into_iter().filter(|(_, difference)| *difference != (0, 0)) {
-        let change = Change::<ProductSales>::visible(meta.updated_at)
-            .or_create(&meta.born, meta.updated_at)
-            .set("product_id", product)?
-            .add("quantity", quantity)
-            .add("orders", orders);
-        transaction = transaction.action((), Guarded::modify(product::sales_key(product)?, change));
+    for ((product, shard), (quantity, orders)) in counters.into_iter().filter(|(_, added)| *added != (0, 0)) {
+        let added = ProductSales { quantity, orders, ..ProductSales::none(product.clone(), shard) };
+        transaction = transaction.action((), add(&added, meta)?);
     }
     for ((product, period), quantity) in tallies.into_iter().filter(|(_, difference)| *difference != 0) {
         let tally = leaderboard::count((Board::Sales, product), (period, 0), quantity, now)?;
         transaction = transaction.optional((), tally);
     }
     Ok(transaction)
+}
+
+/// Adds to the item that has the product and the shard of `added`.
+fn add(added: &ProductSales, created: &Meta) -> Result<Guarded, EncodeError> {
+    let ProductSales { product_id, shard, quantity, orders } = added;
+    let change = Change::<ProductSales>::visible(created.updated_at)
+        .or_create(&created.born, created.updated_at)
+        .set("product_id", product_id)?
+        .add("quantity", *quantity)
+        .add("orders", *orders);
+    let change = if *shard > 0 { change.set("shard", shard)? } else { change };
+    Ok(Guarded::modify(added.key()?, change))
+}
+
+/// Reads the further items that count the sales of a product, if there can be any.
+pub fn counts(product: &ProductId) -> Result<BatchGet<Stored<ProductSales>>, KeyError> {
+    let keys = (1..MAX_STOCK_SHARDS).map(|shard| product::sales_key(product, shard));
+    Ok(BatchGet::new(&COUNTS, keys.collect::<Result<_, _>>()?))
+}
+
+/// Moves the counted sales of a further item to the first one. Returns [`None`] if it has none.
+pub fn fold(counted: &Stored<ProductSales>) -> Result<Option<Transaction<()>>, EncodeError> {
+    if (counted.quantity, counted.orders) == (0, 0) || counted.shard == 0 {
+        return Ok(None);
+    }
+    let moved = Change::<ProductSales>::copied().add("quantity", -counted.quantity).add("orders", -counted.orders);
+    let unchanged = Condition::Is("rev", number(counted.meta.rev));
+    let first = ProductSales { shard: 0, ..counted.data.clone() };
+    let fold = Transaction::new(&FOLD).action((), Guarded::update(counted.key()?, moved, unchanged));
+    Ok(Some(fold.action((), add(&first, &counted.meta)?)))
 }
 
 /// Writes the record of the order's region. If the order begins to count or no longer counts, also

@@ -29,7 +29,7 @@ const AREAS: [(&str, &str); 7] = [
 
 /// References whose attribute does not name the entity. An attribute such as `order_id` names its
 /// entity, so it needs no row here.
-const REFERENCES: [(&str, &str, &str); 16] = [
+const REFERENCES: [(&str, &str, &str); 17] = [
     ("CategoryMove", "from", "CategoryAbout"),
     ("CategoryNode", "path", "CategoryAbout"),
     ("CustomerOrder", "id", "Order"),
@@ -45,6 +45,7 @@ const REFERENCES: [(&str, &str, &str); 16] = [
     ("Product", "category_path", "CategoryAbout"),
     ("Product", "parent", "Product"),
     ("QuotaDay", "customer", "Customer"),
+    ("Stock", "location", "StockLocation"),
     ("WalletEntry", "counterparty", "Customer"),
 ];
 

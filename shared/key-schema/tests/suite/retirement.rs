@@ -39,6 +39,7 @@ fn order(world: &World, lines: u64) -> PlacedOrder {
         payments: Vec::new(),
         operations: Vec::new(),
         addresses: None,
+        uses: Vec::new(),
     }
 }
 

@@ -133,7 +133,7 @@ fn the_sales_of_one_shop_are_read_from_one_shard_and_the_online_sales_from_all_s
         let path: RegionPath = path.parse().unwrap();
         region::sales("US", &month, Some(&path)).unwrap().partitions().len()
     };
-    assert_eq!((shards("unknown~364"), shards("unknown~online"), shards("unknown")), (1, 16, 16));
+    assert_eq!((shards("unknown~364"), shards("unknown~online"), shards("unknown")), (1, 64, 64));
     assert!("unknown~364~2017-02-28".parse::<RegionPath>().is_ok());
     for day in ["2017-02-30", "2017-2-28", "day"] {
         assert!(format!("unknown~364~{day}").parse::<RegionPath>().is_err(), "{day}");

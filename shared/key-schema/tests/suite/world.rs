@@ -15,9 +15,9 @@ use key_schema::customer::{Customer, EmailClaim, Location, Tier, UsernameClaim};
 use key_schema::entity::AnyEntity as Any;
 use key_schema::guest_cart::{CartToken, GuestCart};
 use key_schema::id::{
-    AddressName, AnswerId, Born, CounterName, CustomerId, DocumentId, EntryId, GuestCartId, LogId, MAX_ID_BYTES,
-    MediaId, MetricName, OperationId, OrderId, OrderReference, OrganizationId, PaymentId, PointId, ProductId,
-    QuestionId, SectionName, SessionId, StoreId, TeamId,
+    AddressName, AnswerId, Born, CounterName, CustomerId, DocumentId, EntryId, GuestCartId, LocationId, LogId,
+    MAX_ID_BYTES, MediaId, MetricName, OperationId, OrderId, OrderReference, OrganizationId, PaymentId, PointId,
+    ProductId, QuestionId, SectionName, SessionId, StoreId, TeamId,
 };
 use key_schema::idempotency::Scope;
 use key_schema::item::{Meta, Stored};
@@ -40,6 +40,7 @@ pub struct World {
     pub product: ProductId,
     pub order: OrderId,
     pub store: StoreId,
+    pub location: LocationId,
     pub session: SessionId,
     pub log: LogId,
     pub entry: EntryId,
@@ -102,6 +103,7 @@ impl World {
             product: ProductId::new("1082185").unwrap(),
             order: OrderId::generate(at(PLACED), [0xA1; 10]),
             store: StoreId::new("364").unwrap(),
+            location: LocationId::new("ulm").unwrap(),
             session: SessionId::generate(at("2017-03-05T08:00:00.000Z"), [0xB2; 10]),
             log: LogId::generate(at("2017-01-03T16:20:00.000Z"), [0xC3; 10]),
             entry: EntryId::generate(at("2017-01-04T10:05:00.000Z"), [0xD4; 10]),
@@ -144,6 +146,7 @@ impl World {
             product: ProductId::new(id("product")).unwrap(),
             order: OrderId::generate(at(PLACED), random),
             store: StoreId::new(id("store")).unwrap(),
+            location: LocationId::new(id("location")).unwrap(),
             session: SessionId::generate(at("2017-03-05T08:00:00.000Z"), random),
             question: QuestionId::generate(at("2017-02-01T09:00:00.000Z"), random),
             metric: MetricName::new(id("metric")).unwrap(),
@@ -166,6 +169,7 @@ impl World {
             other: CustomerId::new(hashes(128)).unwrap(),
             product: ProductId::new(hashes(128)).unwrap(),
             store: StoreId::new(hashes(128)).unwrap(),
+            location: LocationId::new(hashes(128)).unwrap(),
             session: SessionId::new(hashes(128)).unwrap(),
             log: LogId::new(hashes(128)).unwrap(),
             entry: EntryId::new(hashes(128)).unwrap(),

@@ -56,6 +56,7 @@ pub fn promotion(reduction: Reduction, lines: &[usize]) -> Promotion {
         conditions: Conditions::default(),
         limit_total: None,
         limit_per_customer: None,
+        limit_since: 0,
         exclusive: false,
         priority: 0,
     }

@@ -160,6 +160,7 @@ pub fn order(number: u8, lines: u8) -> (Stored<Order>, Vec<Stored<OrderLine>>) {
         tax: 0,
         tax_rate: None,
         expires_at: None,
+        stock_shards: None,
         picks: Default::default(),
     };
     let lines: Vec<_> = (1..=lines).map(|number| stored(line(number), number)).collect();

@@ -4,6 +4,7 @@ use key_schema::item::Stored;
 use key_schema::order::staged::{self, RESERVED_AT_ONCE, UNDONE_AT_ONCE};
 use key_schema::order::{MAX_LINES, OrderAction, OrderLine, PlacedOrder};
 use key_schema::product::Picks;
+use key_schema::promotion;
 use key_schema::request::{Guarded, MAX_TRANSACTION_ACTIONS};
 use table::{Refusal, Refusals, Table};
 
@@ -75,7 +76,11 @@ impl Worker for Placer<'_> {
 
 impl Placer<'_> {
     async fn begin(&mut self) -> Result<(), Stop> {
-        Ok(self.table.transact(&staged::begin(&self.order.head, self.with)?).await??)
+        let begin = |order: &PlacedOrder| {
+            let uses = promotion::take(&order.uses, &order.head.customer_id, order.head.meta.created_at)?;
+            staged::begin(&order.head, &self.with.iter().cloned().chain(uses).collect::<Vec<_>>())
+        };
+        Ok(stock::transact(self.table, &mut self.order, begin).await??)
     }
 
     async fn reserve(&mut self) -> Result<(), Stop> {
@@ -92,7 +97,7 @@ impl Placer<'_> {
         let head = &self.order.head;
         let rest = self.order.lines.get_mut(self.reserved..).unwrap_or_default();
         let reserve = |rest: &[Stored<OrderLine>]| staged::reserve(head, next_lines(rest));
-        stock::transact(self.table, rest, |rest| rest, reserve).await??;
+        stock::transact(self.table, rest, reserve).await??;
         let count = next_lines(rest).len();
         self.order.head = staged::counted(head, count, true);
         self.reserved += count;

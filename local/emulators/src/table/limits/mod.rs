@@ -132,7 +132,7 @@ enum Verdict {
     /// The request's action at index `culprit` uses an item that a transaction holds.
     Conflicts { culprit: usize, time: Duration },
     /// A partition that the action at index `culprit` uses is at its maximum.
-    Throttled { culprit: usize, time: Duration },
+    Throttled { culprit: usize, time: Duration, reason: &'static str },
 }
 
 #[derive(Debug)]
@@ -170,7 +170,13 @@ impl Limits {
                 let is_full = touch.place == full.place && touch.at == full.at;
                 self.counts.splits += u64::from(place.heat(now, &touch.at, is_full));
             }
-            return Verdict::Throttled { culprit: full.action, time: self.time(Kind::Read) };
+            let reason = match (full.is_of_table(), full.access) {
+                (true, Access::Read) => "TableReadKeyRangeThroughputExceeded",
+                (true, Access::Write) => "TableWriteKeyRangeThroughputExceeded",
+                (false, Access::Read) => "IndexReadKeyRangeThroughputExceeded",
+                (false, Access::Write) => "IndexWriteKeyRangeThroughputExceeded",
+            };
+            return Verdict::Throttled { culprit: full.action, time: self.time(Kind::Read), reason };
         }
         if matches!(kind, Kind::Write | Kind::Transaction)
             && let Some(met) = touches.iter().find(|touch| touch.is_of_table() && self.held.contains(&touch.item))
@@ -276,11 +282,11 @@ impl Clocked {
                     _ => answer::conflict(),
                 })
             }
-            Verdict::Throttled { culprit, time } => {
+            Verdict::Throttled { culprit, time, reason } => {
                 wait(time).await;
                 Err(match operation {
                     Operation::Transact { .. } => answer::cancelled(request.actions(), culprit, answer::THROTTLED),
-                    _ => answer::throttled(),
+                    _ => answer::throttled(reason),
                 })
             }
         }

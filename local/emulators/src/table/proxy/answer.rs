@@ -17,12 +17,18 @@ pub(in crate::table) const CONFLICT: Reason = ("TransactionConflict", "Transacti
 pub(in crate::table) const THROTTLED: Reason =
     ("ThrottlingError", "Throughput exceeds the current capacity for one or more partitions of your table or index.");
 
-pub(in crate::table) fn throttled() -> Response<Full<Bytes>> {
-    error(
+/// Returns the response to a throttled call. `reason` is one of those in the API reference,
+/// `ThrottlingReason`.
+pub(in crate::table) fn throttled(reason: &str) -> Response<Full<Bytes>> {
+    json_answer(
+        MEDIA_TYPE,
         StatusCode::BAD_REQUEST,
-        "ProvisionedThroughputExceededException",
-        "The level of configured provisioned throughput for the table was exceeded. Consider \
-         increasing your provisioning level with the UpdateTable API.",
+        &json!({
+            "__type": format!("{ERROR_PREFIX}ProvisionedThroughputExceededException"),
+            "message": "The level of configured provisioned throughput for the table was exceeded. Consider \
+                increasing your provisioning level with the UpdateTable API.",
+            "ThrottlingReasons": [{"reason": reason}],
+        }),
     )
 }
 

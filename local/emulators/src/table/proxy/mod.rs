@@ -264,7 +264,7 @@ impl Gate {
         match strike.kind {
             FaultKind::Throttle => {
                 self.count(operation, &body, strike.key.as_deref().unwrap_or_default());
-                Ok(own(answer::throttled()))
+                Ok(own(answer::throttled("TableWriteKeyRangeThroughputExceeded")))
             }
             FaultKind::Error => Ok(own(answer::internal())),
             FaultKind::Conflict => {

@@ -20,6 +20,7 @@ mod patterns;
 mod requests;
 pub mod segment;
 mod stock;
+mod stock_at;
 
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,7 @@ pub use old_stock::{is_old_stock, move_stock, old_stock};
 pub use patterns::*;
 pub use requests::*;
 pub use stock::*;
+pub use stock_at::*;
 
 /// The shards of each top category's list. A top category is a low-cardinality value, and without
 /// shards its list would be a hot partition.
@@ -247,13 +249,34 @@ impl Entity for ReviewStats {
 entity! {
     /// The sales of a product over all time: the sum of its sales rows ([`crate::sales`]). The
     /// transaction in which the stream's consumer writes rows also updates the sum.
+    ///
+    /// While the stock has several shards, the new sales are spread over as many items. Once a minute,
+    /// the `splitter` moves them to the first item, which the product page shows.
     ProductSales = "ProductSales" {
         fixed {
             product_id: ProductId,
-            quantity: u64,
-            orders: u64,
+            /// The number of the item. The first one is in the product's partition.
+            #[serde(skip_serializing_if = "is_first", default)]
+            shard: u32,
+            /// The first item may be below zero until the sales of a cancelled order arrive.
+            quantity: i64,
+            orders: i64,
         }
         mutable {}
+    }
+}
+
+// serde passes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_first(shard: &u32) -> bool {
+    *shard == 0
+}
+
+impl ProductSales {
+    /// Returns an item that has counted nothing.
+    #[must_use]
+    pub const fn none(product_id: ProductId, shard: u32) -> Self {
+        Self { product_id, shard, quantity: 0, orders: 0 }
     }
 }
 
@@ -261,7 +284,7 @@ impl Entity for ProductSales {
     const NAME: &'static str = Self::ENTITY;
 
     fn key(&self) -> Result<Key, KeyError> {
-        sales_key(&self.product_id)
+        sales_key(&self.product_id, self.shard)
     }
 }
 
@@ -301,8 +324,11 @@ pub(crate) fn stats_key(id: &ProductId) -> Result<Key, KeyError> {
     Ok(Key { pk: partition(id)?, sk: SortKey::new("PRODUCT#STATS")? })
 }
 
-pub(crate) fn sales_key(id: &ProductId) -> Result<Key, KeyError> {
-    Ok(Key { pk: partition(id)?, sk: SortKey::new("PRODUCT#SALES")? })
+pub(crate) fn sales_key(id: &ProductId, shard: u32) -> Result<Key, KeyError> {
+    Ok(match shard {
+        0 => Key { pk: partition(id)?, sk: SortKey::new("PRODUCT#SALES")? },
+        _ => Key { pk: PartitionKey::of("PRODUCTSALES", &[id, &shard])?, sk: SortKey::new("PRODUCTSALES")? },
+    })
 }
 
 pub(crate) fn categories_key(id: &ProductId) -> Result<Key, KeyError> {

@@ -129,9 +129,17 @@ patterns! {
             staff ask",
         callers: "staff",
     }
+    UNLIST {
+        id: "stock.unlist",
+        purpose: "Take a stock out of the list of stocks with several shards",
+        request: DeleteItem,
+        key: "PK = SHARDEDSTOCKS, SK = STOCK#<id>#<location>",
+        requires: "the entry is unchanged",
+        callers: "system",
+    }
     LIST_SHARDED {
         id: "stock.sharded",
-        purpose: "List the stocks with several shards",
+        purpose: "List the stocks that have, or had within an hour, several shards",
         request: Query,
         key: "PK = SHARDEDSTOCKS, SK under STOCK#",
         returns: "the number of shards of each stock, by product",
@@ -156,6 +164,34 @@ patterns! {
             pieces; PK = IDEMPOTENCY#<caller>#<key>",
         requires: "the stock is sellable and has the number of shards that was read; a single shard is \
             unchanged, several shards have the removed pieces; the key is new",
+        callers: "staff",
+    }
+    SET_STOCK_AT {
+        id: "stock.set-at",
+        purpose: "Set the stock of a product at a further location",
+        request: TransactWriteItems,
+        key: "PK = STOCK#<id>#<location>#<shard>, SK = STOCK; PK = PRODUCT#<id>, SK = PRODUCT (check)",
+        requires: "the product is in the catalogue, and is no parent unless the stock is set to 0",
+        callers: "staff",
+    }
+    ADJUST_STOCK_AT {
+        id: "stock.adjust-at",
+        purpose: "Adjust a stock at a further location, only once for each idempotency key",
+        request: TransactWriteItems,
+        key: "PK = STOCK#<id>#<location>#<shard>, SK = STOCK; PK = PRODUCT#<id>, SK = PRODUCT (check); PK = \
+            IDEMPOTENCY#<caller>#<key>",
+        requires: "the product is in the catalogue, and is no parent unless pieces are removed; the stock is \
+            unchanged; the key is new",
+        callers: "staff",
+    }
+    READ_STOCK_AT {
+        id: "stock.get-at",
+        purpose: "Read the stock of a product at a location, with the product and the location",
+        request: BatchGetItem,
+        key: "PK = PRODUCT#<id>, SK = PRODUCT; PK = LOCATIONS, SK = LOCATION#<location>; PK = \
+            STOCK#<id>#<location>#<shard>, SK = STOCK",
+        returns: "the product, the location and the stock",
+        consistency: Consistency::Strong("a write follows, and an adjustment is conditional on it"),
         callers: "staff",
     }
     SHOW_STOCK {

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ADJUST_STOCK, GROW, LIST_SHARDED, MERGE, MOVE_PIECES, Product, ProductAction, READ_SHARDS, READ_STOCK, SET_SHARDS,
-    SET_STOCK, SHOW_STOCK, key,
+    SET_STOCK, SHOW_STOCK, UNLIST, key,
 };
 use crate::change::Change;
 use crate::encoding;
@@ -124,8 +124,9 @@ impl Stock {
 }
 
 entity! {
-    /// An entry in the list of the stocks with several shards. The `splitter` reads it to level and
-    /// to merge the shards. `updated_at` is the time of the last change of their number.
+    /// An entry in the list of the stocks that have, or had within an hour, several shards. The
+    /// `splitter` reads it to level and to merge the shards, and to move their counted sales
+    /// ([`crate::sales::fold`]). `updated_at` is the time of the last change of their number.
     ShardedStock = "ShardedStock" {
         fixed {
             product_id: ProductId,
@@ -152,8 +153,18 @@ impl ShardedStock {
     #[must_use]
     pub fn merged(&self, updated_at: Instant, now: Instant) -> Option<u32> {
         let fewer = (self.shards / GROWTH).max(self.least.unwrap_or(1)).max(1);
-        (fewer < self.shards && updated_at.plus_seconds(CALM_SECONDS) <= now).then_some(fewer)
+        (fewer < self.shards && is_calm(updated_at, now)).then_some(fewer)
     }
+
+    /// Returns whether the stock can leave the list.
+    #[must_use]
+    pub fn is_over(&self, updated_at: Instant, now: Instant) -> bool {
+        self.shards == 1 && is_calm(updated_at, now)
+    }
+}
+
+fn is_calm(updated_at: Instant, now: Instant) -> bool {
+    updated_at.plus_seconds(CALM_SECONDS) <= now
 }
 
 fn sharded_key(id: &ProductId, location: &LocationId) -> Result<Key, KeyError> {
@@ -239,7 +250,7 @@ impl Entity for Stock {
     }
 }
 
-fn shard_key(id: &ProductId, location: &LocationId, shard: u32) -> Result<Key, KeyError> {
+pub(super) fn shard_key(id: &ProductId, location: &LocationId, shard: u32) -> Result<Key, KeyError> {
     Ok(Key { pk: PartitionKey::of("STOCK", &[id, location, &shard])?, sk: SortKey::new("STOCK")? })
 }
 
@@ -248,7 +259,7 @@ pub(crate) fn stock_key(id: &ProductId) -> Result<Key, KeyError> {
     shard_key(id, &LocationId::main(), 0)
 }
 
-/// Returns the product of which a partition is a shard of the stock. `partition` is the partition's
+/// Returns the product of which a partition is a shard of the stock that orders sell. `partition` is the partition's
 /// key. Returns [`None`] for every other partition.
 #[must_use]
 pub fn product_of_stock(partition: &str) -> Option<ProductId> {
@@ -257,7 +268,8 @@ pub fn product_of_stock(partition: &str) -> Option<ProductId> {
     let (id, shard) = (ProductId::new(id.as_str()).ok()?, shard.parse::<u32>().ok()?);
     // This excludes other entities and other spellings, as for counters.
     let key = shard_key(&id, &LocationId::new(location.as_str()).ok()?, shard).ok()?;
-    (shard < MAX_STOCK_SHARDS && key.pk.as_str() == partition).then_some(id)
+    let is_sold = location.as_str() == LocationId::main().as_str();
+    (is_sold && shard < MAX_STOCK_SHARDS && key.pk.as_str() == partition).then_some(id)
 }
 
 /// Sets the stock of a product in the catalogue, and returns the stock. DynamoDB refuses the write if
@@ -388,11 +400,9 @@ fn counted(
         .set("product_id", &first.product_id)?
         .set("location", &first.location)?
         .set("shards", shards)?;
-    let entry = match (shards, able) {
-        (1, None) => Guarded::remove(listed),
-        (1, Some(able)) => Guarded::delete(listed, able),
-        (_, None) => Guarded::modify(listed, change.set("least", shards)?),
-        (_, Some(able)) => Guarded::update(listed, change, able),
+    let entry = match able {
+        None => Guarded::modify(listed, change.set("least", shards)?),
+        Some(able) => Guarded::update(listed, change, able),
     };
     Ok(transaction.action(ProductAction::Product, product).action(ProductAction::Shards, entry))
 }
@@ -480,7 +490,14 @@ pub fn merge(
     Ok(transaction)
 }
 
-/// Lists the stocks with several shards.
+/// Takes a stock out of the list ([`ShardedStock::is_over`]), unless the number of its shards changed
+/// since the entry was read.
+pub fn unlist(listed: &Stored<ShardedStock>) -> Result<Single<()>, EncodeError> {
+    let unchanged = Condition::Is("rev", number(listed.meta.rev));
+    Ok(Single::new(&UNLIST, Guarded::delete(listed.key()?, unchanged)))
+}
+
+/// Lists the stocks that have, or had within an hour, several shards.
 pub fn sharded() -> Result<Query<Stored<ShardedStock>>, KeyError> {
     Ok(Query::new(&LIST_SHARDED, sharded_partition()?, Range::under("STOCK")))
 }

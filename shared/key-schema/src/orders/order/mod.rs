@@ -242,6 +242,10 @@ entity! {
             /// The time to live of a retired order's line.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             expires_at: Option<Instant>,
+            /// The number of the stock's shards when the order was placed, if there were several. The
+            /// sales are counted in as many items ([`crate::sales`]).
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            stock_shards: Option<u32>,
             /// The shards of the stock that give the pieces. They are not stored.
             #[serde(skip)]
             picks: Picks,

@@ -9,6 +9,7 @@ use crate::idempotency::Scope;
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::payment::{Ledger, Payment, PaymentOperation};
+use crate::promotion::{self, Use};
 use crate::request::{Guarded, Transaction};
 
 /// An order with those of its items that were read or will be written.
@@ -25,6 +26,8 @@ pub struct PlacedOrder {
     pub operations: Vec<Stored<PaymentOperation>>,
     /// The addresses, which are in the customer's partition. An erasure removes them.
     pub addresses: Option<Stored<OrderAddresses>>,
+    /// The uses of promotions that an order counts when it is placed. They are not read.
+    pub uses: Vec<Use>,
 }
 
 impl PlacedOrder {
@@ -33,7 +36,7 @@ impl PlacedOrder {
     pub fn new(head: Stored<Order>, lines: Vec<Stored<OrderLine>>, by: &str) -> Self {
         let first = stored(&head, history(&head, OrderStatus::Pending, head.placed_at, by, None));
         let (payments, operations) = (Vec::new(), Vec::new());
-        Self { head, lines, history: vec![first], payments, operations, addresses: None }
+        Self { head, lines, history: vec![first], payments, operations, addresses: None, uses: Vec::new() }
     }
 
     /// Puts an order together from items of its partition. Returns `None` without the head.
@@ -50,7 +53,7 @@ impl PlacedOrder {
                 OrderItem::PaymentOperation(operation) => operations.push(operation),
             }
         }
-        Some(Self { head: head?, lines, history, payments, operations, addresses: None })
+        Some(Self { head: head?, lines, history, payments, operations, addresses: None, uses: Vec::new() })
     }
 
     /// Returns whether all lines were read. A Query is not isolated from transactions, so it may
@@ -127,11 +130,12 @@ impl PlacedOrder {
 /// - the claim of the idempotency key ([`crate::idempotency::claim`])
 /// - the entry in the customer's open orders ([`super::open::enter`])
 /// - the deletion of the cart ([`crate::cart::check_out`])
-/// - the uses of promotions ([`crate::promotion::take`])
+///
+/// The transaction also counts the uses of promotions ([`promotion::take`]).
 ///
 /// An order of many lines has more actions than a transaction may have. Then it is [`staged`].
 pub fn place(order: &PlacedOrder, with: &[(OrderAction, Guarded)]) -> Result<Transaction<OrderAction>, EncodeError> {
-    let PlacedOrder { head, lines, history, addresses, .. } = order;
+    let PlacedOrder { head, lines, history, addresses, uses, .. } = order;
     let mut transaction = Transaction::new(&PLACE)
         .action(OrderAction::Order, Guarded::put(head, Condition::NotExists)?)
         .action(OrderAction::Copy, Guarded::put(&stored(head, CustomerOrder::of(head)), Condition::NotExists)?)
@@ -144,6 +148,9 @@ pub fn place(order: &PlacedOrder, with: &[(OrderAction, Guarded)]) -> Result<Tra
     }
     for (action, guarded) in with {
         transaction = transaction.action(*action, guarded.clone());
+    }
+    for (action, guarded) in promotion::take(uses, &head.customer_id, head.meta.created_at)? {
+        transaction = transaction.action(action, guarded);
     }
     for line in lines {
         transaction = transaction.action(OrderAction::Line(line.line), Guarded::put(line, Condition::NotExists)?);

@@ -44,7 +44,7 @@ pub fn retire(
     expires_at: Instant,
     at: Instant,
 ) -> Result<Vec<Transaction<OrderAction>>, EncodeError> {
-    let PlacedOrder { head: order, lines, history, payments, operations, addresses } = order;
+    let PlacedOrder { head: order, lines, history, payments, operations, addresses, uses: _ } = order;
     let begun = order.expires_at.is_some();
     let expires_at = order.expires_at.unwrap_or(expires_at);
     let mut parts = Vec::new();

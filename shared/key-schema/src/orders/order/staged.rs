@@ -145,7 +145,7 @@ pub fn available<'a>(products: impl IntoIterator<Item = &'a ProductId>) -> Resul
 }
 
 /// Begins to place an order. Its head must be in status `placing`. `with` are the writes of
-/// [`super::place`]. The cart is deleted by [`commit`] only.
+/// [`super::place`], and the uses of promotions. The cart is deleted by [`commit`] only.
 pub fn begin(order: &Stored<Order>, with: &[(OrderAction, Guarded)]) -> Result<Transaction<OrderAction>, EncodeError> {
     let begun = Transaction::new(&BEGIN)
         .action(OrderAction::Order, Guarded::put(order, Condition::NotExists)?)

@@ -14,11 +14,24 @@
 //! a limit. Uses of promotions without a limit are not counted, because the counter of a popular
 //! promotion would be a hot item.
 //!
+//! # Limits of hot promotions
+//! With a limit of at least [`SPREAD_FROM`], [`USE_SHARDS`] shards count the uses, each in a partition
+//! of its own. A shard *leases* uses: a transaction adds them to the count of `USES`, which is the head,
+//! and to the uses that the shard has left ([`Leases`]). An order takes a use that its shard has left.
+//! A cancelled order lowers the count of the head. So the count is never below the uses of all orders,
+//! and a lease never raises it above the limit. If the head has no uses left, an order takes one that
+//! another shard has left. It is refused only if no shard has one.
+//!
+//! Each change of the limit begins a new period ([`Promotion::limit_since`]), and an order takes only
+//! uses that were leased in the period that it read. Uses of an earlier period go back to the head when
+//! an order finds them. An order that read the promotion before the change may still take one.
+//!
 //! Each promotion has the item `USES` from its creation, and the item stays after the deletion. So
 //! no second promotion can have the same id and inherit the counts. The item `USE#<customer>` has a
 //! hash of the customer's id, and an erasure does not remove it. So a customer who signs up again
 //! gets no further uses.
 
+mod leases;
 mod patterns;
 mod requests;
 
@@ -36,6 +49,7 @@ use crate::product::{CategoryPath, Product};
 use crate::quota::CustomerHash;
 use crate::text::fold;
 
+pub use leases::*;
 pub use patterns::*;
 pub use requests::*;
 
@@ -128,6 +142,9 @@ entity! {
             limit_total: Option<u64>,
             #[serde(skip_serializing_if = "Option::is_none", default)]
             limit_per_customer: Option<u64>,
+            /// The version of the promotion after which `limit_total` last changed, or 0.
+            #[serde(skip_serializing_if = "is_zero", default)]
+            limit_since: u64,
             /// Whether the promotion excludes all others.
             exclusive: bool,
             /// The priority. A promotion with a higher priority is applied earlier.
@@ -176,8 +193,15 @@ entity! {
             /// deletion of the promotion.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             limit: Option<u64>,
-            /// The number of uses. Without a limit, uses are not counted.
+            /// The promotion's `limit_since`.
+            #[serde(skip_serializing_if = "is_zero", default)]
+            limit_since: u64,
+            /// The number of uses by orders, and of the uses that shards have left. Without a limit,
+            /// uses are not counted.
             uses: u64,
+            /// Whether a shard may have uses left.
+            #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+            leased: bool,
         }
     }
 }
@@ -193,12 +217,39 @@ impl Entity for PromotionUses {
 impl PromotionUses {
     #[must_use]
     pub fn of(promotion: &Stored<Promotion>) -> Stored<Self> {
-        let uses = Self { promotion_id: promotion.id.clone(), limit: promotion.limit_total, uses: 0 };
+        let Promotion { id, limit_total, limit_since, .. } = &promotion.data;
+        let (promotion_id, limit) = (id.clone(), *limit_total);
+        let uses = Self { promotion_id, limit, limit_since: *limit_since, uses: 0, leased: false };
         Stored::new(uses, promotion.meta.born.clone(), promotion.meta.created_at)
     }
 
     pub fn key_of(promotion: &PromotionId) -> Result<Key, KeyError> {
         uses_key(promotion)
+    }
+}
+
+entity! {
+    /// A shard of the uses of a hot promotion.
+    UsesShard = "UsesShard" {
+        fixed {
+            promotion_id: PromotionId,
+            /// The number of the shard, from 0.
+            shard: u32,
+        }
+        mutable by UsesShardChanges {
+            /// The promotion's `limit_since` when the shard leased its uses.
+            limit_since: u64,
+            /// The uses that orders can take.
+            unused: u64,
+        }
+    }
+}
+
+impl Entity for UsesShard {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        uses_shard_key(&self.promotion_id, self.shard)
     }
 }
 
@@ -226,6 +277,12 @@ impl Entity for CustomerUses {
     fn key(&self) -> Result<Key, KeyError> {
         customer_uses_key(&self.promotion_id, &self.customer)
     }
+}
+
+// serde passes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A sentinel item that reserves a code for one promotion.
@@ -290,6 +347,10 @@ fn uses_partition(id: &PromotionId) -> Result<PartitionKey, KeyError> {
 
 fn uses_key(id: &PromotionId) -> Result<Key, KeyError> {
     Ok(Key { pk: uses_partition(id)?, sk: SortKey::new("USES")? })
+}
+
+fn uses_shard_key(id: &PromotionId, shard: u32) -> Result<Key, KeyError> {
+    Ok(Key { pk: PartitionKey::of("PROMOTION", &[id, &shard])?, sk: SortKey::new("USES")? })
 }
 
 fn customer_uses_key(id: &PromotionId, customer: &CustomerHash) -> Result<Key, KeyError> {

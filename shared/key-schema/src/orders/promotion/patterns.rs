@@ -34,6 +34,31 @@ patterns! {
             an outdated count would refuse a code that an order has given back"),
         callers: "owner",
     }
+    LEASES {
+        id: "promotions.leases",
+        purpose: "Read the uses of a hot promotion in its head and its shards",
+        request: BatchGetItem,
+        key: "PK = PROMOTION#<id>, SK = USES; PK = PROMOTION#<id>#<shard>, SK = USES, for each shard",
+        returns: "uses by all customers, and uses that the shards have left",
+        consistency: Consistency::Strong("an order is refused only if no shard has a use left"),
+        callers: "owner",
+    }
+    LEASE {
+        id: "promotions.lease",
+        purpose: "Give a shard of a promotion uses, or take them back after a change of the limit",
+        request: TransactWriteItems,
+        key: "PK = PROMOTION#<id>, SK = USES; PK = PROMOTION#<id>#<shard>, SK = USES, for one or each shard",
+        requires: "the promotion has the limit that was read, and enough uses; the shards are unchanged",
+        callers: "owner",
+    }
+    SPENT {
+        id: "promotions.spent",
+        purpose: "Record that no shard of a promotion has a use left",
+        request: UpdateItem,
+        key: "PK = PROMOTION#<id>, SK = USES",
+        requires: "the uses are unchanged",
+        callers: "owner",
+    }
     GET {
         id: "promotions.get",
         purpose: "Read one promotion with its uses",

@@ -4,12 +4,12 @@ use item_model::prelude::*;
 
 use super::{
     AppliedPromotion, CHANGE, CREATE, CustomerUses, DELETE, FIND, GET, LIST, Promotion, PromotionChanges as _,
-    PromotionCode, PromotionUses, PromotionUsesChanges as _, READ, UNKNOWN_CODES, USES, code_key, coded_partition,
-    customer_uses_key, key, uses_key,
+    PromotionCode, PromotionUses, PromotionUsesChanges as _, READ, UNKNOWN_CODES, USES, UsesShard, code_key,
+    coded_partition, customer_uses_key, first_shard, key, uses_key, uses_shard_key,
 };
 use crate::change::Change;
 use crate::expression::{Condition, number, value};
-use crate::id::{Born, CustomerId, PromotionId};
+use crate::id::{Born, CustomerId, OrderId, PromotionId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity as _, Stored};
 use crate::key::KeyError;
@@ -113,6 +113,7 @@ pub fn change(
     wanted: &Promotion,
     at: Instant,
 ) -> Result<Transaction<PromotionAction>, EncodeError> {
+    let since = if wanted.limit_total == read.limit_total { read.limit_since } else { read.meta.version };
     let change = Change::<Promotion>::visible(at)
         .name(&wanted.name)?
         .reduction(&wanted.reduction)?
@@ -120,13 +121,14 @@ pub fn change(
         .conditions(&wanted.conditions)?
         .limit_total(&wanted.limit_total)?
         .limit_per_customer(&wanted.limit_per_customer)?
+        .limit_since(&since)?
         .exclusive(&wanted.exclusive)?
         .priority(&wanted.priority)?;
     let unchanged = Condition::version(read.meta.version);
     let mut transaction =
         Transaction::new(&CHANGE).action(PromotionAction::Promotion, Guarded::update(read.key()?, change, unchanged));
     if wanted.limit_total != read.limit_total {
-        let limit = Change::<PromotionUses>::copied().limit(&wanted.limit_total)?;
+        let limit = Change::<PromotionUses>::copied().limit(&wanted.limit_total)?.limit_since(&read.meta.version)?;
         transaction =
             transaction.action(PromotionAction::Uses, Guarded::update(uses_key(&read.id)?, limit, Condition::Exists));
     }
@@ -158,20 +160,51 @@ pub struct Use {
     pub promotion: PromotionId,
     /// The maximum number of uses by all customers, if they are counted.
     pub limit_total: Option<u64>,
+    /// The promotion's `limit_since`.
+    pub limit_since: u64,
     /// The maximum number of uses by the customer, if they are counted.
     pub limit_per_customer: Option<u64>,
+    /// The shard that counts the use by all customers, or [`None`] if the head counts it.
+    pub shard: Option<u32>,
+}
+
+impl Use {
+    /// Returns the use of a promotion by an order.
+    #[must_use]
+    pub fn of(promotion: &Promotion, order: &OrderId) -> Self {
+        let limit_total = promotion.limit_total;
+        Self {
+            promotion: promotion.id.clone(),
+            limit_total,
+            limit_since: promotion.limit_since,
+            limit_per_customer: promotion.uses_per_customer(),
+            shard: limit_total.and_then(|limit| first_shard(limit, order)),
+        }
+    }
 }
 
 /// Counts the uses of an order's promotions, as actions of the transaction that places the order.
-/// DynamoDB refuses an action if the limit that was read is reached. It also refuses the action if
-/// staff have changed the limit for all customers since then.
+/// DynamoDB refuses an action if the limit that was read is reached, or if the shard has no use left. It
+/// also refuses the action if staff have changed the limit since then, unless the shard still has uses
+/// that it leased before.
 pub fn take(uses: &[Use], customer: &CustomerId, at: Instant) -> Result<Vec<(OrderAction, Guarded)>, EncodeError> {
     let (mut actions, customer) = (Vec::new(), CustomerHash::of(customer));
-    for (position, Use { promotion, limit_total, limit_per_customer }) in (0_u64..).zip(uses) {
+    for (position, Use { promotion, limit_total, limit_since, limit_per_customer, shard }) in (0_u64..).zip(uses) {
         if let Some(limit) = *limit_total {
-            let change = Change::<PromotionUses>::copied().add("uses", 1);
-            let left = Condition::Is("limit", number(limit)).and(Condition::Below("uses", number(limit)));
-            actions.push((OrderAction::Uses(position), Guarded::update(uses_key(promotion)?, change, left)));
+            let count = match shard {
+                None => {
+                    let change = Change::<PromotionUses>::copied().add("uses", 1);
+                    let left = Condition::Is("limit", number(limit)).and(Condition::Below("uses", number(limit)));
+                    Guarded::update(uses_key(promotion)?, change, left)
+                }
+                Some(shard) => {
+                    let change = Change::<UsesShard>::copied().add("unused", -1);
+                    let same = Condition::Is("limit_since", number(limit_since));
+                    let left = same.and(Condition::AtLeast("unused", number(1)));
+                    Guarded::update(uses_shard_key(promotion, *shard)?, change, left)
+                }
+            };
+            actions.push((OrderAction::Uses(position), count));
         }
         if let Some(limit) = *limit_per_customer {
             let change = Change::<CustomerUses>::visible(at)

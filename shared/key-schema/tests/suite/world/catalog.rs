@@ -1,5 +1,6 @@
 //! Examples of products, their copies, categories, reviews and documents, and the requests for them.
 
+use key_schema::address::PostalAddress;
 use key_schema::category::relocation::{self, CategoryMove, Phase};
 use key_schema::category::{self, CategoryAbout, CategoryNode};
 use key_schema::change::Change;
@@ -7,9 +8,11 @@ use key_schema::entity::AnyEntity as Any;
 use key_schema::follow::Follow;
 use key_schema::id::{CustomerId, LocationId, ProductId};
 use key_schema::idempotency::{self, StoredResponse};
+use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::leaderboard::{Board, Period, Rank, Tally};
 use key_schema::like::{Like, LikeCount};
+use key_schema::location::{self, StockLocation, StockLocations};
 use key_schema::media::{self, MediaKind, MediaObject, UnsettledObject};
 use key_schema::membership::{self, Membership, ProductCategories};
 use key_schema::picture::{self, Picture, PictureCopy, PictureSize, ProductPictures, Shape};
@@ -17,6 +20,7 @@ use key_schema::product::{
     self, Adjustment, CategoryIndexKey, CategoryPath, Copied, Product, ProductChanges as _, ProductContent,
     ProductSales, ReshardReason, ReviewStats, ShardedStock, Stock,
 };
+use key_schema::request::Guarded;
 use key_schema::review::recent::{Month, RecentReview, ReviewMonth};
 use key_schema::review::{self, Review};
 use key_schema::variant::{self, Options, Variant};
@@ -101,6 +105,19 @@ impl World {
         self.stored(ShardedStock { product_id: self.product.clone(), location, shards: 2, least: None })
     }
 
+    pub fn stock_location(&self) -> Stored<StockLocation> {
+        let address = Some(PostalAddress { name: "Ice Ltd".to_owned(), ..self.postal_address() });
+        self.stored(StockLocation { id: self.location.clone(), name: "Warehouse Ulm".to_owned(), address })
+    }
+
+    pub fn stock_locations(&self) -> Stored<StockLocations> {
+        self.stored(StockLocations { locations: 3 })
+    }
+
+    pub fn stock_elsewhere(&self) -> Stored<Stock> {
+        self.stored(Stock { location: self.location.clone(), ..Stock::new(self.product.clone(), 7) })
+    }
+
     pub fn revived_stock(&self) -> Stored<Stock> {
         let mut stock = self.stock();
         stock.data.product_born = Some(self.product().meta.born);
@@ -111,8 +128,12 @@ impl World {
         self.stored(ReviewStats { product_id: self.product.clone(), rating_count: 12, rating_sum: 49 })
     }
 
+    pub fn further_sales(&self) -> Stored<ProductSales> {
+        self.stored(ProductSales { quantity: 5, orders: 2, ..ProductSales::none(self.product.clone(), 3) })
+    }
+
     pub fn product_sales(&self) -> Stored<ProductSales> {
-        self.stored(ProductSales { product_id: self.product.clone(), quantity: 54, orders: 9 })
+        self.stored(ProductSales { quantity: 54, orders: 9, ..ProductSales::none(self.product.clone(), 0) })
     }
 
     pub fn product_categories(&self) -> Stored<ProductCategories> {
@@ -259,8 +280,12 @@ pub fn catalogue_goldens(world: &World) -> Vec<Golden> {
         Golden::of("ShardedStock", world.sharded_stock(), Any::ShardedStock),
         Golden::of("Stock", world.stock(), Any::Stock),
         Golden::of("Stock-revived", world.revived_stock(), Any::Stock),
+        Golden::of("Stock-elsewhere", world.stock_elsewhere(), Any::Stock),
+        Golden::of("StockLocation", world.stock_location(), Any::StockLocation),
+        Golden::of("StockLocations", world.stock_locations(), Any::StockLocations),
         Golden::of("ReviewStats", world.review_stats(), Any::ReviewStats),
         Golden::of("ProductSales", world.product_sales(), Any::ProductSales),
+        Golden::of("ProductSales-further", world.further_sales(), Any::ProductSales),
         Golden::of("ProductCategories", world.product_categories(), Any::ProductCategories),
         Golden::of("Membership", world.membership(false), Any::Membership),
         Golden::of("Membership-retired", world.membership(true), Any::Membership),
@@ -312,6 +337,11 @@ pub fn content_goldens(world: &World) -> Vec<Golden> {
     ]
 }
 
+fn claim_of(world: &World, now: Instant) -> Guarded {
+    let answer = StoredResponse::Body { status: 200, body: "{}".into() };
+    idempotency::claim(&world.idempotency_record(answer), now).unwrap()
+}
+
 pub fn products(world: &World) -> Vec<Shown> {
     let (now, stored, id, noted) = (at(NOW), world.product(), &world.product, world.unsettled(false));
     let mut second = world.product();
@@ -324,9 +354,7 @@ pub fn products(world: &World) -> Vec<Shown> {
         .unwrap()
         .enter(&index_key)
         .unwrap();
-    let claim =
-        idempotency::claim(&world.idempotency_record(StoredResponse::Body { status: 200, body: "{}".into() }), now)
-            .unwrap();
+    let claim = claim_of(world, now);
     vec![
         product::create(&stored, 100, &[world.category_node()]).unwrap().show("product::create"),
         product::create_many([(&stored, 100), (&second, 0)]).unwrap().show("product::create_many"),
@@ -345,6 +373,7 @@ pub fn products(world: &World) -> Vec<Shown> {
         product::drain(&world.stock_shards(), 1, now).unwrap().remove(0).show("product::drain"),
         product::merge(&world.stock_shards(), 1, ReshardReason::Asked, now).unwrap().show("product::merge"),
         product::sharded().unwrap().show("product::sharded"),
+        product::unlist(&world.sharded_stock()).unwrap().show("product::unlist"),
         product::further_shards(&world.stock_shards()[0]).unwrap().unwrap().show("product::further_shards"),
         product::adjust_stock(&[world.stock()], &world.adjustment(), claim.clone())
             .unwrap()
@@ -352,6 +381,32 @@ pub fn products(world: &World) -> Vec<Shown> {
         product::adjust_stock(&world.stock_shards(), &world.adjustment(), claim).unwrap().show("product::adjust_stock"),
         product::stock(id).unwrap().show("product::stock"),
         product::shown_stock(id).unwrap().show("product::shown_stock"),
+        product::stock_at(id, &world.location).unwrap().show("product::stock_at"),
+        product::set_stock_at(id, &world.location, 7, &stored.meta.born, now).unwrap().show("product::set_stock_at"),
+        product::adjust_stock_at(
+            (id, &world.location),
+            None,
+            7,
+            &world.adjustment(),
+            &stored.meta.born,
+            claim_of(world, now),
+        )
+        .unwrap()
+        .show("product::adjust_stock_at"),
+        product::adjust_stock_at(
+            (id, &world.location),
+            Some(&world.stock_elsewhere()),
+            2,
+            &world.adjustment(),
+            &stored.meta.born,
+            claim_of(world, now),
+        )
+        .unwrap()
+        .show("product::adjust_stock_at"),
+        location::get(&world.location).unwrap().show("location::get"),
+        location::list().unwrap().show("location::list"),
+        location::create(&world.stock_location()).unwrap().show("location::create"),
+        location::change(&world.stock_location(), 3, now).unwrap().show("location::change"),
         product::old_stock(id).unwrap().show("product::old_stock"),
         product::move_stock(&world.stock()).unwrap().show("product::move_stock"),
         product::content(id).unwrap().show("product::content"),

@@ -287,6 +287,7 @@ impl World {
             tax: 0,
             tax_rate: None,
             expires_at: None,
+            stock_shards: None,
             picks: Default::default(),
         })
     }
@@ -379,6 +380,7 @@ pub fn orders_goldens(world: &World) -> Vec<Golden> {
         Golden::of("Promotion-automatic", world.automatic_promotion(), Any::Promotion),
         Golden::of("PromotionCode", world.promotion_code(), Any::PromotionCode),
         Golden::of("PromotionUses", world.promotion_uses(), Any::PromotionUses),
+        Golden::of("UsesShard", world.uses_shard(), Any::UsesShard),
         Golden::of("CustomerUses", world.customer_uses(), Any::CustomerUses),
         Golden::of("Order-taxed-shipping", world.order_with_taxed_shipping(), Any::Order),
         Golden::of("Order-promotions", world.order_with_promotions(), Any::Order),
@@ -599,6 +601,11 @@ pub fn promotions(world: &World) -> Vec<Shown> {
         promotion::get(&coded.id).unwrap().show("promotion::get"),
         promotion::list().unwrap().show("promotion::list"),
         promotion::uses([&coded.id]).unwrap().show("promotion::uses"),
+        promotion::leases(&coded.id, [0, 63]).unwrap().show("promotion::leases"),
+        promotion::lease(&world.leases(), 3, 9, now).unwrap().show("promotion::lease"),
+        promotion::lease(&world.leases(), 4, 1, now).unwrap().show("promotion::lease"),
+        promotion::take_back(&world.leases(), now).unwrap().show("promotion::take_back"),
+        promotion::spent(&world.leases().head).unwrap().show("promotion::spent"),
         promotion::create(&rules, &coded, None).unwrap().show("promotion::create"),
         promotion::create(&rules, &automatic, None).unwrap().show("promotion::create"),
         promotion::change(&coded, &raised, now).unwrap().show("promotion::change"),
@@ -698,6 +705,8 @@ pub fn sold(world: &World) -> Vec<Shown> {
     vec![
         sales::of_product(&world.product, 2017, from, to).unwrap().show("sales::of_product"),
         sales::derived(&world.order).unwrap().show("sales::derived"),
+        sales::counts(&world.product).unwrap().show("sales::counts"),
+        sales::fold(&world.further_sales()).unwrap().unwrap().show("sales::fold"),
         counted.show("sales::apply"),
         reversed.show("sales::apply"),
         ranked.show("sales::apply"),

@@ -9,7 +9,8 @@ use key_schema::order::{
 use key_schema::pricing::{Pricing, Rules, ShippingMethod, ShippingRate, ShippingZone, TaxRule};
 use key_schema::product::{CategoryPath, Product};
 use key_schema::promotion::{
-    AppliedPromotion, Conditions, CustomerUses, Goods, Promotion, PromotionCode, PromotionUses, Reduction, Use,
+    AppliedPromotion, Conditions, CustomerUses, Goods, Leases, Promotion, PromotionCode, PromotionUses, Reduction, Use,
+    UsesShard,
 };
 use key_schema::quota::CustomerHash;
 
@@ -44,6 +45,7 @@ impl World {
             },
             limit_total: Some(100),
             limit_per_customer: Some(2),
+            limit_since: 0,
             exclusive: false,
             priority: 7,
         })
@@ -69,7 +71,18 @@ impl World {
     /// Makes a use that is counted for all customers and for one customer.
     pub fn promotion_use(&self) -> Use {
         let promotion = self.promotion().id.clone();
-        Use { promotion, limit_total: Some(100), limit_per_customer: Some(2) }
+        Use { promotion, limit_total: Some(100), limit_per_customer: Some(2), shard: None, limit_since: 0 }
+    }
+
+    pub fn uses_shard(&self) -> Stored<UsesShard> {
+        self.stored(UsesShard { promotion_id: self.promotion().id.clone(), shard: 3, limit_since: 0, unused: 7 })
+    }
+
+    /// Returns uses of which a shard has some left. Their limit is reached.
+    pub fn leases(&self) -> Leases {
+        let mut head = self.promotion_uses();
+        (head.data.uses, head.data.leased) = (90, true);
+        Leases { head, shards: vec![self.uses_shard()] }
     }
 
     pub fn promotion_uses(&self) -> Stored<PromotionUses> {

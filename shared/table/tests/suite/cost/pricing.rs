@@ -2,7 +2,7 @@
 
 use key_schema::id::{CustomerId, MethodId, PromotionId, TaxCategory, TaxRuleId, ZoneId};
 use key_schema::pricing::{self, Rules, STANDARD, ShippingMethod, ShippingRate, ShippingZone, TaxRule};
-use key_schema::promotion::{self, Conditions, Goods, Promotion, Reduction};
+use key_schema::promotion::{self, Conditions, Goods, Leases, Promotion, Reduction, USE_SHARDS};
 
 use super::meter::Bench;
 use crate::data::{self, at};
@@ -56,6 +56,7 @@ pub(super) async fn promotions(bench: &mut Bench) {
             conditions: Conditions::default(),
             limit_total: Some(100),
             limit_per_customer: Some(1),
+            limit_since: 0,
             exclusive: false,
             priority: 0,
         };
@@ -73,6 +74,17 @@ pub(super) async fn promotions(bench: &mut Bench) {
     bench.batch_get("a promotion with its uses", promotion::get(&coded.id).unwrap()).await;
     bench.query("two promotions", 2, promotion::list().unwrap()).await;
     bench.batch_get("two promotions", promotion::uses([&coded.id, &automatic.id]).unwrap()).await;
+    let all = |shards| promotion::leases(&coded.id, shards).unwrap();
+    bench.batch_get("the head and one shard, unused", all(0..1)).await;
+    bench.batch_get("the head and 64 shards, unused", all(0..USE_SHARDS.0)).await;
+    let read = bench.table.batch_get(&all(0..1)).await.unwrap();
+    let leases = Leases::of(read.into_iter().flatten()).unwrap();
+    let _ = bench.table.meter().take();
+    bench.transact("a first lease", promotion::lease(&leases, 0, 10, at(1)).unwrap()).await;
+    let read = bench.table.batch_get(&all(0..1)).await.unwrap();
+    let leases = Leases::of(read.into_iter().flatten()).unwrap();
+    let _ = bench.table.meter().take();
+    bench.write("one promotion", promotion::spent(&leases.head).unwrap()).await;
     let raised = Promotion { limit_total: Some(200), ..coded.data.clone() };
     bench.transact("another limit", promotion::change(&coded, &raised, at(2)).unwrap()).await;
     let named = Promotion { name: "Sale".to_owned(), ..automatic.data.clone() };

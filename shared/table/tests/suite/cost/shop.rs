@@ -4,7 +4,7 @@ use fixture::seed;
 use key_schema::change::Change;
 use key_schema::customer::{self, Customer, CustomerChanges as _, Names, Tier, TierIndexKey};
 use key_schema::guest_cart::CartToken;
-use key_schema::id::{AddressName, Born, CustomerId, StoreId};
+use key_schema::id::{AddressName, Born, CustomerId, LocationId, StoreId};
 use key_schema::item::Stored;
 use key_schema::lists;
 use key_schema::order::addresses::{Destination, Guest, OrderAddresses};
@@ -16,7 +16,8 @@ use key_schema::product::{CategoryPath, Product, ProductChanges as _, ReshardRea
 use key_schema::revocation::SignIn;
 use key_schema::verification::{self, EmailVerification};
 use key_schema::{
-    cart, category, erasure, guest_cart, idempotency, membership, product, region, review, revocation, session,
+    cart, category, erasure, guest_cart, idempotency, location, membership, product, region, review, revocation, sales,
+    session,
 };
 
 use super::large;
@@ -287,6 +288,26 @@ async fn adjust(bench: &mut Bench) {
     let adjustment = product::Adjustment { by: 5, reason, staff: customer_id(7), at: at(1) };
     bench.transact("one stock, with a key", product::adjust_stock(&[seen], &adjustment, claim).unwrap()).await;
     shards(bench).await;
+    locations(bench).await;
+}
+
+async fn locations(bench: &mut Bench) {
+    let (id, at_ulm) = (product_id(1), LocationId::new("ulm").unwrap());
+    let ulm = location::StockLocation { id: at_ulm.clone(), name: "Warehouse Ulm".to_owned(), address: None };
+    bench.transact("one location", location::create(&data::stored(ulm.clone(), 1)).unwrap()).await;
+    bench.get("one location", location::get(&at_ulm).unwrap()).await;
+    bench.query("one location", 1, location::list().unwrap()).await;
+    bench.update("one location", location::change(&ulm, 1, at(1)).unwrap()).await;
+    let set = product::set_stock_at(&id, &at_ulm, 7, &data::born(1), at(1)).unwrap();
+    bench.transact("one stock", set).await;
+    bench.batch_get("one stock", product::stock_at(&id, &at_ulm).unwrap()).await;
+    let reason = "found behind the shelf".to_owned();
+    let adjustment = product::Adjustment { by: 5, reason, staff: customer_id(7), at: at(1) };
+    let claim = idempotency::claim(&data::record(98), at(0)).unwrap();
+    let mut seen = data::stored(product::Stock { location: at_ulm.clone(), ..product::Stock::new(id.clone(), 7) }, 1);
+    seen.meta.version = 1;
+    let adjust = product::adjust_stock_at((&id, &at_ulm), Some(&seen), 12, &adjustment, &data::born(1), claim);
+    bench.transact("one stock, with a key", adjust.unwrap()).await;
 }
 
 async fn shards(bench: &mut Bench) {
@@ -320,6 +341,15 @@ async fn shards(bench: &mut Bench) {
     stocks.extend(further.into_iter().flatten());
     let _ = bench.table.meter().take();
     bench.transact("4 shards", product::merge(&stocks, 1, ReshardReason::Asked, at(1)).unwrap()).await;
+    let listed = bench.table.query(&product::sharded().unwrap()).await.unwrap().items.remove(0);
+    let _ = bench.table.meter().take();
+    bench.write("one entry", product::unlist(&listed).unwrap()).await;
+    let counted = product::ProductSales { quantity: 5, orders: 2, ..product::ProductSales::none(id.clone(), 3) };
+    bench.test.put(&data::stored(counted, 1)).await;
+    bench.batch_get("one item", sales::counts(&id).unwrap()).await;
+    let counted = bench.table.batch_get(&sales::counts(&id).unwrap()).await.unwrap().into_iter().flatten().next();
+    let _ = bench.table.meter().take();
+    bench.transact("one item", sales::fold(&counted.unwrap()).unwrap().unwrap()).await;
 }
 
 /// Measures an order with an address, and the requests for addresses.
