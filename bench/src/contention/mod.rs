@@ -78,25 +78,26 @@ pub async fn run(args: ContentionArgs) -> Result<(), BenchError> {
     let times = Times { transaction: Duration::from_millis(args.transaction_ms), ..Times::default() };
     let model = Model { warm: Throughput { writes: args.warm, reads: args.warm }, times, seed: args.seed };
     let simulated = tokio::task::block_in_place(|| simulate(&args, model))?;
+    println!("{}", grid::table(&simulated));
+    if args.write {
+        page::grid(&simulated)?;
+        page::targets(&simulated, None)?;
+    }
     let shards = args.shards.iter().copied().max().unwrap_or(1);
     let sale = mix::Sale { rate: args.rate, seconds: args.seconds, shards };
     let sale = (args.rate > 0).then(|| tokio::task::block_in_place(|| mix::measure(sale, model))).transpose()?;
-    let real =
-        if args.real > 0 { real::measure(args.real, &args.shards, &args.clients, model).await? } else { Vec::new() };
-    println!("{}", grid::table(&simulated));
     if let Some(sale) = &sale {
         println!("{}", mix::table(sale));
+        if args.write {
+            page::sale(sale)?;
+            page::targets(&simulated, Some(sale))?;
+        }
     }
+    let real =
+        if args.real > 0 { real::measure(args.real, &args.shards, &args.clients, model).await? } else { Vec::new() };
     if !real.is_empty() {
         println!("{}", grid::table(&real));
-    }
-    if args.write {
-        page::grid(&simulated)?;
-        page::targets(&simulated, sale.as_ref())?;
-        if let Some(sale) = &sale {
-            page::sale(sale)?;
-        }
-        if !real.is_empty() {
+        if args.write {
             page::real(&real)?;
         }
     }

@@ -333,12 +333,15 @@ mod tests {
     }
 
     /// The reads that are not measured. They read the search index, the settings, the rules of
-    /// pricing, or one promotion. The number of rules is limited. The route of one picture makes
+    /// pricing, the locations, a stock, or one promotion. The numbers of rules and locations are limited. The route of one picture makes
     /// the same Query as the list of pictures. The copy of a customer's data reads lists that are
     /// measured. Staff's numbers of a product and its author's review read what the product's page
     /// and the review read, and staff's list of reviews reads the lists of everybody.
-    const UNMEASURED_READS: [&str; 16] = [
+    const UNMEASURED_READS: [&str; 19] = [
         "GET /v1/products/{id}/numbers",
+        "GET /v1/products/{id}/stock",
+        "GET /v1/locations",
+        "GET /v1/locations/{id}",
         "GET /v1/customers/{id}/reviews/{product}",
         "GET /v1/reviews",
         "GET /v1/customers/{id}/data",
