@@ -140,7 +140,7 @@ pub(crate) fn conditions() -> String {
     let rustc = rustc.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
     let command = std::env::args().skip(1).collect::<Vec<_>>().join(" ");
     let program = std::env::current_exe().ok();
-    let folder = program.as_deref().and_then(std::path::Path::parent).and_then(std::path::Path::file_name);
+    let folder = program.as_deref().and_then(Path::parent).and_then(Path::file_name);
     let is_local = folder.is_some_and(|folder| folder == "local");
     let profile = if is_local { "--profile local" } else { "--release" };
     format!(
