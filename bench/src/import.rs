@@ -329,8 +329,8 @@ impl StoredOrders {
                 });
                 money.add(Amounts { paid: line.total.amount, retail, coupon });
             }
-            AnyEntity::Stock(stock) if stock.location != LocationId::main() || stock.shard > 0 => {}
-            AnyEntity::Stock(stock) => drop(self.stocks.insert(stock.product_id.to_string(), stock.available)),
+            AnyEntity::Stock(stock) if stock.location != LocationId::main() => {}
+            AnyEntity::Stock(stock) => *self.stocks.entry(stock.product_id.to_string()).or_default() += stock.available,
             _ => {}
         }
     }

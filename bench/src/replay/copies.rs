@@ -21,8 +21,13 @@ impl Copies {
     pub(super) fn enter(&mut self, entity: AnyEntity) {
         match entity {
             AnyEntity::Product(product) => drop(self.products.insert(product.id.to_string(), product)),
-            AnyEntity::Stock(stock) if stock.location != LocationId::main() || stock.shard > 0 => {}
-            AnyEntity::Stock(stock) => drop(self.stocks.insert(stock.product_id.to_string(), stock.data)),
+            AnyEntity::Stock(stock) if stock.location != LocationId::main() => {}
+            AnyEntity::Stock(stock) => {
+                let id = stock.product_id.to_string();
+                // All shards have the same state, apart from their pieces.
+                let whole = self.stocks.entry(id).or_insert_with(|| Stock { available: 0, ..stock.data.clone() });
+                whole.available += stock.available;
+            }
             AnyEntity::ReviewStats(stats) => drop(self.ratings.insert(stats.product_id.to_string(), stats.data)),
             AnyEntity::Membership(member) => self.memberships.push(member.data),
             _ => {}
