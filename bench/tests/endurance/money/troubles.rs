@@ -323,7 +323,9 @@ impl World<'_> {
 
     /// Runs random client steps, and work that the trouble can strike.
     async fn work(&self, system: &System, trouble: Trouble, rng: &mut Rng) {
-        if matches!(trouble, Process("Fulfilment", _) | Point("Fulfilment", _) | Clock("Fulfilment", _)) {
+        let is_of_picking =
+            matches!(trouble, Process("Fulfilment", _) | Point("Fulfilment", _) | Clock("Fulfilment", _));
+        if is_of_picking {
             self.free_the_stations().await;
         }
         let is_of_orders = trouble.is_of_orders();
@@ -348,7 +350,7 @@ impl World<'_> {
         let paid = async {
             match trouble.is_of_cards() {
                 true => self.paid_by_card(paid).await,
-                false => self.paid(paid).await,
+                false => self.paid(paid, is_of_picking).await,
             }
         };
         futures::join!(steps, large, paid, expired);
