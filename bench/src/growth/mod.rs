@@ -333,10 +333,11 @@ mod tests {
     }
 
     /// The reads that are not measured. They read the search index, the settings, the rules of
-    /// pricing, the locations, a stock, or one promotion. The numbers of rules and locations are limited. The route of one picture makes
-    /// the same Query as the list of pictures. The copy of a customer's data reads lists that are
-    /// measured. Staff's numbers of a product and its author's review read what the product's page
-    /// and the review read, and staff's list of reviews reads the lists of everybody.
+    /// pricing, the locations, a stock, or one promotion. The numbers of rules and locations are
+    /// limited. The route of one picture makes the same Query as the list of pictures. The copy of a
+    /// customer's data reads lists that are measured. Staff's numbers of a product and its author's
+    /// review read what the product's page and the review read, and staff's list of reviews reads the
+    /// lists of everybody.
     const UNMEASURED_READS: [&str; 19] = [
         "GET /v1/products/{id}/numbers",
         "GET /v1/products/{id}/stock",

@@ -22,7 +22,8 @@ const LOCATION: Any<LocationId> = any();
 /// Returns 0 for a location that never had pieces of the product.
 #[route(GET "/v1/products/{id}/stock", id = "readStock", who = staff, task = "stock", path(id: ProductId),
     parameters(location = LOCATION "The location, `main` by default."),
-    answers(200 = StockView "The stock"), refuses(not_found = "also for the location", has_variants = "a parent has no stock at the location main"))]
+    answers(200 = StockView "The stock"),
+    refuses(not_found = "also for the location", has_variants = "a parent has no stock at the location main"))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: ProductId = request.path("id")?;

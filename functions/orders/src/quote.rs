@@ -1,10 +1,10 @@
 //! Quotes: prices of carts. A checkout with a quote charges the quoted price.
 //!
 //! A quote is sealed like a cursor and not stored. A request for a quote writes nothing, except the
-//! count of its unknown codes, and that a promotion is used up. The client cannot read or change a quote. A quote has the addresses,
-//! the shipping method, the codes, the lines and a digest of each other part of the price. A
-//! checkout computes the price again. If everything is equal, the order has exactly the quoted
-//! price. Otherwise the response names the lines and the parts that changed.
+//! count of its unknown codes, and that a promotion is used up. The client cannot read or change a
+//! quote. A quote has the addresses, the shipping method, the codes, the lines and a digest of each
+//! other part of the price. A checkout computes the price again. If everything is equal, the order
+//! has exactly the quoted price. Otherwise the response names the lines and the parts that changed.
 
 use std::collections::BTreeMap;
 

@@ -8,15 +8,11 @@ use key_schema::id::PromotionId;
 use key_schema::instant::Instant;
 use key_schema::item::{Item, Stored};
 use key_schema::order::OrderAction;
-use key_schema::pattern::Pattern;
 use key_schema::promotion::{self, Found, Leases, PromotionUses, USE_SHARDS, Use};
 use table::{Attempt, Backoff, Refusal, Table, TableError};
 
 use crate::WorkflowError;
 use crate::stock::PASSES;
-
-/// The access patterns that find a use.
-pub const PATTERNS: &[&Pattern] = &[&promotion::LEASES, &promotion::LEASE, &promotion::SPENT];
 
 /// Where a promotion has a use left.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +66,8 @@ async fn left<A: Copy + Debug>(table: &Table, usage: &Use) -> Result<Left, Workf
 }
 
 /// Returns whether a promotion with this limit has no use left, although its shards may have had some
-/// when its head was read. If so, records it, so that the next reader need not read the shards.
+/// when its head was read. If so, records it, so that later readers need not read the shards. Before
+/// that, uses of an earlier limit go back to the head.
 ///
 /// # Errors
 /// [`WorkflowError::Table`].
@@ -89,6 +86,9 @@ pub async fn is_used_up<A: Copy + Debug>(
         if before.as_ref() == Some(&leases.revs()) {
             if leases.shards.iter().all(|shard| shard.unused == 0) {
                 let _is_newer = table.write(&promotion::spent(&leases.head)?).await?;
+            } else {
+                let back = promotion::take_back(&leases, Instant::now())?;
+                let _is_newer = table.try_transact(&back, &mut Backoff::new()).await?;
             }
             return Ok(true);
         }

@@ -165,6 +165,23 @@ async fn uses_that_shards_leased_stay_usable_when_staff_change_the_limit() {
     }
 }
 
+#[tokio::test]
+async fn the_last_uses_of_one_shard_are_for_orders_of_every_shard() {
+    let shop = shop().await;
+    shop.set_stock("cake", 100).await;
+    shop.promote(Promotion { limit_total: Some(1_000), ..ten() }).await;
+    shop.count_uses("ten", 996).await;
+    let read = promotion::leases(&ten().id, [7]).unwrap();
+    let seen = Leases::of(shop.own().batch_get(&read).await.unwrap().into_iter().flatten()).unwrap();
+    shop.transact(&promotion::lease(&seen, 7, 4, Instant::now()).unwrap()).await;
+    let customers = customers(&shop, 6).await;
+    for (number, customer) in customers.iter().enumerate().take(4) {
+        assert_eq!(rush(&shop, std::slice::from_ref(customer)).await[0].status, 201, "{number}");
+    }
+    let refused = shop.send(quote_of(&customers[4]).json(&json!({ "codes": ["TEN"] }))).await;
+    assert_eq!((refused.code(), shop.used().await), (Some("promotion_used_up"), 1_000), "{}", refused.body);
+}
+
 /// The shards still have uses that they leased when the promotion had the same limit before.
 #[tokio::test]
 async fn uses_of_an_earlier_limit_are_not_taken_when_staff_set_the_same_limit_again() {
@@ -188,6 +205,13 @@ async fn uses_of_an_earlier_limit_are_not_taken_when_staff_set_the_same_limit_ag
     let customers = customers(&shop, 5).await;
     let refused = shop.send(quote_of("c0").json(&json!({ "codes": ["TEN"] }))).await;
     assert_eq!((refused.code(), shop.used().await), (Some("promotion_used_up"), 1_000), "{}", refused.body);
+    // The uses went back, so later quotes read only the head.
+    let read = promotion::leases(&ten().id, USE_SHARDS.all()).unwrap();
+    for is_leased in [true, false] {
+        let seen = Leases::of(shop.own().batch_get(&read).await.unwrap().into_iter().flatten()).unwrap();
+        assert!(seen.shards.iter().all(|shard| shard.unused == 0) && seen.head.leased == is_leased, "{:?}", seen.head);
+        shop.send(quote_of("c0").json(&json!({ "codes": ["TEN"] }))).await;
+    }
     // Below the limit the uses come back, all in one transaction.
     shop.count_uses_back("ten", 3).await;
     let answers = rush(&shop, &customers).await;
