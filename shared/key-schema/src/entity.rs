@@ -88,13 +88,14 @@ macro_rules! entities {
 }
 
 entities! {
-    Answer Cart CategoryAbout CategoryMove CategoryNode Counter CounterShard Customer CustomerDocument CustomerOrder
-    CustomerQuestion CustomerUses Document DocumentSection DocumentVersion EmailClaim EmailVerification Erasure
-    Expiration Follow GuestCart Heartbeat IdempotencyRecord Invitation Invitations Invoice InvoiceCounter Like
-    LikeCount Mail MailDay MailStop Mark Member Membership MetricPoint NumberClaim OpenOrders Order OrderAddresses
-    OrderLine OrderLog OrderStatusEvent Organization Payment PaymentOperation PickingStations RegionSales Pricing
-    Product ProductCategories ProductContent ProductPictures ProductSales Promotion PromotionCode PromotionUses
-    ProviderEvent Question QuotaDay Rank RecentReview ReferenceClaim Review ReviewMonth ReviewStats Revocation Sale SaleRegion Session Settings
-    ShardedStock ShippingZone Stock StockLocation StockLocations StoreLocation Tally TaxRule Team UnsettledObject
-    UsernameClaim UsesShard Variant WaitingJob Wallet WalletEntry
+    Answer Cart CategoryAbout CategoryMove CategoryNode Counter CounterShard Customer CustomerDocument
+    CustomerOrder CustomerQuestion CustomerUses Document DocumentSection DocumentVersion EmailClaim
+    EmailVerification Erasure Expiration Follow GuestCart Heartbeat IdempotencyRecord Invitation Invitations
+    Invoice InvoiceCounter Like LikeCount Mail MailDay MailStop Mark Member Membership MetricPoint NumberClaim
+    OpenOrders Order OrderAddresses OrderLine OrderLog OrderStatusEvent Organization Payment PaymentOperation
+    PickingStations RegionSales Pricing Product ProductCategories ProductContent ProductPictures ProductSales
+    Promotion PromotionCode PromotionUses ProviderEvent Question QuotaDay Rank RecentReview ReferenceClaim
+    Review ReviewMonth ReviewStats Revocation Sale SaleRegion Session Settings ShardedStock ShippingZone Stock
+    StockLocation StockLocations StoreLocation Tally TaxRule Team UnsettledObject UsernameClaim UsesShard
+    Variant WaitingJob Wallet WalletEntry
 }
