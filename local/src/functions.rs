@@ -14,6 +14,7 @@ pub async fn run(logical_id: &str) -> Result<(), FunctionExit> {
         "Insights" => insights::run().await,
         "Support" => support::run().await,
         "Settings" => settings::run().await,
+        "Agents" => agents::run().await,
         "Search" => search::run().await,
         "Notifier" => notifier::run().await,
         "Fulfilment" => fulfilment::run().await,

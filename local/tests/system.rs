@@ -266,7 +266,7 @@ async fn a_function_can_be_invoked_by_hand() {
     assert_eq!(invoke("Janitor", r#"{"grace_seconds":0}"#).await, (StatusCode::OK, nothing.clone()));
     assert_eq!(invoke("Janitor", "").await, (StatusCode::OK, nothing));
     for (function, body, status, message) in [
-        ("Nobody", "{}", StatusCode::NOT_FOUND, "there is no function Nobody; the functions are Cashier"),
+        ("Nobody", "{}", StatusCode::NOT_FOUND, "there is no function Nobody; the functions are Agents"),
         ("Janitor", "{", StatusCode::BAD_REQUEST, "the event must be JSON"),
         ("Janitor", r#"{"grace_seconds":"soon"}"#, StatusCode::BAD_GATEWAY, "soon"),
     ] {

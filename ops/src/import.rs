@@ -52,7 +52,10 @@ const CONCURRENCY: usize = 32;
 const NAMED: usize = 20;
 
 /// The entities whose items grant rights or queue work.
-pub const RIGHTS: [&str; 12] = [
+pub const RIGHTS: [&str; 15] = [
+    "Agent",
+    "Agents",
+    "CheckoutSession",
     "CustomerDocument",
     "Document",
     "DocumentSection",

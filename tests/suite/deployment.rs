@@ -402,6 +402,12 @@ fn cloudfront_keeps_exactly_the_public_pages() {
         assert_eq!(policy, expected, "{}", operation.key());
         used.extend(found.map(|behaviour| behaviour["PathPattern"].as_str().unwrap()));
     }
+    // Agents send their requests to further paths.
+    for (pattern, policy) in [("/.well-known/ucp", "PublicPages"), ("/ucp/*", UNCACHED)] {
+        let found = of_api.iter().find(|behaviour| behaviour["PathPattern"] == pattern);
+        assert_eq!(found.unwrap()["CachePolicyId"], policy, "{pattern}");
+        used.insert(pattern);
+    }
     assert_eq!(used.len(), of_api.len(), "a behaviour without a route");
 }
 

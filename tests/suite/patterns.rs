@@ -38,6 +38,7 @@ pub fn users() -> Vec<User> {
         routes("support", &::support::routes()),
         routes("settings", &settings::routes()),
         routes("search", &search::routes()),
+        routes("agents", &agents::routes()),
     ]
     .into_iter()
     .flatten()

@@ -1,12 +1,13 @@
 //! The measured functions: the consumer that writes the search index, and the functions that answer
 //! clients. Each function that answers clients is measured with one of its main reads.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use http_api::sample::Call;
+use key_schema::agent::{Agent, AgentKey, AgentScope};
 use key_schema::entity::AnyEntity;
 use key_schema::follow::Follow;
-use key_schema::id::{DocumentId, OrganizationId, StoreId};
+use key_schema::id::{AgentId, DocumentId, OrganizationId, StoreId};
 use key_schema::item::Item;
 use key_schema::lists::Lists;
 use key_schema::money::Currency;
@@ -145,5 +146,23 @@ pub(super) fn all() -> Result<Vec<Subject>, BenchError> {
             items: Vec::new(),
         },
         Subject::new("settings", &Call::new("GET /v1/settings"), settings),
+        Subject::new(
+            "agents",
+            &Call::new("GET /v1/agents/{id}").path("id", "acme").staff(STAFF),
+            vec![item(agent()?, 0)?],
+        ),
     ])
+}
+
+fn agent() -> Result<Agent, BenchError> {
+    let id: AgentId = AgentId::new("acme")?;
+    Ok(Agent {
+        key_hash: AgentKey::new(&id, [1; 32]).hash(),
+        id,
+        name: "Acme Assistant".to_owned(),
+        profile_url: "https://agent.example/profile".to_owned(),
+        scopes: BTreeSet::from([AgentScope::Catalog]),
+        checkouts_per_day: 10_000,
+        key_created_at: at(0),
+    })
 }

@@ -338,7 +338,9 @@ mod tests {
     /// customer's data reads lists that are measured. Staff's numbers of a product and its author's
     /// review read what the product's page and the review read, and staff's list of reviews reads the
     /// lists of everybody.
-    const UNMEASURED_READS: [&str; 19] = [
+    const UNMEASURED_READS: [&str; 21] = [
+        "GET /v1/agents",
+        "GET /v1/agents/{id}",
         "GET /v1/products/{id}/numbers",
         "GET /v1/products/{id}/stock",
         "GET /v1/locations",

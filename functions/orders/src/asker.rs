@@ -3,8 +3,7 @@
 use http_api::{Problem, Request, SignedIn};
 use key_schema::order::Order;
 use key_schema::order::guest::OrderToken;
-
-use crate::view::no_such_order;
+use ordering::no_such_order;
 
 /// The header with the token of a guest's order.
 const ORDER_TOKEN: &str = "order-token";
@@ -46,11 +45,16 @@ impl Asker {
         }
     }
 
+    /// Returns the id of the caller, or `None` for the holder of a token.
+    pub fn caller_id(&self) -> Option<&str> {
+        match self {
+            Self::Caller(caller) => Some(caller.id().as_str()),
+            Self::Holder(_) => None,
+        }
+    }
+
     /// Returns the id that the order's history and its payments name.
     pub fn id<'a>(&'a self, order: &'a Order) -> &'a str {
-        match self {
-            Self::Caller(caller) => caller.id().as_str(),
-            Self::Holder(_) => order.customer_id.as_str(),
-        }
+        self.caller_id().unwrap_or_else(|| order.customer_id.as_str())
     }
 }

@@ -13,14 +13,14 @@ use key_schema::instant::Instant;
 use key_schema::money::Money;
 use key_schema::order::MAX_TOTAL;
 use key_schema::request::Guarded;
+use ordering::addresses::GivenAddresses;
+use ordering::lines::WantedLine;
+use ordering::place::{Details, NewGuest, Placed, Source, Wanted, first_response_or, place, replay};
+use ordering::promotions;
+use ordering::quote::{self, QUOTE_ID, Quote, Quoted};
 
 use crate::App;
-use crate::addresses::GivenAddresses;
-use crate::lines::WantedLine;
-use crate::new_order::Details;
-use crate::place::{NewGuest, Wanted, first_response_or, place, replay};
-use crate::promotions;
-use crate::quote::{self, QUOTE_ID, Quote, Quoted};
+use crate::place::created;
 use crate::view::OrderView;
 
 #[derive(Body)]
@@ -104,9 +104,9 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
     // attempt has removed it, this read finds the record.
     if let Some(once) = &once
         && let Some(record) = services.table.get(&idempotency::get(once.scope())?).await?
-        && let Some(first) = replay(services, once, Some(&record), None, now).await?
+        && let Some(first) = replay(services, once, Some(&record), now).await?
     {
-        return Ok(first);
+        return Ok(created(&first, None));
     }
     let cart = cart.ok_or_else(cart_empty)?;
     let sale = CartCheckout {
@@ -117,7 +117,7 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
         sealed_for: customer_id.as_str(),
         customer_id: customer_id.clone(),
     };
-    order(app, checkout, sale, once.as_ref(), now).await
+    Ok(created(&order(app, checkout, sale, once.as_ref(), now).await?, None))
 }
 
 /// What a customer's and a guest's checkout have in common.
@@ -132,7 +132,7 @@ pub struct CartCheckout<'a> {
     pub lines: &'a BTreeMap<ProductId, CartLine>,
     /// The write that removes the cart.
     pub cart: Guarded,
-    /// As in [`Quoter`](quote::Quoter).
+    /// As in [`Quoter`](crate::quote::Quoter).
     pub sealed_for: &'a str,
 }
 
@@ -142,7 +142,7 @@ pub async fn order(
     sale: CartCheckout<'_>,
     once: Option<&Once>,
     now: Instant,
-) -> Result<Response, Problem> {
+) -> Result<Placed, Problem> {
     let services = &app.services;
     let Checkout { expected_total, details, addresses, quote_id: sealed } = checkout;
     let CartCheckout { caller, customer_id, guest, lines, cart, sealed_for } = sale;
@@ -159,7 +159,7 @@ pub async fn order(
             let promotions = match promotions::usable(services, buyer, &rules, quote.codes(), None, now).await {
                 Ok(promotions) => promotions,
                 // The first attempt may have completed meanwhile, and used up a promotion.
-                Err(problem) => return first_response_or(services, once, guest.as_ref(), now, problem).await,
+                Err(problem) => return first_response_or(services, once, now, problem).await,
             };
             let (rounding, shipping_tax) = (limits.tax_rounding, limits.shipping_tax);
             (quote.addresses(), Some(Quoted { quote, rules, promotions, rounding, shipping_tax }))
@@ -171,6 +171,7 @@ pub async fn order(
         list: "/items",
         lines: lines_of(lines),
         reference: None,
+        origin: None,
         placed_at: None,
         store_id: None,
         details,
@@ -178,7 +179,7 @@ pub async fn order(
         addresses,
         quote,
     };
-    place(app, caller, wanted, once, None, Some(cart)).await
+    place(app, caller, wanted, once, None, Source::Cart(&cart)).await
 }
 
 pub fn cart_empty() -> Problem {

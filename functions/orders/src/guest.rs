@@ -18,20 +18,22 @@ use key_schema::order::guest::{Claimable, ClaimableItem, OrderToken, claim as mo
 use key_schema::order::{MAX_TOTAL, OrderAction, OrderStatus, OrderSummary, earlier, head, read_for_update};
 use key_schema::payment::PaymentMethod;
 use key_schema::text::Email;
+use ordering::addresses::GivenAddresses;
+use ordering::place::{Details, NewGuest, replay};
+use ordering::promotions::CODES;
+use ordering::quote::QUOTE_ID;
+use ordering::visible;
 use serde::Serialize;
 use table::retry_on_conflict;
 
 use crate::App;
-use crate::addresses::GivenAddresses;
 use crate::asker::Asker;
 use crate::checkout::{self, CartCheckout, Checkout, quote_or_addresses};
-use crate::new_order::Details;
 use crate::payments::NewPayment;
-use crate::place::{NewGuest, replay};
-use crate::promotions::CODES;
-use crate::quote::{self, QUOTE_ID, QuoteRequest, QuoteView};
+use crate::place::created;
+use crate::quote::{self, QuoteRequest, QuoteView};
 use crate::status::StatusChange;
-use crate::view::{GuestOrderView, OrderView, visible};
+use crate::view::{GuestOrderView, OrderView};
 use crate::{list, payments, status};
 
 /// The header with the token of a guest cart.
@@ -202,7 +204,8 @@ pub async fn order(app: &App, request: &Request<'_>) -> Result<Response, Problem
     let now = Instant::now();
     let cart = opened.read(services, now).await?;
     let (customer_id, sealed_for) = (CustomerId::guest(&email), opened.owner());
-    let guest = NewGuest { guest: Guest { email, name }, cart: opened.token };
+    let token = opened.token;
+    let guest = NewGuest { guest: Guest { email, name }, cart: token.clone() };
     let Some(cart) = cart else {
         // The first attempt may have removed the cart. A stranger may know the cart's id, but not its
         // token, from which the token of the order follows.
@@ -211,9 +214,9 @@ pub async fn order(app: &App, request: &Request<'_>) -> Result<Response, Problem
             && let StoredResponse::Order(id) = &record.answer
             && let Some(head) = services.table.get(&head(id)?).await?
             && OrderToken::of(&guest.cart, id).opens(&head)
-            && let Some(first) = replay(services, once, Some(&record), Some(&guest), now).await?
+            && let Some(first) = replay(services, once, Some(&record), now).await?
         {
-            return Ok(first);
+            return Ok(created(&first, Some(&token)));
         }
         return Err(no_cart());
     };
@@ -226,7 +229,7 @@ pub async fn order(app: &App, request: &Request<'_>) -> Result<Response, Problem
         cart: guest_cart::check_out(&cart)?,
         sealed_for: &sealed_for,
     };
-    checkout::order(app, checkout, sale, once.as_ref(), now).await
+    Ok(created(&checkout::order(app, checkout, sale, once.as_ref(), now).await?, Some(&token)))
 }
 
 /// Read a guest's order

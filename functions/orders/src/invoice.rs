@@ -9,10 +9,9 @@ use key_schema::invoice::{self, Invoice, InvoiceAction};
 use key_schema::item::{Entity as _, Stored};
 use key_schema::money::Money;
 use key_schema::order::{self, OrderStatus};
+use ordering::no_such_order;
 use serde::Serialize;
 use table::retry_on_conflict;
-
-use crate::view::no_such_order;
 
 #[derive(Debug, Serialize, Schema)]
 struct InvoiceView<'a> {

@@ -1,60 +1,23 @@
 //! Orders: placing, payment, refunds, status changes, invoices and lists.
 
-mod addresses;
 mod asker;
-mod bounds;
 mod checkout;
 mod guest;
 mod invoice;
-mod limits;
-mod lines;
 mod list;
 mod log;
 mod new_order;
 mod payments;
 mod picking;
 mod place;
-mod price;
-mod promotions;
 mod quote;
 mod refund;
-mod refusal;
 mod sales;
 mod status;
 mod view;
 mod webhook;
 
-use ::payments::Account;
-use http_api::{Error, Has, Measured, PatternCost, Services};
-use key_schema::order::open::Limits;
-
-#[derive(Debug)]
-pub struct App {
-    pub services: Services,
-    /// The limits of open orders that apply if the settings contain none.
-    pub defaults: Limits,
-    /// The account at the payment provider.
-    pub account: Account,
-}
-
-impl App {
-    #[must_use]
-    pub fn new(services: Services) -> Self {
-        Self { services, defaults: Limits::default(), account: Account::with(None) }
-    }
-}
-
-impl Measured for App {
-    fn take(&self) -> Vec<PatternCost> {
-        self.services.take()
-    }
-}
-
-impl Has<Services> for App {
-    fn part(&self) -> &Services {
-        &self.services
-    }
-}
+pub use ordering::Shop as App;
 
 http_api::routes! {
     App;
@@ -65,9 +28,7 @@ http_api::routes! {
     guest::pay, guest::list_payments, guest::claim
 }
 
-pub async fn run() -> Result<(), Error> {
+pub async fn run() -> Result<(), http_api::Error> {
     telemetry::init("orders");
-    let defaults = limits::defaults(std::env::var("PENDING_ORDER_MINUTES").ok().as_deref())?;
-    let app = App { defaults, account: Account::from_env()?, ..App::new(Services::from_env().await?) };
-    http_api::run(routes(), app).await
+    http_api::run(routes(), App::from_env().await?).await
 }

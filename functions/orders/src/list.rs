@@ -12,11 +12,12 @@ use key_schema::order::addresses::Destination;
 use key_schema::order::{self, ListedOrder, MAX_LINES, OrderNumber, OrderStatus, OrderSummary, Shipment};
 use key_schema::order::{OrderItem, PlacedOrder};
 use key_schema::request::Query;
+use ordering::{no_such_order, visible, with_addresses};
 use serde::Serialize;
 use table::Page as Found;
 
 use crate::asker::Asker;
-use crate::view::{LineView, OrderView, StepView, history_views, line_views, no_such_order, visible, with_addresses};
+use crate::view::{LineView, OrderView, StepView, history_views, line_views};
 
 /// The cursor of a list that has only one page.
 pub const NO_CURSOR: Described = described(r#"{"type": "null"}"#);

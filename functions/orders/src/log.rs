@@ -5,9 +5,8 @@ use key_schema::id::{LogId, OrderId};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
 use key_schema::order::{self, LogLine, OrderLog, OrderStatus};
+use ordering::no_such_order;
 use serde::Serialize;
-
-use crate::view::no_such_order;
 
 const LOG_TEXT: Named<Text> = named(
     "LogText",

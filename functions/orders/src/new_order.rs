@@ -8,10 +8,9 @@ use http_api::{Code, Invalid, Problem};
 use key_schema::id::{CustomerId, OrderReference, StoreId};
 use key_schema::instant::Instant;
 use key_schema::order::MAX_LINES;
-
-use crate::addresses::GivenAddresses;
-use crate::lines::{Lines, NewOrderLine, WantedLine};
-use crate::place::Wanted;
+use ordering::addresses::GivenAddresses;
+use ordering::lines::{Lines, NewOrderLine, WantedLine};
+use ordering::place::{Details, Wanted};
 
 /// The tolerance for a `placed_at` ahead of this function's clock. Clocks differ, but an order
 /// cannot be placed in the future.
@@ -38,15 +37,6 @@ pub struct NewOrder {
     store_id: Option<StoreId>,
     #[field(flatten)]
     details: Details,
-}
-
-/// The fields that a new order and a checkout have in common, except the addresses.
-#[derive(Debug, Default, Body)]
-pub struct Details {
-    /// Staff only: whether the order lapses when it is not paid in time. A customer's order always
-    /// lapses.
-    #[field(staff, left_out, default)]
-    pub lapses: bool,
 }
 
 fn not_in_the_future(placed_at: &Option<Instant>) -> Result<(), Invalid> {
@@ -76,6 +66,7 @@ impl NewOrder {
             list: "/lines",
             lines,
             reference,
+            origin: None,
             placed_at,
             store_id,
             details,

@@ -4,9 +4,7 @@
 //! that sends it ([`workflows::payments`]). If the provider gives no usable response, or the function
 //! ends, the cashier continues.
 
-use std::time::Duration;
-
-use ::payments::{AccountError, Intent};
+use ::payments::Intent;
 use http_api::contract::rules::{integer, list as list_rule, money, one_of, visible_text};
 use http_api::contract::{Body, Schema, route};
 use http_api::{Code, Once, Problem, Request, Response};
@@ -15,25 +13,22 @@ use key_schema::idempotency::StoredResponse;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::Money;
-use key_schema::order::{self, MAX_LINES, MAX_QUANTITY, MAX_TOTAL, OrderAction, OrderStatus, PlacedOrder, Step};
+use key_schema::order::{self, MAX_LINES, MAX_QUANTITY, MAX_TOTAL, OrderAction, OrderStatus, PlacedOrder};
 use key_schema::payment::{
     Ledger, LedgerError, OperationKind, OperationState, Payment, PaymentMethod, PaymentOperation, PaymentStatus,
     RefundedLine,
 };
+use ordering::payments::{Begun, begin, refused, unavailable, write};
+use ordering::{location, no_such_order, visible};
 use serde::Serialize;
 use table::retry_on_conflict;
-use workflows::payments::{Settled, is_late, settle};
-use workflows::staging;
+use workflows::payments::Settled;
 
 use crate::App;
 use crate::asker::Asker;
 use crate::list::NO_CURSOR;
-use crate::place::workflow_failed;
-use crate::refund::wallet_refused;
-use crate::view::{PaymentView, guest_location, location, no_such_order, visible};
+use crate::view::{PaymentView, guest_location};
 
-/// The longest time that a request waits for the payment provider. The cashier does the rest.
-const PATIENCE: Duration = Duration::from_secs(12);
 const METHODS: &[&str] = &["card", "wallet", "manual"];
 
 #[derive(Body)]
@@ -224,7 +219,8 @@ pub async fn pay(
     if method == PaymentMethod::Card {
         app.account.keys().await.map_err(unavailable)?;
     }
-    let (known, is_new) = retry_on_conflict(async || begin(app, asker, &id, method, amount, once).await).await?;
+    let (known, is_new) =
+        retry_on_conflict(async || begin(app, asker.caller_id(), &id, method, amount, once).await).await?;
     let payment = known.id;
     if method != PaymentMethod::Card {
         let order = app.order(&id).await?;
@@ -257,14 +253,6 @@ pub async fn pay(
     Ok(answer(&id, asker, &view, is_new))
 }
 
-/// Whether a payment was begun now, was begun before, or belongs to the first request with the key.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Begun {
-    Now,
-    Before,
-    Replayed,
-}
-
 fn answer(id: &OrderId, asker: &Asker, view: &NewPaymentView<'_>, begun: Begun) -> Response {
     let order = match asker {
         Asker::Caller(_) => location(id),
@@ -275,134 +263,6 @@ fn answer(id: &OrderId, asker: &Asker, view: &NewPaymentView<'_>, begun: Begun) 
         Begun::Now => created(),
         Begun::Before => Response::ok(view),
         Begun::Replayed => created().header("idempotency-replayed", "true"),
-    }
-}
-
-/// A payment that was begun.
-struct Known {
-    id: PaymentId,
-    /// The provider's id, if the provider may have a later state than the table.
-    intent: Option<String>,
-}
-
-/// How long a payment that the provider has not created keeps the customer from another one. The
-/// provider repeats a stored error for 24 hours.
-const STUCK: Duration = Duration::from_secs(60);
-
-/// Writes the payment. Returns `None` if the order has changed since it was read.
-async fn begin(
-    app: &App,
-    asker: &Asker,
-    id: &OrderId,
-    method: PaymentMethod,
-    amount: Option<Money>,
-    once: Option<&Once>,
-) -> Result<Option<(Known, Begun)>, Problem> {
-    let services = &app.services;
-    let order = app.order(id).await?;
-    if let Some(once) = once
-        && let Some(id) = replayed(app, once).await?
-    {
-        let intent = order.payments.iter().find(|known| known.id == id).and_then(|known| known.intent.clone());
-        return Ok(Some((Known { id, intent }, Begun::Replayed)));
-    }
-    if order.lacks_payment() {
-        return Ok(None);
-    }
-    let (at, by, total) = (order.next_step_at(Instant::now()), asker.id(&order.head), order.head.total);
-    let mut ledger = order.ledger(at);
-    if !ledger.takes_money() {
-        let detail = "The order takes no money: only a pending order does.";
-        return Err(Problem::new(Code::IllegalTransition, detail));
-    }
-    let due = ledger.due();
-    if due == 0 {
-        return Err(Problem::new(
-            Code::IllegalTransition,
-            "There is nothing to pay. Only staff can confirm this order.",
-        ));
-    }
-    let wanted = amount.unwrap_or(Money::new(due, total.currency));
-    let is_left = |operation: &PaymentOperation| match operation.kind {
-        OperationKind::Cancel => operation.state.is_unsettled(),
-        OperationKind::Create => {
-            let age = at.as_millis().saturating_sub(operation.at.as_millis());
-            operation.state == OperationState::Unknown && u128::try_from(age).is_ok_and(|age| age > STUCK.as_millis())
-        }
-        OperationKind::Capture | OperationKind::Refund => false,
-    };
-    let is_same = |known: &&Payment| {
-        method == PaymentMethod::Card
-            && known.method == method
-            && known.status.is_open()
-            && known.amount == wanted
-            && !order.operations.iter().any(|other| other.payment_id == known.id && is_left(other))
-    };
-    if let Some(Payment { id, intent, .. }) = ledger.payments().iter().find(is_same) {
-        return Ok(Some((Known { id: id.clone(), intent: intent.clone() }, Begun::Before)));
-    }
-    let refuse = |field: &str, detail: String| {
-        Err(Problem::new(Code::InvalidBody, "The amount cannot be paid for this order.")
-            .error(format!("/amount/{field}"), detail))
-    };
-    if wanted.currency != total.currency {
-        return refuse("currency", format!("must be {}, the currency of the order", total.currency));
-    }
-    if wanted.amount > due {
-        return refuse("amount", format!("must be at most {due}, the part of the total that is not secured yet"));
-    }
-    let new = PaymentId::generate(at, services.random()?);
-    ledger
-        .add(match method {
-            PaymentMethod::Card => Payment::card(new.clone(), &order.head, wanted, app.capture().await?, at, by),
-            _ => Payment::received(new.clone(), &order.head, method, wanted, at, by),
-        })
-        .map_err(|error| refused(error, &order))?;
-    let claim = once.map(|once| {
-        let answer = StoredResponse::Payment { order_id: id.clone(), payment_id: new.clone() };
-        once.claim(answer, new.born(), at)
-    });
-    let with: Vec<_> = claim.transpose()?.into_iter().map(|claim| (OrderAction::Idempotency, claim)).collect();
-    let is_paid = ledger.settle();
-    if write(app, &order, &ledger, is_paid, by, &with).await? {
-        return Ok(Some((Known { id: new, intent: None }, Begun::Now)));
-    }
-    Ok(None)
-}
-
-/// Sends the transaction of a ledger. Returns whether it was written. Otherwise the order has
-/// changed, or another request has claimed the idempotency key.
-async fn write(
-    app: &App,
-    order: &PlacedOrder,
-    ledger: &Ledger<'_>,
-    is_paid: bool,
-    by: &str,
-    with: &[(OrderAction, key_schema::request::Guarded)],
-) -> Result<bool, Problem> {
-    let table = &app.services.table;
-    let step = Step { money: Some(ledger), with, ..Step::new(&order.head, &[], OrderStatus::Paid, ledger.at(), by) };
-    let transaction = if is_paid { order::transition(step)? } else { order::change_payments(ledger, with)? };
-    match staging::transition(table, &[], transaction).await.map_err(workflow_failed)? {
-        Ok(()) => {
-            match is_paid {
-                true => telemetry::crash_point("orders.moved"),
-                false => telemetry::crash_point("payments.begun"),
-            }
-            Ok(true)
-        }
-        Err(refusals) if is_late(&refusals) || refusals.names(OrderAction::Idempotency) => Ok(false),
-        Err(refusals) if refusals.names(OrderAction::Wallet) => Err(wallet_refused(&refusals, ledger)),
-        Err(refusals) => Err(Problem::unexpected(&refusals)),
-    }
-}
-
-/// Returns the payment of the first request with the key, if there was one.
-async fn replayed(app: &App, once: &Once) -> Result<Option<PaymentId>, Problem> {
-    match app.first(once).await? {
-        Some(StoredResponse::Payment { payment_id, .. }) => Ok(Some(payment_id)),
-        Some(_) => Err(Problem::internal("the idempotency record of a payment has another response")),
-        None => Ok(None),
     }
 }
 
@@ -649,75 +509,9 @@ fn declined(code: Option<&str>) -> Problem {
     Problem::new(Code::PaymentDeclined, detail)
 }
 
-/// Explains why an order's payments do not allow a change.
-pub fn refused(error: LedgerError, order: &PlacedOrder) -> Problem {
-    let currency = order.head.total.currency;
-    match error {
-        LedgerError::NoPayment => Problem::not_found("payment"),
-        LedgerError::Authorised(left) => Problem::new(
-            Code::AmountExceedsAuthorised,
-            format!("Of the authorised amount, {left} {currency} (minor units) can be captured."),
-        ),
-        LedgerError::Captured(left) => Problem::new(
-            Code::AmountExceedsCaptured,
-            format!("Of the captured amount, {left} {currency} (minor units) can be refunded."),
-        ),
-        LedgerError::Status | LedgerError::TooMany => {
-            Problem::new(Code::IllegalTransition, format!("This is not possible now: {error}."))
-        }
-    }
-}
-
-/// Returns the problem of a deployment whose keys of the provider are missing or unreadable.
-pub fn unavailable(error: AccountError) -> Problem {
-    match error {
-        AccountError::Off => Problem::new(Code::CardPaymentsDisabled, "This shop takes no card payments."),
-        AccountError::Unreadable(_) => Problem::unavailable(error),
-    }
-}
-
 async fn seen(app: &App, asker: &Asker, id: &OrderId) -> Result<PlacedOrder, Problem> {
     let items = app.services.table.query(&order::get(id)?).await?.items;
     let order = visible(items, Instant::now()).ok_or_else(no_such_order)?;
     asker.check(&order.head)?;
     Ok(order)
-}
-
-impl App {
-    /// Reads an order before its payments change.
-    async fn order(&self, id: &OrderId) -> Result<PlacedOrder, Problem> {
-        let items = self.services.table.query(&order::read_for_update(id)?).await?.items;
-        visible(items, Instant::now()).ok_or_else(no_such_order)
-    }
-
-    /// Returns the stored response to the first request with the key.
-    async fn first(&self, once: &Once) -> Result<Option<StoredResponse>, Problem> {
-        let record = self.services.table.get(&key_schema::idempotency::get(once.scope())?).await?;
-        Ok(once.first(record.as_deref(), Instant::now())?.cloned())
-    }
-
-    /// Sends the operations of an order, and returns the order. Without an account, or without a
-    /// response in time, the operations stay for the cashier.
-    pub async fn settled(&self, id: &OrderId, hint: Option<&str>) -> Result<Settled, Problem> {
-        let keys = match self.account.keys().await {
-            Ok(keys) => keys,
-            Err(AccountError::Off) => {
-                return Ok(Settled { order: self.order(id).await?, intents: Vec::new(), error: None });
-            }
-            Err(error) => return Err(unavailable(error)),
-        };
-        let sent = settle(&self.services.table, keys.provider.as_ref(), id, hint);
-        match tokio::time::timeout(PATIENCE, sent).await {
-            Ok(Ok(Some(settled))) => Ok(settled),
-            Ok(Ok(None)) => Err(no_such_order()),
-            Ok(Err(error)) => {
-                tracing::warn!(order = %id, %error, "the payments of an order are left to the cashier");
-                Ok(Settled { order: self.order(id).await?, intents: Vec::new(), error: None })
-            }
-            Err(_) => {
-                tracing::warn!(order = %id, "no time was left for the payments of an order");
-                Ok(Settled { order: self.order(id).await?, intents: Vec::new(), error: None })
-            }
-        }
-    }
 }

@@ -8,13 +8,11 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::money::Money;
 use key_schema::order::{self, OrderAction, OrderStatus, PlacedOrder};
-use key_schema::payment::{Ledger, Payment, PaymentMethod};
-use key_schema::wallet::{self, Wallet, WalletError};
+use key_schema::payment::{Payment, PaymentMethod};
+use ordering::payments::{refused, wallet_refused};
+use ordering::{location, no_such_order, visible};
 use serde::Serialize;
-use table::{Refusals, TableError, retry_on_conflict};
-
-use crate::payments::refused;
-use crate::view::{location, no_such_order, visible};
+use table::retry_on_conflict;
 
 #[derive(Body)]
 struct NewRefund {
@@ -112,30 +110,5 @@ pub fn refundable<'a>(order: &'a PlacedOrder, amount: Money, pointer: &str) -> R
     match known.into_iter().find(|payment| amount.amount <= payment.refundable()) {
         Some(payment) => Ok(payment),
         None => refuse("amount", format!("must be at most {left}, the part of the total that was not refunded")),
-    }
-}
-
-fn wallet_in(refusals: &Refusals<OrderAction>) -> Option<Stored<Wallet>> {
-    refusals.of(OrderAction::Wallet)?.stored().ok().flatten()
-}
-
-/// Explains why the table refused to change the wallet.
-pub fn wallet_refused(refusals: &Refusals<OrderAction>, ledger: &Ledger<'_>) -> Problem {
-    let wallet = wallet_in(refusals);
-    let (held, Some(moved)) = (wallet.as_deref(), ledger.moved()) else {
-        return Problem::unexpected(refusals);
-    };
-    let error = match moved.amount {
-        ..0 => wallet::minus(held, Money::new(moved.amount.saturating_neg(), moved.currency)).err(),
-        _ => wallet::plus(held, moved).err(),
-    };
-    match error {
-        // The wallet now has enough money, so it has changed. A retry would succeed.
-        None => TableError::Contended.into(),
-        Some(WalletError::Insufficient) => {
-            let detail = "The wallet's balance in the order's currency is too low. Nothing was paid.";
-            Problem::new(Code::InsufficientFunds, detail)
-        }
-        Some(error) => Problem::new(Code::Conflict, format!("The wallet cannot move this amount: it {error}.")),
     }
 }

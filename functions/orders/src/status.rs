@@ -11,14 +11,15 @@ use key_schema::order::{
     self, MAX_TOTAL, OrderAction, OrderStatus, OrderStatusEvent, PlacedOrder, RETURNED_AT_ONCE, Step,
 };
 use key_schema::payment::{Ledger, OperationKind, Payment, PaymentMethod};
+use ordering::payments::{refused, wallet_refused};
+use ordering::place::workflow_failed;
+use ordering::{no_such_order, visible, with_addresses};
 use table::TableError;
 
 use crate::App;
 use crate::asker::Asker;
-use crate::payments::refused;
-use crate::place::workflow_failed;
-use crate::refund::{refundable, wallet_refused};
-use crate::view::{OrderView, is_final, no_such_order, visible, with_addresses};
+use crate::refund::refundable;
+use crate::view::{OrderView, is_final};
 use workflows::staging;
 
 /// The longest time that a request spends to return the stock of a large order. The janitor returns

@@ -3,13 +3,11 @@ mod price;
 use http_api::contract::Schema;
 use http_api::contract::rules::{VERSION, any, integer, list, list_of, one_of};
 use http_api::view::CUSTOMER_NAME;
-use http_api::{Problem, Services};
 use key_schema::address::PostalAddress;
 use key_schema::id::{CustomerId, OrderId, OrderReference, PaymentId, StoreId, is_guest};
 use key_schema::instant::Instant;
 use key_schema::money::Money;
-use key_schema::order::OrderItem;
-use key_schema::order::addresses::{self, Destination, Guest, OrderAddresses};
+use key_schema::order::addresses::{Destination, Guest, OrderAddresses};
 use key_schema::order::{MAX_LINES, Order, OrderNumber, OrderStatus, OrderStatusEvent, PlacedOrder, TaxRounding};
 use key_schema::payment::{Payment, PaymentMethod, PaymentStatus};
 use key_schema::text::Email;
@@ -19,21 +17,6 @@ pub use price::{
     DISCOUNTS, DiscountView, LineView, MethodView, PricedLineView, QuoteLineView, RateView, ShippingView, TAX_LINES,
     TAX_ROUNDING, TaxLineView, TotalsView, picture,
 };
-
-/// Puts an order together that is visible at `now`, from the items of its partition. A Query is not
-/// isolated from the transaction that places an order. If it has returned only some of the items, the
-/// order is invisible, too.
-pub fn visible(items: Vec<OrderItem>, now: Instant) -> Option<PlacedOrder> {
-    PlacedOrder::of(items).filter(|order| order.is_visible(now) && order.has_all_lines() && order.has_begun())
-}
-
-/// Reads the addresses and the guest, if the order has any.
-pub async fn with_addresses(services: &Services, mut order: PlacedOrder) -> Result<PlacedOrder, Problem> {
-    if order.head.has_addresses() {
-        order.addresses = services.table.get(&addresses::get(&order.head)?).await?;
-    }
-    Ok(order)
-}
 
 pub fn line_views(order: &PlacedOrder) -> Vec<LineView<'_>> {
     order.lines.iter().map(|line| LineView::from(&line.data)).collect()
@@ -45,17 +28,8 @@ pub fn history_views(order: &PlacedOrder, for_staff: bool) -> Vec<StepView<'_>> 
     order.history.iter().map(|step| StepView::new(step, for_staff || !step.is_by_staff(customer))).collect()
 }
 
-pub fn location(id: &OrderId) -> String {
-    http_api::url::location(&["orders", id.as_str()])
-}
-
 pub fn guest_location(id: &OrderId) -> String {
     http_api::url::location(&["guest", "orders", id.as_str()])
-}
-
-/// Returns 404 for an order that does not exist or is invisible to the caller.
-pub fn no_such_order() -> Problem {
-    Problem::not_found("order")
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

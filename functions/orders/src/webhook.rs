@@ -4,11 +4,11 @@ use http_api::contract::{Node, Schema, Schemas, route};
 use http_api::{Code, Problem, Request, Response};
 use key_schema::instant::Instant;
 use key_schema::provider_event;
+use ordering::payments::unavailable;
 use payments::AccountError;
 use payments::webhook::{self, Event, SIGNATURE, WebhookError};
 
 use crate::App;
-use crate::payments::unavailable;
 
 /// An event of the payment provider, of which Bodega reads only ids.
 struct ProviderEvent;

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use http_api::body::Invalid;
-use http_api::contract::rules::{integer, one_of};
+use http_api::contract::rules::{Text, https_url, integer, one_of};
 use http_api::contract::{Body, Context, FromBody as _, Node, Rule, RuleSchema, Schemas};
 use http_api::json::{Members, Value};
 use http_api::{Code, Problem, Request, caching, maintenance};
@@ -94,17 +94,34 @@ struct Texts<'a> {
 type Named<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
 /// The settings that Bodega itself reads ([`OwnSettings`]). Only clients read the other settings.
-const OWN: [&str; 4] = ["orders", "payments", maintenance::NAME, caching::NAME];
+const OWN: [&str; 5] = ["agents", "orders", "payments", maintenance::NAME, caching::NAME];
 
 /// The settings that Bodega itself reads, with their bounds. The function stores the client's text,
 /// so it only checks these values.
 #[derive(Body)]
 #[allow(dead_code, reason = "the values are checked and dropped")]
 struct OwnSettings {
+    agents: Option<Pages>,
     orders: Option<OrderLimits>,
     payments: Option<Payments>,
     maintenance: Option<Maintenance>,
     caching: Option<Caching>,
+}
+
+const PAGE: Text = https_url(1..=500);
+
+/// The shop's pages for people, to which agents send their users, and the address of the API.
+#[derive(Body)]
+#[allow(dead_code, reason = "the values are checked and dropped")]
+struct Pages {
+    #[field(rule = PAGE)]
+    shop_url: Option<String>,
+    #[field(rule = PAGE)]
+    api_url: Option<String>,
+    #[field(rule = PAGE)]
+    terms_url: Option<String>,
+    #[field(rule = PAGE)]
+    privacy_url: Option<String>,
 }
 
 #[derive(Body)]

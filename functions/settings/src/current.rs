@@ -49,6 +49,10 @@ pub async fn whole(services: &Services, request: &Request<'_>) -> Result<Respons
 /// With `quote_optional: true` customers may order without a quote, at the prices of the
 /// products alone. With `guest_orders: false` only customers with an account may order.
 ///
+/// The public value `agents` has https URLs of the shop's pages for people, to which agents send
+/// them: `shop_url`, `terms_url` and `privacy_url`. Its `api_url` is the address of the API for
+/// agents, if requests reach it under another one, such as that of CloudFront. Each is optional.
+///
 /// The public value `maintenance` is the maintenance mode, such as `{"on": true,
 /// "retry_after_seconds": 300}`. While it is on, every write except `PUT /v1/settings` gets 503
 /// `maintenance`, and reads are served. A change applies within 30 seconds.

@@ -141,6 +141,7 @@ fn the_real_template_has_its_functions_with_resolved_settings() {
         "Insights",
         "Support",
         "Settings",
+        "Agents",
     ];
     assert_eq!(ids, [&http[..], &streams].concat());
     let customers = template.function("Customers").unwrap();
@@ -176,10 +177,13 @@ fn permissions_are_only_for_the_queried_indexes_and_never_for_a_scan() {
 }
 
 #[test]
-fn only_the_catalogue_the_counters_guests_and_webhooks_are_public() {
+fn only_the_catalogue_the_counters_guests_agents_and_webhooks_are_public() {
     let template = real();
-    let public: BTreeSet<String> =
-        template.routes.iter().filter(|route| route.authorizer.is_none()).map(Route::key).collect();
+    // The function checks the key of an agent.
+    let is_of_agents = |route: &&Route| route.path.starts_with("/ucp/") || route.path == "/.well-known/ucp";
+    assert!(template.routes.iter().filter(is_of_agents).all(|route| route.authorizer.is_none()));
+    let public = template.routes.iter().filter(|route| route.authorizer.is_none() && !is_of_agents(route));
+    let public: BTreeSet<String> = public.map(Route::key).collect();
     let expected = [
         "DELETE /v1/carts/{id}",
         "DELETE /v1/carts/{id}/items/{product}",

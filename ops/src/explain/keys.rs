@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use key_schema::customer::Tier;
 use key_schema::id::{
-    CounterName, CustomerId, DocumentId, GuestCartId, LocationId, OrderId, OrganizationId, ProductId, QuestionId,
-    SessionId, StoreId,
+    AgentId, CheckoutId, CounterName, CustomerId, DocumentId, GuestCartId, LocationId, OrderId, OrganizationId,
+    ProductId, QuestionId, SessionId, StoreId,
 };
 use key_schema::instant::Instant;
 use key_schema::key::{Key, KeyError};
@@ -16,9 +16,9 @@ use key_schema::pattern::Pattern;
 use key_schema::product::{CategoryPath, Stock};
 use key_schema::request::{BatchGet, Get, Query, Range};
 use key_schema::{
-    cart, category, counter, customer, document, expiration, follow, graph, guest_cart, invoice, leaderboard, like,
-    lists, location, membership, order, organization, picking, picture, product, question, region, residence, review,
-    sales, session, verification, wallet,
+    agent, cart, category, checkout_session, counter, customer, document, expiration, follow, graph, guest_cart,
+    invoice, leaderboard, like, lists, location, membership, order, organization, picking, picture, product, question,
+    region, residence, review, sales, session, verification, wallet,
 };
 use serde::Serialize;
 
@@ -150,6 +150,9 @@ const CONSTRUCTORS: &[(&Pattern, Make)] = &[
     (&cart::GET, |v| get(cart::get(&v.customer()?))),
     (&cart::PREPARE, |v| batch(cart::prepare(&v.customer()?, &v.product()?))),
     (&guest_cart::GET, |v| get(guest_cart::get(&v.get::<GuestCartId>("cart")?))),
+    (&agent::GET, |v| get(agent::get(&v.get::<AgentId>("agent")?))),
+    (&agent::LIST, |_| query(agent::list())),
+    (&checkout_session::GET, |v| get(checkout_session::get(&v.get::<CheckoutId>("checkout")?))),
     (&cart::PRODUCTS, |v| batch(cart::products([&v.product()?]))),
     (&product::PAGE, |v| query(product::page(&v.product()?))),
     (&product::EDIT, |v| get(product::read_for_update(&v.product()?))),

@@ -1,6 +1,7 @@
 //! Checks of one item alone: whether it can be decoded, whether its keys match its attributes, and
 //! whether it is within its bounds.
 
+use key_schema::agent::MAX_AGENTS;
 use key_schema::counter::MAX_SHARDS;
 use key_schema::customer::MAX_ADDRESSES;
 use key_schema::document::{MAX_EDITORS, MAX_SECTIONS, MAX_TEXT};
@@ -18,7 +19,7 @@ use key_schema::product::{MAX_STOCK, is_old_stock};
 use key_schema::question::MAX_ANSWERS;
 use key_schema::variant::MAX_VARIANTS;
 use key_schema::wallet::MAX_BALANCE;
-use key_schema::{cart, order};
+use key_schema::{cart, checkout_session, order};
 
 use super::relations::leaderboards;
 use super::report::Kind;
@@ -99,6 +100,8 @@ fn beyond(entity: &AnyEntity) -> Option<String> {
         |what: &str, count: usize, most: usize| (count > most).then(|| format!("{count} {what} are more than {most}"));
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     match entity {
+        AnyEntity::Agents(head) => most("agents", count(head.agents), count(MAX_AGENTS.into())),
+        AnyEntity::CheckoutSession(session) => most("lines", session.wish.lines.len(), checkout_session::MAX_LINES),
         AnyEntity::GuestCart(cart) => most("lines", cart.lines.len(), cart::MAX_LINES),
         AnyEntity::Cart(cart) => most("lines", cart.lines.len(), cart::MAX_LINES),
         AnyEntity::Counter(head) => (head.shards > MAX_SHARDS || !head.shards.is_power_of_two())

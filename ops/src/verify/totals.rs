@@ -9,6 +9,7 @@ mod parts;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use key_schema::agent::Agents;
 use key_schema::entity::AnyEntity;
 use key_schema::id::{DocumentId, LocationId};
 use key_schema::instant::Instant;
@@ -61,6 +62,7 @@ pub(super) const TABLE_WIDE: &[&str] = &[
 /// decides.
 pub(super) const REPAIRABLE: &[&str] = &[
     "admins",
+    "agents",
     "amount",
     "answer_count",
     "captured_pending",
@@ -278,6 +280,8 @@ pub(super) fn facts(entity: &AnyEntity, now: Instant) -> Result<Vec<Fact>, OpsEr
         AnyEntity::StockLocation(item) if item.id != LocationId::main() => {
             facts.part(Partition, &StockLocations { locations: 0 }.key()?, "locations", 1);
         }
+        AnyEntity::Agents(item) => facts.is(Partition, item, &item.key()?, &[("agents", item.agents.into())]),
+        AnyEntity::Agent(_) => facts.part(Partition, &Agents { agents: 0 }.key()?, "agents", 1),
         AnyEntity::InvoiceCounter(item) => facts.is(Table, item, &item.key()?, &[("last", item.last.into())]),
         AnyEntity::Invoice(_) => facts.part(Table, &InvoiceCounter { last: 0 }.key()?, "last", 1),
         AnyEntity::Wallet(item) => {

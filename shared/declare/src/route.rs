@@ -2,7 +2,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::ext::IdentExt as _;
 use syn::parse::ParseStream;
-use syn::{Expr, FnArg, Ident, ItemFn, LitInt, LitStr, Result, Token, Type};
+use syn::{Expr, FnArg, Ident, ItemFn, LitInt, LitStr, Path, Result, Token, Type};
 
 use crate::attributes::{comma, doc, parse, value};
 
@@ -18,6 +18,10 @@ struct Declaration {
     is_lines: bool,
     answers: Vec<TokenStream>,
     refuses: Vec<TokenStream>,
+    /// The public specification that describes the route instead of `openapi.yaml`.
+    spec: Option<String>,
+    /// The function that writes the route's errors.
+    errors: Option<Path>,
     always: bool,
 }
 
@@ -27,7 +31,7 @@ const SECRETS: [&str; 2] = ["CartToken", "OrderToken"];
 /// Returns the handler, and a module of the same name with the route and its operation.
 pub fn expand(declaration: TokenStream, handler: TokenStream) -> Result<TokenStream> {
     let handler: ItemFn = syn::parse2(handler)?;
-    let Declaration { key, id, who, task, path, parameters, body, is_lines, answers, refuses, always } =
+    let Declaration { key, id, who, task, path, parameters, body, is_lines, answers, refuses, spec, errors, always } =
         parse(declaration, read)?;
     let (name, visibility, text) = (&handler.sig.ident, &handler.vis, doc(&handler.attrs));
     let state = match handler.sig.inputs.first() {
@@ -42,13 +46,20 @@ pub fn expand(declaration: TokenStream, handler: TokenStream) -> Result<TokenStr
         visibility => quote!(#visibility),
     };
     // A guest's cart and a guest's order are private, although they need no caller's token.
+    // So is all that a protocol of agents serves, except its description.
     let is_public = who == "any"
         && key.starts_with("GET ")
+        && (spec.is_none() || key.starts_with("GET /.well-known/"))
         && !parameters.iter().any(|known| SECRETS.iter().any(|secret| known.to_string().contains(secret)));
     let mut modes = if always { quote!(.always()) } else { quote!() };
     if is_public {
         modes.extend(quote!(.public()));
     }
+    if let Some(errors) = errors {
+        modes.extend(quote!(.speaking(#errors)));
+    }
+    let spec =
+        spec.map_or_else(|| quote!(::core::option::Option::None), |spec| quote!(::core::option::Option::Some(#spec)));
     let who = Ident::new(&camel(&who), Span::call_site());
     let body = body.map_or_else(
         || quote!(::core::option::Option::None),
@@ -82,6 +93,7 @@ pub fn expand(declaration: TokenStream, handler: TokenStream) -> Result<TokenStr
                     is_lines: #is_lines,
                     answers: ::std::vec![#(#answers),*],
                     refuses: &[#(#refuses),*],
+                    spec: #spec,
                 }
             }
         }
@@ -102,6 +114,8 @@ fn read(input: ParseStream<'_>) -> Result<Declaration> {
             "body" => declaration.body = Some(value(input)?),
             "lines" => (declaration.body, declaration.is_lines) = (Some(value(input)?), true),
             "always" => declaration.always = true,
+            "spec" => declaration.spec = Some(value::<LitStr>(input)?.value()),
+            "errors" => declaration.errors = Some(value(input)?),
             "path" => {
                 let names;
                 syn::parenthesized!(names in input);

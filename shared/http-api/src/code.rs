@@ -115,6 +115,8 @@ codes! {
     TooManyRules = "too_many_rules", CONFLICT, "Too many rules";
     /// The shop has the largest number of stock locations.
     TooManyLocations = "too_many_locations", CONFLICT, "Too many locations";
+    /// The shop has the largest number of agents.
+    TooManyAgents = "too_many_agents", CONFLICT, "Too many agents";
     /// The organization or the customer already has the maximum number of open invitations.
     TooManyInvitations = "too_many_invitations", CONFLICT, "Too many invitations";
     /// The team has members and cannot be removed.

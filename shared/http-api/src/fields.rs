@@ -68,6 +68,20 @@ pub fn exact_text(bytes: RangeInclusive<usize>) -> impl Fn(Value<'_>) -> Result<
     move |value| checked_text(value, &bytes, char::is_control)
 }
 
+/// The pattern of a URL that [`https_url`] reads.
+pub const HTTPS_URL: &str = "^https://[!-~]+$";
+
+/// Reads the `https` URL of a page, as it is. Its length is in bytes.
+pub fn https_url(bytes: RangeInclusive<usize>) -> impl Fn(Value<'_>) -> Result<String, Invalid> + Clone {
+    move |value| {
+        let url = checked_text(value, &bytes, char::is_control)?;
+        let is_url = url
+            .strip_prefix("https://")
+            .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_graphic()));
+        if is_url { Ok(url) } else { Err(Invalid::new("must be an https URL")) }
+    }
+}
+
 fn must_be_visible(text: &str) -> Result<(), Invalid> {
     if text.chars().all(is_blank) { Err(Invalid::new("must contain a visible character")) } else { Ok(()) }
 }

@@ -90,13 +90,14 @@ pub use crate::request::Request;
 pub use crate::response::Response;
 #[cfg(feature = "table")]
 pub use crate::routes::Checks;
-pub use crate::routes::{Handler, Has, ResponseFuture, Route, Routes};
+pub use crate::routes::{Handler, Has, ResponseFuture, Route, Routes, Speak};
 #[cfg(feature = "table")]
 pub use crate::services::{SHARED_PATTERNS, Services};
 #[cfg(feature = "table")]
 pub use crate::settings::{MAX_AGE as SETTINGS_MAX_AGE, SettingsCache};
 #[cfg(feature = "table")]
 pub use crate::sign_ins::{MAX_AGE as SIGN_IN_MAX_AGE, SignIns};
+pub use lambda_http::http::StatusCode;
 pub use lambda_runtime::Error;
 
 /// The part of an invocation's time that is reserved for the response to a timeout.

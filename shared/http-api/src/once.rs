@@ -18,7 +18,7 @@
 //! A record is valid for 24 hours ([`idempotency::LIFETIME_SECONDS`]). After that time the handlers
 //! ignore it, even if DynamoDB has not removed it yet.
 
-use key_schema::id::{Born, CustomerId, Id};
+use key_schema::id::{AgentId, Born, CustomerId, Id};
 use key_schema::idempotency::{self, IdempotencyRecord, LIFETIME_SECONDS, Scope, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
@@ -69,6 +69,14 @@ impl Once {
         let key = request.idempotency_key_optional()?.or(default);
         // Nobody can sign in with such an id.
         let caller = format!("{}{}", CustomerId::guests(), of.as_str());
+        key.map(|key| Self::of(request, caller, key)).transpose()
+    }
+
+    /// Reads the key of a request by an agent, which may be missing.
+    pub fn of_agent(request: &Request<'_>, agent: &AgentId) -> Result<Option<Self>, Problem> {
+        let key = request.idempotency_key_optional()?;
+        // Nobody can sign in with such an id.
+        let caller = CustomerId::guests_of(agent).to_string();
         key.map(|key| Self::of(request, caller, key)).transpose()
     }
 

@@ -35,6 +35,8 @@ struct Inner {
     errors: Vec<FieldError>,
     location: Option<String>,
     retry_after: Option<i64>,
+    /// The code in the words of a protocol.
+    spoken: Option<&'static str>,
     cause: Option<Cause>,
 }
 
@@ -91,6 +93,7 @@ impl Problem {
             errors: Vec::new(),
             location: None,
             retry_after: None,
+            spoken: None,
             cause: None,
         }))
     }
@@ -237,6 +240,25 @@ impl Problem {
     #[cfg(feature = "table")]
     pub(crate) const fn has_retry_after(&self) -> bool {
         self.0.retry_after.is_some()
+    }
+
+    /// Gives the problem the code that a protocol has for it.
+    #[must_use]
+    pub fn spoken(mut self, code: &'static str) -> Self {
+        self.0.spoken = Some(code);
+        self
+    }
+
+    /// Returns the code for a route of a protocol.
+    #[must_use]
+    pub fn spoken_code(&self) -> &'static str {
+        self.0.spoken.unwrap_or_else(|| self.0.code.name())
+    }
+
+    /// Returns the text for the client.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.0.detail
     }
 
     /// Returns the problem's headers, without the headers that every response has.

@@ -275,6 +275,15 @@ impl<'a> Request<'a> {
         self.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
     }
 
+    /// Returns the address of this API as the client named it, such as `https://api.example`.
+    #[must_use]
+    pub fn origin(&self) -> Option<String> {
+        let is_host = |host: &&str| host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".:-[]".contains(&byte));
+        let host = self.header("host").filter(is_host)?;
+        let scheme = if self.header("x-forwarded-proto") == Some("http") { "http" } else { "https" };
+        Some(format!("{scheme}://{host}{}", self.stage_prefix))
+    }
+
     /// Returns a header with a secret that gives access to one item.
     #[must_use]
     pub fn secret(&self, name: &str) -> Option<&str> {

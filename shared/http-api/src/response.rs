@@ -11,6 +11,7 @@ use crate::caching::Caching;
 use crate::page::LEFT_OUT;
 use crate::problem::{Cause, Problem};
 use crate::request::Request;
+use crate::routes::Speak;
 
 const NO_STORE: &str = "no-store";
 /// The end of a page without a cursor.
@@ -290,13 +291,17 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    pub(crate) fn problem(problem: &Problem, request_id: &str) -> Self {
-        let mut reply = Self::new(problem.status(), request_id, NO_STORE.to_owned());
-        reply.header("content-type", "application/problem+json".to_owned());
+    pub(crate) fn problem(problem: &Problem, request_id: &str, speak: Option<Speak>) -> Self {
+        let (status, body, kind) = match speak.map(|speak| speak(problem)) {
+            Some((status, body)) => (status, body, "application/json"),
+            None => (problem.status(), problem.body(request_id), "application/problem+json"),
+        };
+        let mut reply = Self::new(status, request_id, NO_STORE.to_owned());
+        reply.header("content-type", kind.to_owned());
         for (name, value) in problem.headers() {
             reply.header(name, value);
         }
-        reply.body = Some(problem.body(request_id));
+        reply.body = Some(body);
         reply
     }
 

@@ -12,6 +12,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use lambda_http::aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
+use lambda_http::http::StatusCode;
 use telemetry::correlation;
 use tracing::{Instrument as _, error, info_span, warn};
 
@@ -42,6 +43,9 @@ pub struct Routes<S> {
     checks: Option<Lookup<S>>,
 }
 
+/// Writes an error as a protocol wants it: the status, and the body as JSON.
+pub type Speak = fn(&Problem) -> (StatusCode, String);
+
 /// The parts of a function's state that are needed to check a request before its handler runs.
 #[cfg(feature = "table")]
 #[derive(Debug, Clone, Copy)]
@@ -66,6 +70,8 @@ pub struct Route<S> {
     always: bool,
     /// Whether the response is the same for every caller, so that caches may store it.
     public: bool,
+    /// Writes the errors of a protocol's route. Other routes have `application/problem+json`.
+    speak: Option<Speak>,
 }
 
 /// A state that has a part of the type `T`. A handler takes only the part that it needs.
@@ -82,13 +88,19 @@ impl<T> Has<T> for T {
 impl<S> Route<S> {
     #[must_use]
     pub const fn new(key: &'static str, handler: Handler<S>) -> Self {
-        Self { key, handler, always: false, public: false }
+        Self { key, handler, always: false, public: false, speak: None }
     }
 
     /// Serves the route's writes in maintenance, too.
     #[must_use]
     pub const fn always(self) -> Self {
         Self { always: true, ..self }
+    }
+
+    /// Lets this function write the route's errors.
+    #[must_use]
+    pub const fn speaking(self, speak: Speak) -> Self {
+        Self { speak: Some(speak), ..self }
     }
 
     /// Lets caches store the response. It must not depend on the caller.
@@ -227,12 +239,12 @@ impl<S> Routes<S> {
                 Code::MalformedRequest,
                 "The event is not a request of an HTTP API with payload format 2.0.",
             );
-            return Served::problem(&problem, "unknown", request_id("", runtime_id));
+            return Served::problem(&problem, "unknown", request_id("", runtime_id), None);
         };
         let id = request_id(&event.request_id, runtime_id);
         let (route, path) = match self.find(&mut event) {
             Ok(found) => found,
-            Err(problem) => return Served::problem(&problem, "unknown", id),
+            Err(problem) => return Served::problem(&problem, "unknown", id, None),
         };
         let request = Request::new(event, route.key, path, id, time);
         let (act, started) = (StaffWrite::of(&request), tokio::time::Instant::now());
@@ -262,7 +274,10 @@ impl<S> Routes<S> {
             };
             match answer {
                 Ok(reply) => Served { reply, route: route.key, request_id: request.id().to_owned(), code: None, act },
-                Err(problem) => Served { act, ..Served::problem(&problem, route.key, request.id().to_owned()) },
+                Err(problem) => {
+                    let id = request.id().to_owned();
+                    Served { act, ..Served::problem(&problem, route.key, id, route.speak) }
+                }
             }
         }
         .instrument(span)
@@ -302,14 +317,15 @@ impl<S> fmt::Debug for Routes<S> {
 }
 
 impl Served {
-    fn problem(problem: &Problem, route: &'static str, request_id: String) -> Self {
+    fn problem(problem: &Problem, route: &'static str, request_id: String, speak: Option<Speak>) -> Self {
         let (code, cause) = (problem.code().name(), problem.causes());
         if problem.status().is_server_error() {
             error!(code, cause, "the request failed");
         } else if cause.is_some() {
             warn!(code, cause, "the request was refused");
         }
-        Self { reply: Reply::problem(problem, &request_id), route, request_id, code: Some(problem.code()), act: None }
+        let reply = Reply::problem(problem, &request_id, speak);
+        Self { reply, route, request_id, code: Some(problem.code()), act: None }
     }
 }
 

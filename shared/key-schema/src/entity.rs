@@ -1,8 +1,10 @@
 //! The decoder for every item, from the table or from the stream.
 
+use crate::agent::{Agent, Agents};
 use crate::cart::Cart;
 use crate::category::relocation::CategoryMove;
 use crate::category::{CategoryAbout, CategoryNode};
+use crate::checkout_session::CheckoutSession;
 use crate::counter::{Counter, CounterShard};
 use crate::customer::{Customer, EmailClaim, UsernameClaim};
 use crate::document::{CustomerDocument, Document, DocumentSection, DocumentVersion};
@@ -88,7 +90,7 @@ macro_rules! entities {
 }
 
 entities! {
-    Answer Cart CategoryAbout CategoryMove CategoryNode Counter CounterShard Customer CustomerDocument
+    Agent Agents Answer Cart CategoryAbout CategoryMove CategoryNode CheckoutSession Counter CounterShard Customer CustomerDocument
     CustomerOrder CustomerQuestion CustomerUses Document DocumentSection DocumentVersion EmailClaim
     EmailVerification Erasure Expiration Follow GuestCart Heartbeat IdempotencyRecord Invitation Invitations
     Invoice InvoiceCounter Like LikeCount Mail MailDay MailStop Mark Member Membership MetricPoint NumberClaim

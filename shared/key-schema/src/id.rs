@@ -38,6 +38,10 @@ ids_of_bodies! { ($)
         /// The id of a customer's session on one device.
         SessionId
         GuestCartId
+        /// The id of a program that buys for people.
+        AgentId = "acme"
+        /// The id of a cart or checkout of an agent.
+        CheckoutId
         /// The id of a line in an order's staff log.
         LogId
         /// The id of a movement of money: a wallet's entry, or a transfer with both its entries.
@@ -101,6 +105,12 @@ impl CustomerId {
     #[must_use]
     pub fn guests() -> Self {
         Self(GUEST.to_owned())
+    }
+
+    /// Returns the id under which the unknown codes of an agent's buyers are counted together.
+    #[must_use]
+    pub fn guests_of(agent: &AgentId) -> Self {
+        Self(format!("{GUEST}agent:{agent}"))
     }
 
     #[must_use]

@@ -79,6 +79,7 @@
 //! }
 //! ```
 
+mod agents;
 mod catalogue;
 mod community;
 mod content;
@@ -93,6 +94,7 @@ pub mod index;
 pub mod registry;
 pub mod text;
 
+pub use agents::*;
 pub use catalogue::*;
 pub use community::*;
 pub use content::*;

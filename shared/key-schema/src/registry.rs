@@ -2,7 +2,7 @@
 //! the cost snapshot from it.
 
 use crate::pattern::Pattern;
-use crate::{catalogue, community, content, customers, operations, orders, payments};
+use crate::{agents, catalogue, community, content, customers, operations, orders, payments};
 
 /// The areas of the table's data, each with its access patterns.
 pub const AREAS: &[(&str, &[&[&Pattern]])] = &[
@@ -12,6 +12,7 @@ pub const AREAS: &[(&str, &[&[&Pattern]])] = &[
     ("payments", payments::PATTERNS),
     ("community", community::PATTERNS),
     ("content", content::PATTERNS),
+    ("agents", agents::PATTERNS),
     ("operations", operations::PATTERNS),
 ];
 

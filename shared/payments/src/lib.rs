@@ -162,6 +162,11 @@ pub trait Provider: Send + Sync + fmt::Debug {
 
     fn read<'a>(&'a self, intent: &'a str) -> Answer<'a, Intent>;
 
+    /// Pays with the token of a card that somebody else has given to the provider, as the customer's
+    /// browser does with a card. A payment can be made once, so a repeated call charges nothing. A
+    /// declined card leaves the payment open.
+    fn confirm<'a>(&'a self, intent: &'a str, token: &'a str, key: &'a str) -> Answer<'a, Intent>;
+
     /// Captures a part of the authorised amount, or all of it. The rest is released. The provider
     /// counts in the currency of the payment, so an amount in another currency is not sent.
     fn capture<'a>(&'a self, intent: &'a Intent, amount: Money, key: &'a str) -> Answer<'a, Intent>;

@@ -108,6 +108,18 @@ impl Provider for Stripe {
         })
     }
 
+    fn confirm<'a>(&'a self, intent: &'a str, token: &'a str, key: &'a str) -> Answer<'a, Intent> {
+        Box::pin(async move {
+            // https://docs.stripe.com/agentic-commerce/concepts/shared-payment-tokens
+            let name = match token.starts_with("spt_") {
+                true => "payment_method_data[shared_payment_granted_token]",
+                false => "payment_method",
+            };
+            let form = Form::default().with(name, token).with("expand[]", "latest_charge");
+            self.post::<StripeIntent>(&path("payment_intents", intent, "/confirm"), form, key).await?.read()
+        })
+    }
+
     fn capture<'a>(&'a self, intent: &'a Intent, amount: Money, key: &'a str) -> Answer<'a, Intent> {
         Box::pin(async move {
             let form = Form::default().with("amount_to_capture", &part_of(intent, amount)?);

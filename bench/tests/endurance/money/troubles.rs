@@ -42,8 +42,9 @@ const HOUR: i64 = 60 * 60;
 /// removals of documents and drafts at every point. The janitor reaches `orders.lapsed` when an
 /// order lapses, and `tests/suite/lapses.rs` covers it. The consumer reaches
 /// `stream.quarantine.kept` with an unreadable record, which no client can write. The tests of
-/// `stream` cover it.
-const TESTED_ELSEWHERE: [&str; 6] = [
+/// `stream` cover it. `tests/suite/agents.rs` covers `checkouts.placed`.
+const TESTED_ELSEWHERE: [&str; 7] = [
+    "checkouts.placed",
     "documents.draft.discarded",
     "documents.draft.removed",
     "documents.retired",

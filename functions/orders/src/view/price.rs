@@ -8,9 +8,8 @@ use key_schema::money::{Currency, Money};
 use key_schema::order::{Charges, ChosenMethod, LineDiscount, MAX_LINE_DISCOUNTS, OrderLine, TaxLine, TaxRate};
 use key_schema::pricing::{BASIS_POINT, MAX_TAX_RULES, ShippingMethod};
 use key_schema::promotion::{AppliedPromotion, MAX_APPLIED};
+use ordering::lines::DISCOUNT_NAME;
 use serde::Serialize;
-
-use crate::lines::DISCOUNT_NAME;
 
 const METHOD_NAME: Text = visible_text(1..=128);
 const DELIVERY_DAYS: Component = component("DeliveryDays", "[2, 4]");

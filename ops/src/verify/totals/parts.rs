@@ -1,5 +1,6 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use key_schema::agent::Agents;
 use key_schema::document;
 use key_schema::entity::AnyEntity;
 use key_schema::id::{Born, ProductId, SectionName};
@@ -76,6 +77,7 @@ pub(in super::super) fn fresh(part: &AnyEntity) -> Option<Item> {
         AnyEntity::Sale(item) => {
             new(ProductSales::none(item.product_id.clone(), 0), &item.meta.born, item.meta.updated_at)
         }
+        AnyEntity::Agent(item) => new(Agents { agents: 0 }, &item.meta.born, item.meta.created_at),
         AnyEntity::StockLocation(item) => new(StockLocations { locations: 0 }, &item.meta.born, item.meta.created_at),
         AnyEntity::SaleRegion(item) => new(region_total(item), &item.meta.born, item.meta.updated_at),
         _ => None,

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use fixture::{TestTable, seed};
+use key_schema::agent::{self, Agent, AgentKey, AgentScope};
 use key_schema::customer::EmailClaim;
 use key_schema::document::{CustomerDocument, Tie};
 use key_schema::follow::Follow;
-use key_schema::id::{CustomerId, ProductId};
+use key_schema::id::{AgentId, CustomerId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Entity;
 use key_schema::like::Like;
@@ -261,6 +262,29 @@ async fn the_number_of_locations_is_that_of_those_besides_main() {
     finds(&table, "too few", &[(Total, "LOCATIONS LOCATIONS")], true).await;
     table.delete_at("LOCATIONS", "LOCATIONS").await;
     finds(&table, "no head", &[(Total, "LOCATIONS LOCATIONS")], true).await;
+}
+
+#[tokio::test]
+async fn the_number_of_agents_is_that_of_the_agents() {
+    let table = TestTable::create().await;
+    for id in ["acme", "robot"] {
+        let id: AgentId = id.parse().unwrap();
+        let agent = Agent {
+            key_hash: AgentKey::new(&id, [1; 32]).hash(),
+            id,
+            name: "Robot".to_owned(),
+            profile_url: "https://agent.example/profile".to_owned(),
+            scopes: [AgentScope::Catalog].into(),
+            checkouts_per_day: 1,
+            key_created_at: Instant::EPOCH,
+        };
+        table.transact(&agent::create(&seed::stored(agent)).unwrap()).await;
+    }
+    finds(&table, "all", &[], true).await;
+    table.set("AGENTS", "AGENTS", "agents", number(1)).await;
+    finds(&table, "too few", &[(Total, "AGENTS AGENTS")], true).await;
+    table.delete_at("AGENTS", "AGENTS").await;
+    finds(&table, "no head", &[(Total, "AGENTS AGENTS")], true).await;
 }
 
 /// The first item counts the rows that the further items do not count.

@@ -53,6 +53,9 @@
 //! follows from the names, or `= "…"` gives one. A name without a type is a parameter under
 //! `components` of `openapi.yaml`, which is written by hand.
 //!
+//! A route of a public protocol names the `spec` that describes it, and `errors = function` writes its
+//! errors as the protocol wants them.
+//!
 //! Deployed programs contain no part of the description, because only [`crate::routes!`]'s
 //! `operations` refers to it and the linker removes what nobody calls.
 

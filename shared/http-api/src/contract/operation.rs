@@ -67,6 +67,8 @@ pub struct Operation {
     /// The errors of this route, each with its reason. Errors that follow from the declaration need
     /// no entry.
     pub refuses: &'static [(Code, &'static str)],
+    /// The public specification that describes the route. `openapi.yaml` leaves such a route out.
+    pub spec: Option<&'static str>,
 }
 
 /// A page of a list.

@@ -35,6 +35,7 @@ enum Kind {
     Visible,
     Lines,
     Exact,
+    HttpsUrl,
 }
 
 /// A text with a length in bytes of UTF-8.
@@ -68,6 +69,12 @@ pub const fn exact_text(bytes: RangeInclusive<usize>) -> Text {
     Text { kind: Kind::Exact, bytes }
 }
 
+/// A URL of a page ([`fields::https_url`]).
+#[must_use]
+pub const fn https_url(bytes: RangeInclusive<usize>) -> Text {
+    Text { kind: Kind::HttpsUrl, bytes }
+}
+
 impl Rule<String> for Text {
     fn read(&self, value: Value<'_>, _: &Context<'_>) -> Result<String, Invalid> {
         let bytes = self.bytes.clone();
@@ -76,6 +83,7 @@ impl Rule<String> for Text {
             Kind::Visible => fields::visible_text(bytes)(value),
             Kind::Lines => fields::long_text(bytes)(value),
             Kind::Exact => fields::exact_text(bytes)(value),
+            Kind::HttpsUrl => fields::https_url(bytes)(value),
         }
     }
 }
@@ -84,7 +92,8 @@ impl RuleSchema for Text {
     fn schema(&self, _: &mut Schemas) -> Node {
         let node = Node::map([("type", "string".into())]);
         let node = if *self.bytes.start() > 0 { node.with("minLength", (*self.bytes.start()).into()) } else { node };
-        node.with("maxLength", (*self.bytes.end()).into())
+        let node = node.with("maxLength", (*self.bytes.end()).into());
+        if matches!(self.kind, Kind::HttpsUrl) { node.with("pattern", fields::HTTPS_URL.into()) } else { node }
     }
 }
 

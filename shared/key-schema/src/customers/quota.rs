@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
 use crate::expression::Condition;
-use crate::id::{Born, CustomerId};
+use crate::id::{AgentId, Born, CustomerId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity};
 use crate::key::{Key, KeyError, PartitionKey, SortKey, hash};
@@ -23,6 +23,8 @@ const LIFETIME_SECONDS: i64 = 2 * 24 * 60 * 60;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quota {
+    /// Carts and checkouts that an agent begins. The limit is the agent's own.
+    Checkouts,
     /// Requests for a code that verifies an email address.
     Codes,
     /// Pages of a copy of the customer's data.
@@ -41,7 +43,8 @@ pub enum Quota {
 }
 
 impl Quota {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
+        Self::Checkouts,
         Self::Codes,
         Self::DataPages,
         Self::Documents,
@@ -64,6 +67,7 @@ impl Quota {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Checkouts => "checkouts",
             Self::Codes => "codes",
             Self::DataPages => "data_pages",
             Self::Documents => "documents",
@@ -86,7 +90,7 @@ impl Quota {
             Self::Organizations => 100,
             Self::PromotionCodes => 50,
             Self::Questions | Self::Reviews => 200,
-            Self::GuestCodes | Self::Transfers => 10_000,
+            Self::Checkouts | Self::GuestCodes | Self::Transfers => 10_000,
         }
     }
 }
@@ -98,6 +102,11 @@ impl CustomerHash {
     #[must_use]
     pub fn of(customer: &CustomerId) -> Self {
         Self(hash("quotas of", customer.as_str()))
+    }
+
+    #[must_use]
+    pub fn of_agent(agent: &AgentId) -> Self {
+        Self(hash("quotas of an agent", agent.as_str()))
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -116,6 +125,8 @@ entity! {
             expires_at: Instant,
         }
         mutable by QuotaDayChanges {
+            #[serde(skip_serializing_if = "is_zero", default)]
+            checkouts: u64,
             #[serde(default)]
             codes: u64,
             #[serde(skip_serializing_if = "is_zero", default)]
@@ -183,6 +194,11 @@ pub(crate) fn count(customer: &CustomerId, quota: Quota, at: Instant) -> Result<
     count_many(customer, quota, 1, at)
 }
 
+/// Counts a cart or checkout that an agent begins, of which it may begin `limit` in a day.
+pub(crate) fn count_checkout(agent: &AgentId, limit: u64, at: Instant) -> Result<Guarded, EncodeError> {
+    count_of(CustomerHash::of_agent(agent), Quota::Checkouts, 1, limit, at)
+}
+
 /// Counts some requests of a customer at once. The last requests may exceed the quota.
 pub(crate) fn count_many(
     customer: &CustomerId,
@@ -190,7 +206,17 @@ pub(crate) fn count_many(
     requests: i64,
     at: Instant,
 ) -> Result<Guarded, EncodeError> {
-    let (customer, day) = (CustomerHash::of(customer), at.day());
+    count_of(CustomerHash::of(customer), quota, requests, quota.limit(), at)
+}
+
+fn count_of(
+    customer: CustomerHash,
+    quota: Quota,
+    requests: i64,
+    limit: u64,
+    at: Instant,
+) -> Result<Guarded, EncodeError> {
+    let day = at.day();
     let expires_at = at.plus_seconds(LIFETIME_SECONDS);
     let change = Change::<QuotaDay>::visible(at)
         .or_create(&Born::counter(), at)
@@ -199,5 +225,5 @@ pub(crate) fn count_many(
         .set("expires_at", expires_at)?
         .expire_at(expires_at)
         .add(quota.name(), requests);
-    Ok(Guarded::update(key(&customer, &day)?, change, Condition::count_below(quota.name(), quota.limit())))
+    Ok(Guarded::update(key(&customer, &day)?, change, Condition::count_below(quota.name(), limit)))
 }

@@ -95,7 +95,7 @@ pub(crate) fn hash(texts: &[&str]) -> String {
     hexadecimal(hash.finish().as_ref())
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -17,21 +17,23 @@ use crate::goldens::{Golden, goldens};
 use crate::templates::template;
 use crate::world::World;
 
-const AREAS: [(&str, &str); 7] = [
+const AREAS: [(&str, &str); 8] = [
     ("customers", "Customers"),
     ("catalogue", "The catalogue"),
     ("content", "Pictures and documents"),
     ("orders", "Orders, sales and picking"),
     ("payments", "Money"),
     ("community", "Community and organizations"),
+    ("agents", "Agents"),
     ("operations", "Operations"),
 ];
 
 /// References whose attribute does not name the entity. An attribute such as `order_id` names its
 /// entity, so it needs no row here.
-const REFERENCES: [(&str, &str, &str); 17] = [
+const REFERENCES: [(&str, &str, &str); 19] = [
     ("CategoryMove", "from", "CategoryAbout"),
     ("CategoryNode", "path", "CategoryAbout"),
+    ("CheckoutSession", "agent", "Agent"),
     ("CustomerOrder", "id", "Order"),
     ("CustomerQuestion", "id", "Question"),
     ("CustomerUses", "customer", "Customer"),
@@ -42,6 +44,7 @@ const REFERENCES: [(&str, &str, &str); 17] = [
     ("Invitation", "team", "Team"),
     ("Member", "team", "Team"),
     ("Membership", "path", "CategoryAbout"),
+    ("Order", "origin", "CheckoutSession"),
     ("Product", "category_path", "CategoryAbout"),
     ("Product", "parent", "Product"),
     ("QuotaDay", "customer", "Customer"),

@@ -16,6 +16,7 @@ use key_schema::{
 use crate::rendering::{Request as _, Shown};
 use crate::support::at;
 use crate::world::World;
+use crate::world::agents::{agents, checkout_sessions};
 use crate::world::catalog::{categories, category_moves, media, memberships, pictures, products, reviews, variants};
 use crate::world::orders::{
     guest_carts, guest_orders, invoices, orders, payments, pricing_rules, promotions, sold, staged,
@@ -31,6 +32,8 @@ pub fn exercises() -> Vec<Shown> {
         carts(&world),
         guest_carts(&world),
         guest_orders(&world),
+        agents(&world),
+        checkout_sessions(&world),
         products(&world),
         variants(&world),
         memberships(&world),

@@ -46,7 +46,8 @@ pub fn goldens(world: &World) -> Vec<Golden> {
 /// The golden items of an area of the schema.
 type Area = (&'static str, fn(&World) -> Vec<Golden>);
 
-const AREAS: [Area; 7] = [
+const AREAS: [Area; 8] = [
+    ("agents", world::agents::agents_goldens),
     ("catalogue", world::catalog::catalogue_goldens),
     ("community", world::others::community_goldens),
     ("content", world::catalog::content_goldens),
@@ -179,6 +180,7 @@ fn only_items_that_expire_have_a_time_to_live_and_it_is_in_seconds() {
             AnyEntity::Revocation(revocation) => Some(revocation.expires_at),
             AnyEntity::Cart(cart) => Some(cart.expires_at),
             AnyEntity::GuestCart(cart) => Some(cart.expires_at),
+            AnyEntity::CheckoutSession(session) => Some(session.expires_at),
             AnyEntity::IdempotencyRecord(record) => Some(record.expires_at),
             AnyEntity::Order(order) => order.expires_at,
             AnyEntity::CustomerOrder(copy) => copy.expires_at,

@@ -195,6 +195,7 @@ fn roles_quotas_and_statuses_have_the_names_of_the_api() {
     assert_eq!(
         Quota::ALL.map(|quota| (quota.name(), quota.limit())),
         [
+            ("checkouts", 10_000),
             ("codes", 3),
             ("data_pages", 1_000),
             ("documents", 1_000),

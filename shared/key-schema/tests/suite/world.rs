@@ -2,6 +2,7 @@
 //! Otherwise a template of a key ([`crate::templates`]) would name the wrong attribute. For the
 //! same reason no number equals a shard in the item's keys.
 
+pub mod agents;
 pub mod catalog;
 pub mod orders;
 pub mod others;
@@ -15,7 +16,7 @@ use key_schema::customer::{Customer, EmailClaim, Location, Tier, UsernameClaim};
 use key_schema::entity::AnyEntity as Any;
 use key_schema::guest_cart::{CartToken, GuestCart};
 use key_schema::id::{
-    AddressName, AnswerId, Born, CounterName, CustomerId, DocumentId, EntryId, GuestCartId, LocationId, LogId,
+    AddressName, AgentId, AnswerId, Born, CounterName, CustomerId, DocumentId, EntryId, GuestCartId, LocationId, LogId,
     MAX_ID_BYTES, MediaId, MetricName, OperationId, OrderId, OrderReference, OrganizationId, PaymentId, PointId,
     ProductId, QuestionId, SectionName, SessionId, StoreId, TeamId,
 };
@@ -41,6 +42,7 @@ pub struct World {
     pub order: OrderId,
     pub store: StoreId,
     pub location: LocationId,
+    pub agent: AgentId,
     pub session: SessionId,
     pub log: LogId,
     pub entry: EntryId,
@@ -104,6 +106,7 @@ impl World {
             order: OrderId::generate(at(PLACED), [0xA1; 10]),
             store: StoreId::new("364").unwrap(),
             location: LocationId::new("ulm").unwrap(),
+            agent: AgentId::new("acme").unwrap(),
             session: SessionId::generate(at("2017-03-05T08:00:00.000Z"), [0xB2; 10]),
             log: LogId::generate(at("2017-01-03T16:20:00.000Z"), [0xC3; 10]),
             entry: EntryId::generate(at("2017-01-04T10:05:00.000Z"), [0xD4; 10]),
@@ -147,6 +150,7 @@ impl World {
             order: OrderId::generate(at(PLACED), random),
             store: StoreId::new(id("store")).unwrap(),
             location: LocationId::new(id("location")).unwrap(),
+            agent: AgentId::new(id("agent")).unwrap(),
             session: SessionId::generate(at("2017-03-05T08:00:00.000Z"), random),
             question: QuestionId::generate(at("2017-02-01T09:00:00.000Z"), random),
             metric: MetricName::new(id("metric")).unwrap(),
@@ -170,6 +174,7 @@ impl World {
             product: ProductId::new(hashes(128)).unwrap(),
             store: StoreId::new(hashes(128)).unwrap(),
             location: LocationId::new(hashes(128)).unwrap(),
+            agent: AgentId::new(hashes(128)).unwrap(),
             session: SessionId::new(hashes(128)).unwrap(),
             log: LogId::new(hashes(128)).unwrap(),
             entry: EntryId::new(hashes(128)).unwrap(),

@@ -13,6 +13,7 @@
 //! For a write outside a transaction, the computed units must equal the units that the table
 //! reports.
 
+mod agents;
 mod community;
 mod documents;
 mod large;
@@ -78,6 +79,7 @@ async fn measure() {
     documents::measure(&mut bench).await;
     moves::measure(&mut bench).await;
     variants::measure(&mut bench).await;
+    agents::measure(&mut bench).await;
     start(&mut bench).await;
     let measured: std::collections::BTreeSet<&str> = bench.costs.iter().map(|cost| cost.pattern.id).collect();
     let missing: Vec<&str> = registry::all().map(|pattern| pattern.id).filter(|id| !measured.contains(id)).collect();

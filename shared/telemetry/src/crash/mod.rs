@@ -37,6 +37,10 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
         "A stock has another number of shards. Their pieces are not level. The client has no response.",
     ),
     (
+        "checkouts.placed",
+        "A checkout of an agent has its order. The order is not paid, and the client has no response.",
+    ),
+    (
         "customers.belongings.erased",
         "Everything of a customer except the profile is erased. A retry erases items that were added \
          during the erasure, and then the profile.",

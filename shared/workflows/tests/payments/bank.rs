@@ -357,6 +357,13 @@ impl Provider for Bank {
         Box::pin(self.send(|shared| shared.books.read(intent)))
     }
 
+    fn confirm<'a>(&'a self, intent: &'a str, _: &'a str, _: &'a str) -> Answer<'a, Intent> {
+        Box::pin(self.send(|shared| {
+            shared.books.confirm(intent);
+            shared.books.read(intent)
+        }))
+    }
+
     fn capture<'a>(&'a self, of: &'a Intent, amount: Money, key: &'a str) -> Answer<'a, Intent> {
         Box::pin(async move { intent(self.change(Call::Capture(of.id.clone(), amount.amount), key).await) })
     }

@@ -41,6 +41,7 @@ use addresses::Destination;
 use open::LapseIndexKey;
 use staged::{Unfinished, UnfinishedIndexKey};
 
+pub use crate::checkout_session::Origin;
 pub use charges::{Charges, ChosenMethod, LineDiscount, ShippingTax, TaxLine, TaxRate, TaxRounding};
 pub use index_keys::{ShipmentIndexKey, StatusIndexKey};
 pub use log::{OrderLog, OrderLogChanges, add_log, log};
@@ -90,6 +91,9 @@ entity! {
             token_hash: Option<String>,
             #[serde(skip_serializing_if = "Option::is_none", default)]
             store_id: Option<StoreId>,
+            /// The agent that placed the order, with its checkout.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            origin: Option<Origin>,
             /// The country and city to which the order is sent, if it has an address. The address
             /// itself is in [`addresses::OrderAddresses`].
             #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -141,6 +145,7 @@ impl Order {
             lapses_at: None,
             token_hash: None,
             store_id: None,
+            origin: None,
             destination: None,
             total,
             charges: None,

@@ -24,7 +24,7 @@ patterns! {
         key: "PK = ORDER#<id>, SK = ORDER, STATUS#…, ITEM#<line>; PK = CUSTOMER#<id>, SK = \
             ORDER#<id>; PK = STOCK#<id>#<location>#<shard>, SK = STOCK; PK = NUMBER#<number>; PK = \
             REFERENCE#…; PK = IDEMPOTENCY#…; PK = CUSTOMER#<id>, SK = PROFILE (check), \
-            SHIPTO#<id> and, for a customer's order, OPEN; PK = CART#<id> or GUESTCART#<id>; PK = PROMOTION#<id>, \
+            SHIPTO#<id> and, for a customer's order, OPEN; PK = CART#<id>, GUESTCART#<id> or CHECKOUT#<id>; PK = PROMOTION#<id>, \
             SK = USES and USE#<customer hash>, for each promotion with a limit",
         requires: "every stock has enough pieces, is for sale and belongs to the product that was \
             read; number, reference and idempotency key are free; the customer exists and no erasure has \
@@ -77,7 +77,8 @@ patterns! {
             when a customer's order leaves pending; PK = ORDER#<id>, SK = TENDER#<payment> and \
             TENDER#<payment>#<operation> when money moves; PK = WALLET#<customer>, SK = WALLET and ENTRY#<entry> when the \
             wallet pays or gets a refund; PK = PROMOTION#<id>, SK = USES and USE#<customer hash> \
-            when an order with promotions is cancelled",
+            when an order with promotions is cancelled; PK = CHECKOUT#<id>, SK = CHECKOUT when an agent's \
+            checkout is open again",
         requires: "version = the If-Match; the payments are new or unchanged; the wallet \
             has enough money; stock returns only to the \
             product that was ordered (same born)",

@@ -140,6 +140,7 @@ impl World {
             customer: CustomerHash::of(&self.customer),
             day: "2017-02-01".into(),
             expires_at: at("2017-02-03T09:00:00.000Z"),
+            checkouts: 0,
             codes: 2,
             data_pages: 0,
             documents: 5,
@@ -317,6 +318,11 @@ pub fn operations_goldens(world: &World) -> Vec<Golden> {
         Golden::of(
             "IdempotencyRecord-body",
             world.idempotency_record(StoredResponse::Body { status: 200, body: r#"{"stock":5}"#.into() }),
+            Any::IdempotencyRecord,
+        ),
+        Golden::of(
+            "IdempotencyRecord-checkout",
+            world.idempotency_record(StoredResponse::Checkout(world.checkout())),
             Any::IdempotencyRecord,
         ),
         Golden::of("Mark", world.mark(), Any::Mark),

@@ -1,6 +1,6 @@
 //! Explains why an order was not placed.
 
-use http_api::{Code, Once, Problem, Reason, Response, Services};
+use http_api::{Code, Once, Problem, Reason, Services};
 use key_schema::idempotency::IdempotencyRecord;
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem, Stored};
@@ -11,9 +11,9 @@ use key_schema::promotion::AppliedPromotion;
 use table::{Refusal, Refusals, TableError};
 
 use crate::lines::WantedLine;
-use crate::place::{Wanted, replay};
+use crate::location;
+use crate::place::{Placed, Wanted, replay};
 use crate::promotions;
-use crate::view::location;
 
 /// The upper bound for the time that an order stays in status `placing`. The janitor undoes the
 /// order well before that.
@@ -91,7 +91,7 @@ async fn claimed(services: &Services, claim: &Stored<ReferenceClaim>, now: Insta
 }
 
 /// Returns the problem of a refused transaction. Of several refusals, the most specific one
-/// decides. If a concurrent attempt of the same request was first, returns the response of that
+/// decides. If a concurrent attempt of the same request was first, returns the order of that
 /// attempt instead.
 pub async fn refused(
     services: &Services,
@@ -101,14 +101,12 @@ pub async fn refused(
     applied: &[AppliedPromotion],
     refusals: &Refusals<OrderAction>,
     now: Instant,
-) -> Result<Response, Problem> {
+) -> Result<Placed, Problem> {
     if let (Some(once), Some(refusal)) = (once, refusals.of(OrderAction::Idempotency)) {
         // A concurrent attempt of the same request was first, and this attempt gets the same
         // response.
         let record = stored::<IdempotencyRecord>(refusal);
-        return replay(services, once, record.as_deref(), wanted.guest.as_ref(), now)
-            .await?
-            .ok_or_else(Once::in_progress);
+        return replay(services, once, record.as_deref(), now).await?.ok_or_else(Once::in_progress);
     }
     if let Some(refusal) = refusals.of(OrderAction::Reference) {
         return Err(match stored::<ReferenceClaim>(refusal) {

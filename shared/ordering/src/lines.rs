@@ -4,15 +4,21 @@ use http_api::contract::rules::{MOVED_MONEY, PRICE, QUANTITY, Text, list, visibl
 use http_api::contract::{Body, Context, Node, Rule, RuleSchema, Schemas};
 use http_api::json::Value;
 use http_api::{Code, FieldError, Invalid, Problem, Reason, Services};
+use key_schema::cart;
 use key_schema::id::{OrderId, ProductId};
 use key_schema::item::{FromItem, Stored};
 use key_schema::money::{Money, MoneyError};
 use key_schema::order::{self, LineDiscount, MAX_LINE_DISCOUNTS, MAX_LINES, MAX_TOTAL, OrderLine};
-use key_schema::product::{Picks, Product};
+use key_schema::product::{Picks, Product, Stock};
 use key_schema::request::BatchGet;
 use table::TableError;
+use workflows::stock;
 
+use crate::place::workflow_failed;
 use crate::refusal::{amount_refused, parents_of_variants, unknown_products};
+
+/// The product of a line, and its stock.
+pub type Offered = (Option<Stored<Product>>, Option<Stored<Stock>>);
 
 /// The maximum number of lines that are read. A longer array gets a single error about its length.
 const MAX_LINES_READ: usize = 10_000;
@@ -187,6 +193,30 @@ impl Sold {
             picks: Picks::first(order_id, self.product.stock_shards, self.quantity),
         }
     }
+}
+
+/// Reads the products of lines, and the stock from which an order of each line could take its pieces.
+/// Nothing is written.
+///
+/// # Errors
+/// 503 `stock_unavailable` with the lines whose items cannot be decoded.
+pub async fn offered(services: &Services, wanted: &[WantedLine]) -> Result<Vec<Offered>, Problem> {
+    let read = cart::products(wanted.iter().map(|line| &line.product_id))?;
+    let items = read_products(services, &read, wanted, 2).await?;
+    let mut offered: Vec<_> = cart::with_stocks(items).collect();
+    for (line, (product, stock)) in wanted.iter().zip(&mut offered) {
+        let Some(product) = product else { continue };
+        // A missing stock may not be moved yet.
+        let first = match stock.take() {
+            None => stock::seen::<()>(&services.table, &product.id).await.map_err(workflow_failed)?,
+            first => first,
+        };
+        if let Some(first) = first {
+            let whole = stock::wanted(&services.table, product, first, line.quantity).await;
+            *stock = Some(whole.map_err(workflow_failed)?);
+        }
+    }
+    Ok(offered)
 }
 
 /// Reads the items of a batch. It ends with `each` items of each line: the product, or the product

@@ -7,7 +7,7 @@ use key_schema::payment::CaptureMode;
 use key_schema::settings::Known;
 use serde::Deserialize;
 
-use crate::App;
+use crate::Shop;
 
 /// `PENDING_ORDER_MINUTES` is not a valid number of minutes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -28,7 +28,7 @@ pub fn defaults(minutes: Option<&str>) -> Result<Limits, LimitsError> {
     minutes.map(|pending_minutes| Limits { pending_minutes, ..Limits::default() }).ok_or(LimitsError)
 }
 
-impl App {
+impl Shop {
     /// Returns the current limits. A changed setting takes effect after at most
     /// [`SETTINGS_MAX_AGE`](http_api::SETTINGS_MAX_AGE).
     pub async fn limits(&self) -> Result<Limits, Problem> {

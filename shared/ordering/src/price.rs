@@ -2,7 +2,7 @@
 
 use ::pricing::{Discounted, Line, Priced, PricingError, Rate, Rates, ShippingTax, Taxes, Tier};
 use http_api::{Code, Problem};
-use key_schema::address::PostalAddress;
+use key_schema::address::{Country, PostalAddress};
 use key_schema::id::{MethodId, OrderId};
 use key_schema::money::{Currency, Money};
 use key_schema::order::{self, Charges, ChosenMethod, MAX_TOTAL, TaxRate, TaxRounding};
@@ -33,11 +33,26 @@ pub struct Price<'a> {
     rounding: TaxRounding,
 }
 
+/// The part of an address on which shipping and tax depend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place<'a> {
+    pub country: &'a Country,
+    pub region: Option<&'a str>,
+}
+
+impl<'a> From<&'a PostalAddress> for Place<'a> {
+    fn from(address: &'a PostalAddress) -> Self {
+        Self { country: &address.country, region: address.region.as_deref() }
+    }
+}
+
 /// The data that determines a price, besides the lines.
 #[derive(Debug, Clone, Copy)]
 pub struct Terms<'a> {
     pub rules: &'a Rules,
-    pub address: Option<&'a PostalAddress>,
+    pub place: Option<Place<'a>>,
+    /// Whether shipping and tax are left out while the place is not known.
+    pub is_estimate: bool,
     /// The shipping method that the customer wants, or `None` for the cheapest one.
     pub method: Option<&'a MethodId>,
     pub rounding: TaxRounding,
@@ -56,16 +71,17 @@ impl<'a> Price<'a> {
     ///   wanted method cannot.
     /// - 409 `promotion_not_applicable` if a code does not reduce the price with the chosen method.
     pub fn of(sold: &[Sold], currency: Currency, terms: Terms<'a>) -> Result<Self, Problem> {
-        let Terms { rules, address, method, rounding, shipping_tax, promotions, codes } = terms;
+        let Terms { rules, place, is_estimate, method, rounding, shipping_tax, promotions, codes } = terms;
         let is_shipped = sold.iter().any(|sold| sold.product.is_shippable()) && !rules.zones.is_empty();
-        if address.is_none() && (is_shipped || !rules.tax_rules.is_empty()) {
+        let is_unknown = place.is_none() && (is_shipped || !rules.tax_rules.is_empty());
+        if is_unknown && !is_estimate {
             let problem = Problem::new(Code::InvalidBody, "Shipping and tax depend on the address.");
             return Err(problem.error("/shipping_address", "is required"));
         }
         let lines: Vec<_> = sold.iter().map(line).collect();
         let candidates: Vec<&Candidate> = promotions.iter().filter(|candidate| candidate.refused.is_none()).collect();
         let usable: Vec<&Promotion> = candidates.iter().map(|candidate| &candidate.promotion).collect();
-        let local = address.map(|address| rules.at(&address.country, address.region.as_deref())).unwrap_or_default();
+        let local = place.map(|place| rules.at(place.country, place.region)).unwrap_or_default();
         let zone = local.zone.filter(|_| is_shipped);
         let offered = |grams, amount| zone.map_or_else(Vec::new, |zone| offers(zone, grams, amount, currency));
         let shipping = |grams, amount| choose(&offered(grams, amount), method).map_or(0, |offer| offer.price);
@@ -73,7 +89,7 @@ impl<'a> Price<'a> {
         let offers = offered(basket.grams(), basket.amount().map_err(refused)?);
         let chosen = choose(&offers, method);
         // If nothing is shipped, the wanted method has no effect.
-        if chosen.is_none() && is_shipped {
+        if chosen.is_none() && is_shipped && !is_unknown {
             return Err(unavailable(method, currency));
         }
         let taxes = taxes(sold, &local, is_shipped, shipping_tax, rounding);

@@ -1,0 +1,215 @@
+//! Orders (<https://ucp.dev/2026-04-08/specification/order-rest>). An agent sees the orders that it has
+//! placed.
+
+use http_api::contract::route;
+use http_api::{Problem, Request, Response};
+use key_schema::address::PostalAddress;
+use key_schema::agent::AgentScope;
+use key_schema::checkout_session::{self, Wish};
+use key_schema::id::OrderId;
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use key_schema::order::{self, OrderLine, OrderStatus, PlacedOrder};
+use key_schema::payment::{OperationKind, OperationState};
+use ordering::{visible, with_addresses};
+use serde_json::{Value, json};
+
+use super::view::{order_page, totals};
+use super::{Pages, Root, envelope, error, nothing};
+use crate::App;
+use crate::access::agent;
+use crate::session::{Message, Totals, line_id};
+
+/// Read an order
+#[route(GET "/ucp/orders/{id}", id = "ucpReadOrder", who = any, task = "agents", path(id: OrderId),
+    spec = "https://ucp.dev/2026-04-08/specification/order-rest", errors = error)]
+pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    let agent = agent(app, request, AgentScope::Orders).await?;
+    let (id, services): (Option<OrderId>, _) = (request.path("id").ok(), &app.shop.services);
+    let found = match &id {
+        Some(id) => visible(services.table.query(&order::get(id)?).await?.items, Instant::now()),
+        None => None,
+    };
+    let own = found.and_then(|order| {
+        let is_own = order.head.placed_at >= agent.meta.created_at;
+        let origin = order.head.origin.clone().filter(|origin| is_own && origin.agent == agent.id)?;
+        Some((order, origin))
+    });
+    let Some((order, origin)) = own else {
+        let message = Message::unrecoverable("not_found", "There is no such order of this agent.");
+        return Ok(Response::ok(&nothing(app, request, Root::Order, &[message]).await?));
+    };
+    let order = with_addresses(services, order).await?;
+    let session = services.table.get(&checkout_session::get(&origin.checkout)?).await?;
+    let wish = session.as_ref().map(|session| session.wish.clone()).unwrap_or_default();
+    let pages = Pages::read(app, request).await?;
+    let charges = order.head.charges();
+    // The token pays and cancels the order.
+    let token = session.as_deref().filter(|_| agent.scopes.contains(&AgentScope::Checkout));
+    Ok(Response::ok(&json!({
+        "ucp": envelope(app, Root::Order, false).await,
+        "id": order.head.id,
+        "label": order::OrderNumber::of(&order.head.id).to_string(),
+        "checkout_id": origin.checkout,
+        "permalink_url": order_page(&pages.shop, token, &order.head.id),
+        "currency": order.head.total.currency,
+        "line_items": order.lines.iter().map(|line| line_item(line, &order, &wish, &pages)).collect::<Vec<_>>(),
+        "fulfillment": {
+            "expectations": expectations(&order, &wish),
+            "events": events(&order, &wish),
+        },
+        "adjustments": adjustments(&order, &wish),
+        "totals": totals(&Totals::new(&charges, order.head.total.amount)),
+    })))
+}
+
+/// Returns whether the goods have left the shop.
+const fn is_sent(status: OrderStatus) -> bool {
+    matches!(status, OrderStatus::Shipped | OrderStatus::Delivered | OrderStatus::Returned)
+}
+
+fn line_item(line: &Stored<OrderLine>, order: &PlacedOrder, wish: &Wish, pages: &Pages) -> Value {
+    let status = order.head.status;
+    let is_gone = matches!(status, OrderStatus::Cancelled | OrderStatus::Returned);
+    let left = if is_gone { 0 } else { line.quantity };
+    let sent = if is_sent(status) { line.quantity } else { 0 };
+    let state = match (left, sent) {
+        (0, _) => "removed",
+        (_, 0) => "processing",
+        (_, _) => "fulfilled",
+    };
+    let amount = line.unit_price.amount.saturating_mul(i64::try_from(line.quantity).unwrap_or(i64::MAX));
+    let mut item = json!({ "id": line.product_id, "title": line.name, "price": line.unit_price.amount });
+    if let (Some(picture), Some(item)) = (&line.thumbnail, item.as_object_mut()) {
+        let path = http_api::url::picture(line.product_id.as_str(), picture.as_str());
+        item.insert("image_url".to_owned(), pages.picture(&path).into());
+    }
+    json!({
+        "id": line_id(wish, &line.product_id, line.line),
+        "item": item,
+        "quantity": { "original": line.quantity, "total": left, "fulfilled": sent },
+        "totals": [{ "type": "subtotal", "amount": amount }, { "type": "total", "amount": amount }],
+        "status": state,
+    })
+}
+
+fn quantities(order: &PlacedOrder, wish: &Wish) -> Vec<Value> {
+    let line = |line: &Stored<OrderLine>| json!({ "id": line_id(wish, &line.product_id, line.line), "quantity": line.quantity });
+    order.lines.iter().map(line).collect()
+}
+
+/// Returns what the buyer may expect: one shipment, or nothing to wait for.
+fn expectations(order: &PlacedOrder, wish: &Wish) -> Vec<Value> {
+    if order.head.status == OrderStatus::Cancelled {
+        return Vec::new();
+    }
+    let charges = order.head.charges();
+    // The order of a customer who has claimed it is no matter of the agent any more.
+    let addresses = order.addresses.as_ref().filter(|_| order.head.customer_id.is_guest());
+    let address = addresses.and_then(|addresses| addresses.shipping_address.as_ref());
+    let (kind, description) = match &charges.method {
+        Some(method) => {
+            ("shipping", format!("{}, arrives in {} to {} days", method.name, method.days.0, method.days.1))
+        }
+        None => ("digital", "Available at once".to_owned()),
+    };
+    vec![json!({
+        "id": "shipment",
+        "line_items": quantities(order, wish),
+        "method_type": kind,
+        "destination": address.map(place).unwrap_or_else(|| json!({})),
+        "description": description,
+    })]
+}
+
+fn place(address: &PostalAddress) -> Value {
+    let PostalAddress { name, line1, line2, city, region, postal_code, country, phone } = address;
+    let mut place = json!({
+        "first_name": name,
+        "street_address": line1,
+        "address_locality": city,
+        "address_country": country,
+    });
+    for (field, value) in
+        [("extended_address", line2), ("address_region", region), ("postal_code", postal_code), ("phone_number", phone)]
+    {
+        if let (Some(value), Some(place)) = (value, place.as_object_mut()) {
+            place.insert(field.to_owned(), value.as_str().into());
+        }
+    }
+    place
+}
+
+/// Returns the steps of the shipment.
+fn events(order: &PlacedOrder, wish: &Wish) -> Vec<Value> {
+    let kind = |status| match status {
+        OrderStatus::Picking => Some("processing"),
+        OrderStatus::Shipped => Some("shipped"),
+        OrderStatus::Delivered => Some("delivered"),
+        _ => None,
+    };
+    let steps = order.history.iter().filter_map(|step| Some((step, kind(step.status)?)));
+    let shipped = order.history.iter().find(|step| step.status == OrderStatus::Shipped);
+    let event = |(step, kind): (&Stored<order::OrderStatusEvent>, &str)| {
+        let shipped = shipped.filter(|_| step.status == OrderStatus::Delivered);
+        let carrier = step.carrier.as_ref().or_else(|| shipped?.carrier.as_ref());
+        let tracking = step.tracking.as_ref().or_else(|| shipped?.tracking.as_ref());
+        let mut event = json!({
+            "id": kind,
+            "occurred_at": step.at,
+            "type": kind,
+            "line_items": quantities(order, wish),
+        });
+        for (field, value) in [("carrier", carrier), ("tracking_number", tracking)] {
+            if let (Some(value), Some(event)) = (value, event.as_object_mut()) {
+                event.insert(field.to_owned(), value.as_str().into());
+            }
+        }
+        event
+    };
+    steps.map(event).collect()
+}
+
+/// Returns the refunds, the cancellation and the return.
+fn adjustments(order: &PlacedOrder, wish: &Wish) -> Vec<Value> {
+    let mut adjustments = Vec::new();
+    for step in &order.history {
+        let kind = match step.status {
+            OrderStatus::Cancelled => "cancellation",
+            OrderStatus::Returned => "return",
+            _ => continue,
+        };
+        let negative = |line: &Stored<OrderLine>| {
+            let pieces = i64::try_from(line.quantity).unwrap_or(i64::MAX);
+            json!({ "id": line_id(wish, &line.product_id, line.line), "quantity": pieces.saturating_neg() })
+        };
+        adjustments.push(json!({
+            "id": kind,
+            "type": kind,
+            "occurred_at": step.at,
+            "status": "completed",
+            "line_items": order.lines.iter().map(negative).collect::<Vec<_>>(),
+        }));
+    }
+    for operation in order.operations.iter().filter(|known| known.kind == OperationKind::Refund) {
+        let status = match operation.state {
+            OperationState::Done => "completed",
+            OperationState::Refused => "failed",
+            _ => "pending",
+        };
+        let line = |refunded: &key_schema::payment::RefundedLine| {
+            let sold = order.lines.iter().find(|line| line.line == refunded.line)?;
+            let pieces = i64::try_from(refunded.quantity).unwrap_or(i64::MAX);
+            Some(json!({ "id": line_id(wish, &sold.product_id, sold.line), "quantity": pieces.saturating_neg() }))
+        };
+        adjustments.push(json!({
+            "id": operation.id.as_str(),
+            "type": "refund",
+            "occurred_at": operation.at,
+            "status": status,
+            "line_items": operation.refund_lines.iter().filter_map(line).collect::<Vec<_>>(),
+            "totals": [{ "type": "total", "amount": operation.amount.saturating_neg() }],
+        }));
+    }
+    adjustments
+}

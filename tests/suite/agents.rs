@@ -1,0 +1,130 @@
+//! Tests of an agent that buys for a guest, through the whole system.
+
+use local::System;
+use serde_json::{Value as Json, json};
+
+use crate::support::client::Call;
+use crate::support::shop::{moved, path, products, stock};
+use crate::support::{drain, with_own_system, with_system};
+
+struct Agent<'a> {
+    system: &'a System,
+    key: String,
+}
+
+impl<'a> Agent<'a> {
+    async fn register(system: &'a System, id: &str) -> Self {
+        let body = json!({ "name": id, "profile_url": PROFILE, "scopes": ["catalog", "checkout", "orders"] });
+        let put = Call::new("PUT", &path(&["agents", id])).staff().header("if-none-match", "*").json(&body);
+        let key = put.send(system).await.expect(201).body["api_key"].as_str().unwrap().to_owned();
+        Self { system, key }
+    }
+
+    fn call(&self, method: &str, path: &str, body: &Json) -> Call {
+        let call = Call::new(method, path).header("x-api-key", &self.key);
+        let call = call.header("ucp-agent", &format!("profile=\"{PROFILE}\""));
+        if method == "GET" { call } else { call.json(body) }
+    }
+
+    async fn send(&self, method: &str, path: &str, body: &Json) -> Json {
+        let answer = self.call(method, path, body).send(self.system).await;
+        assert!(answer.is_success(), "{method} {path}: {} {}", answer.status, answer.body);
+        answer.body
+    }
+}
+
+const PROFILE: &str = "https://agent.example/profile";
+
+fn card() -> Json {
+    let credential = json!({ "type": "token", "token": "pm_card_visa" });
+    let card = json!({ "id": "card", "handler_id": "stripe", "type": "card", "credential": credential });
+    json!({ "payment": { "instruments": [card] } })
+}
+
+fn wanted(product: &str, email: &str) -> Json {
+    json!({
+        "line_items": [{ "item": { "id": product }, "quantity": 2 }],
+        "buyer": { "email": email, "first_name": "Gil" },
+    })
+}
+
+#[test]
+fn an_agent_finds_goods_buys_them_for_a_guest_and_sees_their_shipment_and_their_refund() {
+    with_system(async |system| {
+        products(system, &["agent-tea"], 10).await;
+        drain(system).await;
+        let agent = Agent::register(system, "agent-buyer").await;
+        let profile = Call::new("GET", "/.well-known/ucp").send(system).await.expect(200).body;
+        let endpoint = profile["ucp"]["services"]["dev.ucp.shopping"][0]["endpoint"].as_str().unwrap();
+        assert!(endpoint.starts_with("http://127.0.0.1:") && endpoint.ends_with("/ucp"), "{endpoint}");
+        let found = agent.send("POST", "/ucp/catalog/search", &json!({ "query": "agent-tea" })).await;
+        let product = &found["products"][0]["variants"][0];
+        assert_eq!(product["id"], "agent-tea", "{found}");
+
+        let wanted = wanted(product["id"].as_str().unwrap(), "agent-guest@example.com");
+        let mut session = agent.send("POST", "/ucp/checkout-sessions", &wanted).await;
+        let own = format!("/ucp/checkout-sessions/{}", session["id"].as_str().unwrap());
+        // Other tests may have created a shipping zone or a tax rule.
+        if session["status"] == "incomplete" {
+            let destination = json!({
+                "id": "home", "first_name": "Gil", "street_address": "Main Street 1", "address_locality": "Town",
+                "postal_code": "8000", "address_country": "CH",
+            });
+            let mut addressed = wanted.clone();
+            addressed["fulfillment"] = json!({ "methods": [{ "type": "shipping", "destinations": [destination] }] });
+            session = agent.send("PUT", &own, &addressed).await;
+        }
+        assert_eq!(session["status"], "ready_for_complete", "{session}");
+        let done = agent.send("POST", &format!("{own}/complete"), &card()).await;
+        assert_eq!(done["status"], "completed", "{done}");
+        let id = done["order"]["id"].as_str().unwrap();
+
+        let staff = |method: &str, rest: &[&str]| Call::new(method, &path(&[&["orders", id], rest].concat())).staff();
+        let order = staff("GET", &[]).send(system).await.expect(200).body;
+        let shipped = moved(system, order, &["picking", "shipped"]).await;
+        let payment = shipped["payments"][0]["id"].as_str().unwrap();
+        let refund = staff("POST", &["payments", payment, "refunds"]).header("idempotency-key", "agent-refund");
+        let money = json!({ "amount": 10, "currency": shipped["total"]["currency"] });
+        let refund = refund.json(&json!({ "amount": money, "reason": "Broken cup" }));
+        refund.send(system).await.expect(201);
+
+        let seen = agent.send("GET", &format!("/ucp/orders/{id}"), &Json::Null).await;
+        assert_eq!(seen["line_items"][0]["quantity"], json!({ "original": 2, "total": 2, "fulfilled": 2 }), "{seen}");
+        let events: Vec<_> =
+            seen["fulfillment"]["events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
+        assert_eq!(events, ["processing", "shipped"]);
+        let adjustment = &seen["adjustments"][0];
+        let said = (&adjustment["type"], &adjustment["status"], &adjustment["totals"][0]["amount"]);
+        assert_eq!(said, (&json!("refund"), &json!("completed"), &json!(-10)), "{seen}");
+        // The buyer's link opens the order without an account.
+        let (_, token) = done["order"]["permalink_url"].as_str().unwrap().split_once("#token=").unwrap();
+        let guest = Call::new("GET", &path(&["guest", "orders", id])).header("order-token", token);
+        assert_eq!(guest.send(system).await.expect(200).body["status"], "shipped");
+    });
+}
+
+#[test]
+fn a_purchase_whose_function_dies_after_the_order_is_placed_is_completed_by_its_repetition() {
+    with_own_system(async |system| {
+        products(system, &["tea"], 10).await;
+        let agent = Agent::register(system, "acme").await;
+        let session = agent.send("POST", "/ucp/checkout-sessions", &wanted("tea", "gil@example.com")).await;
+        let own = format!("/ucp/checkout-sessions/{}", session["id"].as_str().unwrap());
+        let fault = json!({ "target": "function:Agents", "kind": "crash", "point": "checkouts.placed", "count": 1 });
+        Call::new("POST", "/_local/faults").json(&fault).send(system).await.expect(204);
+        let complete = || {
+            let call = agent.call("POST", &format!("{own}/complete"), &card());
+            call.header("idempotency-key", "once").send(system)
+        };
+        assert!(complete().await.status >= 500);
+        assert_eq!(stock(system, "tea").await, 8);
+        let seen = agent.send("GET", &own, &Json::Null).await;
+        assert_eq!((&seen["status"], seen.get("order")), (&json!("ready_for_complete"), None), "{seen}");
+        let done = complete().await.expect(200).body;
+        assert_eq!(done["status"], "completed", "{done}");
+        assert_eq!(complete().await.expect(200).body, done);
+        assert_eq!(stock(system, "tea").await, 8);
+        let found = Call::new("GET", "/v1/orders?status=paid").staff().send(system).await.expect(200).body;
+        assert_eq!(found["items"].as_array().unwrap().len(), 1, "{found}");
+    });
+}
