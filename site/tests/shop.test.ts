@@ -308,6 +308,41 @@ describe("shop", { concurrency: 2 }, () => {
     await visit.end();
   });
 
+  test("the buyer of an agent pays the order in the shop, by the link that the agent has", async () => {
+    const staff = stage.system.client({ sub: "sam", groups: ["staff"] });
+    const params = { path: { id: "acme" }, header: { "If-None-Match": "*" } } as const;
+    const profile = "https://agent.example/acme";
+    const agent = unwrap(await staff.PUT("/v1/agents/{id}", { params, body: { name: "Acme", profile_url: profile, scopes: ["checkout"] } }));
+    assert.ok("api_key" in agent);
+    const headers = { "X-API-Key": agent.api_key, "UCP-Agent": `profile="${profile}"`, "Content-Type": "application/json" };
+    const send = async (path: string, body: unknown) => {
+      const response = await fetch(`${stage.system.url}/ucp${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+      return (await response.json()) as { id: string; status: string; continue_url: string };
+    };
+    const home = { id: "home", street_address: "Am See 1", address_locality: "Ulm", postal_code: "89073", address_country: "DE" };
+    const checkout = await send("/checkout-sessions", {
+      line_items: [{ item: { id: "honey" }, quantity: 1 }],
+      buyer: { email: "gil@example.com", first_name: "Gil", last_name: "Roth" },
+      fulfillment: { methods: [{ type: "shipping", destinations: [home] }] },
+    });
+    assert.equal(checkout.status, "ready_for_complete", JSON.stringify(checkout));
+    const credential = { type: "token", token: "pm_card_threeDSecure2Required" };
+    const card = { id: "card", handler_id: "stripe", type: "card", credential };
+    const escalated = await send(`/checkout-sessions/${checkout.id}/complete`, { payment: { instruments: [card] } });
+    assert.equal(escalated.status, "requires_escalation", JSON.stringify(escalated));
+
+    const visit = await stage.visit("agent", 390, "light");
+    const { page } = visit;
+    await page.goto(escalated.continue_url);
+    await page.getByRole("heading", { name: "Payment" }).waitFor();
+    await page.getByText("Gil Roth").first().waitFor();
+    assert.doesNotMatch(page.url(), /token/);
+    await visit.check("order-of-agent");
+    await page.reload();
+    await page.getByRole("heading", { name: "Payment" }).waitFor();
+    await visit.end();
+  });
+
   test("a customer follows a shipped order, and the colours can be chosen", async () => {
     const visit = await stage.visit("shipped", 1280, "light");
     const { page } = visit;

@@ -293,7 +293,8 @@ impl Shop {
             Ok(Ok(None)) => Err(no_such_order()),
             Ok(Err(error)) => {
                 tracing::warn!(order = %id, %error, "the payments of an order are left to the cashier");
-                Ok(Settled { order: self.order(id).await?, intents: Vec::new(), error: None })
+                let error = Some(PaymentError::Unknown(error.to_string()));
+                Ok(Settled { order: self.order(id).await?, intents: Vec::new(), error })
             }
             Err(_) => {
                 tracing::warn!(order = %id, "no time was left for the payments of an order");

@@ -5,10 +5,18 @@ import { store, stored } from "../lib/storage";
 type Order = Schemas["Order"];
 type Tag = { "If-Match": string };
 
-/** The tokens of the orders that were placed in this browser without an account. */
+/** The tokens of the orders that were placed or opened in this browser without an account. */
 const tokens = () => stored<Record<string, string>>("orders") ?? {};
 
 export const keepToken = (id: string, token: string): void => store("orders", { ...tokens(), [id]: token });
+
+/** Keeps the token in a link to an order, as the buyer of an agent gets it, and takes it out of the address. */
+export function openLink(id: string, fragment: string): void {
+  const token = /^#token=([0-9a-f]{64})$/.exec(fragment)?.[1];
+  if (token === undefined) return;
+  keepToken(id, token);
+  history.replaceState(history.state, "", location.pathname + location.search);
+}
 
 export const isGuestOrder = (id: string): boolean => id in tokens();
 
