@@ -32,7 +32,8 @@ const TABLE: &str = "bodega";
 const ACCESS_KEY: &str = "local";
 const MAIL_FROM: &str = "shop@example.com";
 /// The secrets, each with the purpose for which its key is derived.
-const SECRETS: [(&str, &str); 2] = [("CursorKeys", "page cursors"), ("EmailCodeKeys", "email codes")];
+const SECRETS: [(&str, &str); 3] =
+    [("CursorKeys", "page cursors"), ("EmailCodeKeys", "email codes"), ("WebhookKeys", "secrets of webhooks")];
 
 /// The secret with which the local payment provider signs its webhooks.
 const WEBHOOK_SECRET: &str = "whsec_local";
@@ -176,6 +177,9 @@ impl Backends {
             .parameter("EmailCodeKeysSecret", secret_arn("EmailCodeKeys"))
             .parameter("PaymentKeysSecret", secret_arn("PaymentKeys"))
             .parameter("PaymentProviderUrl", self.payments.url())
+            .parameter("WebhookKeysSecret", secret_arn("WebhookKeys"))
+            // So a program on the same machine can receive webhooks.
+            .parameter("WebhookTargets", "any")
             .parameter("JwtIssuer", ISSUER)
             .parameter("JwtAudience", AUDIENCE)
             .parameter("MailFrom", MAIL_FROM)

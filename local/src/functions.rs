@@ -19,6 +19,7 @@ pub async fn run(logical_id: &str) -> Result<(), FunctionExit> {
         "Notifier" => notifier::run().await,
         "Fulfilment" => fulfilment::run().await,
         "Cashier" => cashier::run().await,
+        "Courier" => courier::run().await,
         "Janitor" => janitor::run().await,
         "Splitter" => splitter::run().await,
         "StreamSearch" | "StreamEvents" => stream::run().await,

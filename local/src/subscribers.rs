@@ -69,7 +69,7 @@ impl Subscribers {
         }
         targets.extend(queues.iter().map(|(arn, queue)| (arn.clone(), TargetKind::Queue(Arc::clone(queue)))));
 
-        let rules = template.rules.iter().map(|rule| {
+        let rules = template.rules.iter().filter(|rule| rule.is_enabled).map(|rule| {
             let target = |target: &template::Target| {
                 Some(Target {
                     kind: targets.get(&target.arn)?.clone(),

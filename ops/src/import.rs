@@ -52,7 +52,7 @@ const CONCURRENCY: usize = 32;
 const NAMED: usize = 20;
 
 /// The entities whose items grant rights or queue work.
-pub const RIGHTS: [&str; 15] = [
+pub const RIGHTS: [&str; 18] = [
     "Agent",
     "Agents",
     "CheckoutSession",
@@ -68,6 +68,9 @@ pub const RIGHTS: [&str; 15] = [
     "PickingStations",
     "Session",
     "WaitingJob",
+    "WebhookDelivery",
+    "WebhookEndpoint",
+    "WebhookEndpoints",
 ];
 
 /// The arguments of `ops import`.

@@ -70,8 +70,8 @@ fn every_parameter_accepts_the_values_that_the_code_accepts() {
                 ];
                 agrees(&name, &parameter, &samples, |arn| arn.contains(":secret:"));
             }
-            // Without an account there are no card payments.
-            "PaymentKeysSecret" => {
+            // Without an account there are no card payments, and without keys no webhooks.
+            "PaymentKeysSecret" | "WebhookKeysSecret" => {
                 let samples = [
                     "arn:aws:secretsmanager:eu-central-1:123456789012:secret:bodega-dev-payments-AbCdEf",
                     "",
@@ -100,6 +100,7 @@ fn every_parameter_accepts_the_values_that_the_code_accepts() {
                 agrees(&name, &parameter, &samples, takes);
             }
             "SearchService" => assert_eq!(allowed, ["es", "aoss", "none"]),
+            "WebhookTargets" => assert_eq!(allowed, ["public", "any"]),
             "JwtIssuer" => {
                 let samples = [
                     "https://issuer.example",

@@ -53,3 +53,4 @@ mod shared_items;
 mod sign_ins;
 mod support;
 mod template;
+mod webhooks;

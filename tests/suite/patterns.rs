@@ -46,6 +46,7 @@ pub fn users() -> Vec<User> {
     for (package, patterns) in [
         ("notifier", notifier::PATTERNS),
         ("cashier", cashier::PATTERNS),
+        ("courier", courier::PATTERNS),
         ("fulfilment", fulfilment::PATTERNS),
         ("janitor", janitor::PATTERNS),
         ("splitter", splitter::PATTERNS),

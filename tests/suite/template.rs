@@ -226,9 +226,10 @@ fn every_function_may_use_exactly_the_resources_in_its_environment() {
             ("CURSOR_KEYS_SECRET", "secretsmanager:GetSecretValue", "${CursorKeysSecret}"),
             ("EMAIL_CODE_KEYS_SECRET", "secretsmanager:GetSecretValue", "${EmailCodeKeysSecret}"),
             ("PAYMENT_KEYS_SECRET", "secretsmanager:GetSecretValue", "${PaymentKeysSecret}"),
+            ("WEBHOOK_KEYS_SECRET", "secretsmanager:GetSecretValue", "${WebhookKeysSecret}"),
         ];
         for (variable, action, resource) in needs {
-            // Without a secret there is no account at a payment provider.
+            // Without a secret there is no account at a payment provider, or there are no webhooks.
             let has = function.environment.get(variable).is_some_and(|value| !value.is_empty());
             assert_eq!(function.may(action, resource), has, "{}: {action}", function.logical_id);
         }
@@ -240,6 +241,16 @@ fn every_function_may_use_exactly_the_resources_in_its_environment() {
         assert!(has == (puts || deletes) && !(puts && deletes), "{}", function.logical_id);
         assert_eq!(function.may("s3:ListBucket", "Archive"), deletes, "{}", function.logical_id);
     }
+}
+
+#[test]
+fn the_rule_of_webhooks_has_the_kinds_that_endpoints_can_want() {
+    let template = template();
+    let rule = template.rules.iter().find(|rule| rule.logical_id == "WebhookRule").unwrap();
+    let matched = rule.pattern["detail-type"].as_array().unwrap();
+    let matched: BTreeSet<&str> = matched.iter().map(|kind| kind.as_str().unwrap()).collect();
+    let sent = bus::Kind::ALL.iter().filter(|kind| kind.in_webhooks().is_some());
+    assert_eq!(matched, sent.map(|kind| kind.as_str()).collect());
 }
 
 /// Returns the resources of one type, each with its lines in the template.

@@ -334,13 +334,17 @@ mod tests {
 
     /// The reads that are not measured. They read the search index, the settings, the rules of
     /// pricing, the locations, a stock, or one promotion. The numbers of rules and locations are
-    /// limited. The route of one picture makes the same Query as the list of pictures. The copy of a
+    /// limited. So is the number of endpoints, and each page of deliveries is one Query. The route of one picture makes the same Query as the list of pictures. The copy of a
     /// customer's data reads lists that are measured. Staff's numbers of a product and its author's
     /// review read what the product's page and the review read, and staff's list of reviews reads the
     /// lists of everybody.
-    const UNMEASURED_READS: [&str; 21] = [
+    const UNMEASURED_READS: [&str; 25] = [
         "GET /v1/agents",
         "GET /v1/agents/{id}",
+        "GET /v1/webhooks/endpoints",
+        "GET /v1/webhooks/endpoints/{id}",
+        "GET /v1/webhooks/endpoints/{id}/deliveries",
+        "GET /v1/webhooks/endpoints/{id}/deliveries/{delivery}",
         "GET /v1/products/{id}/numbers",
         "GET /v1/products/{id}/stock",
         "GET /v1/locations",

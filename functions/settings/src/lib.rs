@@ -5,16 +5,18 @@
 //! value.
 //!
 //! This function also manages the shipping zones, the tax rules ([`key_schema::pricing`]) and the
-//! promotions ([`key_schema::promotion`]).
+//! promotions ([`key_schema::promotion`]), and the endpoints to which the shop sends its events
+//! ([`webhooks`]).
 
 mod body;
 mod current;
 mod promotions;
 mod rules;
 mod tax_rules;
+mod webhooks;
 mod zones;
 
-use http_api::{Error, Services};
+use http_api::{Error, Services, Webhooks};
 
 http_api::routes! {
     Services;
@@ -35,9 +37,19 @@ http_api::routes! {
     promotions::read,
     promotions::change,
     promotions::delete,
+    webhooks::create,
+    webhooks::list,
+    webhooks::read,
+    webhooks::change,
+    webhooks::renew_secret,
+    webhooks::remove,
+    webhooks::deliveries,
+    webhooks::delivery,
+    webhooks::redeliver,
 }
 
 pub async fn run() -> Result<(), Error> {
     telemetry::init("settings");
-    http_api::run(routes(), Services::from_env().await?).await
+    let services = Services { webhooks: Webhooks::from_env(), ..Services::from_env().await? };
+    http_api::run(routes(), services).await
 }

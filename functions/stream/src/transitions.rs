@@ -94,7 +94,7 @@ impl Rules {
     fn published(&self, record: &Record<'_>, meta: &Meta, data: Data) -> Event {
         let origin = Origin { table: &self.table, key: &record.key, born: &meta.born, rev: meta.rev };
         let (id, correlation_id) = (EventId::derive(origin, data.kind()), record.origin.cause.clone());
-        Event { id, occurred_at: meta.updated_at, correlation_id, data }
+        Event { id, occurred_at: meta.updated_at, sequence: meta.rev, correlation_id, data }
     }
 }
 

@@ -64,7 +64,7 @@ pub(super) fn specs(
 /// Returns the environment variables with which other programs can call the backends: the variables
 /// of the AWS SDK, and some of the functions' own variables.
 pub(super) fn environment(template: &Template, backends: &Backends, url: &str) -> BTreeMap<String, String> {
-    const WANTED: [&str; 13] = [
+    const WANTED: [&str; 15] = [
         "TABLE_NAME",
         "METRICS_TABLES",
         "SEARCH_ENDPOINT",
@@ -78,6 +78,8 @@ pub(super) fn environment(template: &Template, backends: &Backends, url: &str) -
         "EMAIL_CODE_KEYS_SECRET",
         "PAYMENT_KEYS_SECRET",
         "PAYMENT_PROVIDER_URL",
+        "WEBHOOK_KEYS_SECRET",
+        "WEBHOOK_TARGETS",
     ];
     let mut environment = backends.sdk_variables();
     environment.insert("JWT_ISSUER_ENDPOINT".to_owned(), issuer_endpoint(url));

@@ -22,6 +22,7 @@ pub struct Rule {
     /// Pattern of the events that the rule matches, in EventBridge's JSON.
     pub pattern: Json,
     pub targets: Vec<Target>,
+    pub is_enabled: bool,
 }
 
 /// A target of a rule, with EventBridge's defaults for settings that the template omits.
@@ -54,11 +55,14 @@ pub(crate) fn check_archive(properties: &Section) -> Result<(), TemplateError> {
 
 pub(crate) fn read_rule(id: &str, properties: &Section) -> Result<Rule, TemplateError> {
     properties.only(&["Name", "Description", "EventBusName", "EventPattern", "State", "Targets"])?;
-    if let Some(state) = properties.get("State")?
-        && state.text()? != "ENABLED"
-    {
-        return Err(state.error("only rules that are ENABLED are supported"));
-    }
+    let is_enabled = match properties.get("State")? {
+        None => true,
+        Some(state) => match state.text()?.as_str() {
+            "ENABLED" => true,
+            "DISABLED" => false,
+            _ => return Err(state.error("must be ENABLED or DISABLED")),
+        },
+    };
     let section = properties.require("EventPattern")?;
     let pattern = section.json()?;
     Pattern::new(&pattern, Dialect::EventBridge)
@@ -75,7 +79,8 @@ pub(crate) fn read_rule(id: &str, properties: &Section) -> Result<Rule, Template
     if !(1..=5).contains(&targets.len()) {
         return Err(properties.error("a rule must have one to five targets"));
     }
-    Ok(Rule { logical_id: id.to_owned(), bus: properties.require("EventBusName")?.text()?, pattern, targets })
+    let bus = properties.require("EventBusName")?.text()?;
+    Ok(Rule { logical_id: id.to_owned(), bus, pattern, targets, is_enabled })
 }
 
 fn read_target(target: &Section) -> Result<Target, TemplateError> {

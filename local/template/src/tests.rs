@@ -128,7 +128,8 @@ fn the_real_table_definition_becomes_api_requests() {
 fn the_real_template_has_its_functions_with_resolved_settings() {
     let template = Template::read_for(&real_path(), &local()).unwrap();
     let ids: Vec<&str> = template.functions.iter().map(|function| function.logical_id.as_str()).collect();
-    let streams = ["StreamSearch", "StreamEvents", "Notifier", "Fulfilment", "Cashier", "Janitor", "Splitter"];
+    let streams =
+        ["StreamSearch", "StreamEvents", "Notifier", "Fulfilment", "Cashier", "Courier", "Janitor", "Splitter"];
     let http = [
         "Customers",
         "Catalog",

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use key_schema::customer::Tier;
 use key_schema::id::{
-    AgentId, CheckoutId, CounterName, CustomerId, DocumentId, GuestCartId, LocationId, OrderId, OrganizationId,
-    ProductId, QuestionId, SessionId, StoreId,
+    AgentId, CheckoutId, CounterName, CustomerId, DeliveryId, DocumentId, EndpointId, GuestCartId, LocationId, OrderId,
+    OrganizationId, ProductId, QuestionId, SessionId, StoreId,
 };
 use key_schema::instant::Instant;
 use key_schema::key::{Key, KeyError};
@@ -18,7 +18,7 @@ use key_schema::request::{BatchGet, Get, Query, Range};
 use key_schema::{
     agent, cart, category, checkout_session, counter, customer, document, expiration, follow, graph, guest_cart,
     invoice, leaderboard, like, lists, location, membership, order, organization, picking, picture, product, question,
-    region, residence, review, sales, session, verification, wallet,
+    region, residence, review, sales, session, verification, wallet, webhook_delivery, webhook_endpoint,
 };
 use serde::Serialize;
 
@@ -153,6 +153,13 @@ const CONSTRUCTORS: &[(&Pattern, Make)] = &[
     (&agent::GET, |v| get(agent::get(&v.get::<AgentId>("agent")?))),
     (&agent::LIST, |_| query(agent::list())),
     (&checkout_session::GET, |v| get(checkout_session::get(&v.get::<CheckoutId>("checkout")?))),
+    (&webhook_endpoint::GET, |v| get(webhook_endpoint::get(&v.get::<EndpointId>("endpoint")?))),
+    (&webhook_endpoint::LIST, |_| query(webhook_endpoint::list())),
+    (&webhook_delivery::GET, |v| {
+        get(webhook_delivery::get(&v.get::<EndpointId>("endpoint")?, &v.get::<DeliveryId>("delivery")?))
+    }),
+    (&webhook_delivery::LIST, |v| query(webhook_delivery::list(&v.get::<EndpointId>("endpoint")?))),
+    (&webhook_delivery::DUE, |v| query(webhook_delivery::due(&v.get::<EndpointId>("endpoint")?, Instant::now()))),
     (&cart::PRODUCTS, |v| batch(cart::products([&v.product()?]))),
     (&product::PAGE, |v| query(product::page(&v.product()?))),
     (&product::EDIT, |v| get(product::read_for_update(&v.product()?))),

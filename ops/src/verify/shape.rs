@@ -19,6 +19,7 @@ use key_schema::product::{MAX_STOCK, is_old_stock};
 use key_schema::question::MAX_ANSWERS;
 use key_schema::variant::MAX_VARIANTS;
 use key_schema::wallet::MAX_BALANCE;
+use key_schema::webhook_endpoint::MAX_ENDPOINTS;
 use key_schema::{cart, checkout_session, order};
 
 use super::relations::leaderboards;
@@ -101,6 +102,7 @@ fn beyond(entity: &AnyEntity) -> Option<String> {
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     match entity {
         AnyEntity::Agents(head) => most("agents", count(head.agents), count(MAX_AGENTS.into())),
+        AnyEntity::WebhookEndpoints(head) => most("endpoints", count(head.endpoints), count(MAX_ENDPOINTS.into())),
         AnyEntity::CheckoutSession(session) => most("lines", session.wish.lines.len(), checkout_session::MAX_LINES),
         AnyEntity::GuestCart(cart) => most("lines", cart.lines.len(), cart::MAX_LINES),
         AnyEntity::Cart(cart) => most("lines", cart.lines.len(), cart::MAX_LINES),

@@ -22,6 +22,7 @@ use key_schema::organization::{self, Role, Team};
 use key_schema::pricing::Pricing;
 use key_schema::product::{self, ProductSales};
 use key_schema::promotion::PromotionUses;
+use key_schema::webhook_endpoint::WebhookEndpoints;
 use key_schema::{customer, document, order, question, wallet};
 
 use crate::error::OpsError;
@@ -66,6 +67,7 @@ pub(super) const REPAIRABLE: &[&str] = &[
     "amount",
     "answer_count",
     "captured_pending",
+    "endpoints",
     "likes",
     "locations",
     "members",
@@ -282,6 +284,12 @@ pub(super) fn facts(entity: &AnyEntity, now: Instant) -> Result<Vec<Fact>, OpsEr
         }
         AnyEntity::Agents(item) => facts.is(Partition, item, &item.key()?, &[("agents", item.agents.into())]),
         AnyEntity::Agent(_) => facts.part(Partition, &Agents { agents: 0 }.key()?, "agents", 1),
+        AnyEntity::WebhookEndpoints(item) => {
+            facts.is(Partition, item, &item.key()?, &[("endpoints", item.endpoints.into())]);
+        }
+        AnyEntity::WebhookEndpoint(_) => {
+            facts.part(Partition, &WebhookEndpoints { endpoints: 0 }.key()?, "endpoints", 1);
+        }
         AnyEntity::InvoiceCounter(item) => facts.is(Table, item, &item.key()?, &[("last", item.last.into())]),
         AnyEntity::Invoice(_) => facts.part(Table, &InvoiceCounter { last: 0 }.key()?, "last", 1),
         AnyEntity::Wallet(item) => {

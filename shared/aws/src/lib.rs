@@ -45,7 +45,7 @@ use aws_config::timeout::TimeoutConfig;
 use aws_types::service_config::{LoadServiceConfig, ServiceConfigKey};
 
 pub use crate::cloudwatch::{CloudWatch, CloudWatchError};
-pub use crate::connector::{Connector, NoConnection, Tls};
+pub use crate::connector::{BadTarget, Connector, NoConnection, Reach, Target, Tls};
 pub use crate::secrets::{Secret, SecretError};
 pub use crate::service::{Api, Call, CallError, Failure, Limits, Response, Service, Signing, is_transient};
 pub use aws_config::SdkConfig;

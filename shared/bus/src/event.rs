@@ -12,6 +12,9 @@ pub struct Event {
     pub id: EventId,
     /// The time of the change, from the changed item.
     pub occurred_at: Instant,
+    /// The item's `rev` after the change. Among the events of one item, such as an order, a higher
+    /// number is later.
+    pub sequence: u64,
     /// The id of the request that made the change. The request's log lines contain the id, too. The
     /// id comes from the stream record, so it is the same in every publication of the event. It is
     /// `None` if the request is unknown, or if the event is older than this field.
@@ -61,11 +64,12 @@ impl Event {
             return Err(DecodeError::UnknownVersion { kind, version });
         }
         let malformed = |source| DecodeError::Malformed { kind, source };
-        let Envelope { id, occurred_at, correlation_id, data } = Envelope::deserialize(detail).map_err(malformed)?;
+        let Envelope { id, occurred_at, sequence, correlation_id, data } =
+            Envelope::deserialize(detail).map_err(malformed)?;
         // The correlation id is only for logs, so an event with a malformed correlation id is still
         // read.
         let correlation_id = correlation_id.as_str().map(str::to_owned);
-        Ok(Self { id, occurred_at, correlation_id, data: kind.decode(&data).map_err(malformed)? })
+        Ok(Self { id, occurred_at, sequence, correlation_id, data: kind.decode(&data).map_err(malformed)? })
     }
 
     /// Returns the `detail` of the event on the bus as JSON text. Equal events have equal texts.
@@ -94,14 +98,16 @@ impl Serialize for Event {
             r#type: &'static str,
             version: u32,
             occurred_at: Instant,
+            sequence: u64,
             #[serde(skip_serializing_if = "Option::is_none")]
             correlation_id: Option<&'a str>,
             data: &'a Data,
         }
         let kind = self.kind();
-        let Self { id, occurred_at, correlation_id, data } = self;
+        let Self { id, occurred_at, sequence, correlation_id, data } = self;
         let (r#type, version, correlation_id) = (kind.as_str(), kind.version(), correlation_id.as_deref());
-        Written { id, r#type, version, occurred_at: *occurred_at, correlation_id, data }.serialize(serializer)
+        let (occurred_at, sequence) = (*occurred_at, *sequence);
+        Written { id, r#type, version, occurred_at, sequence, correlation_id, data }.serialize(serializer)
     }
 }
 
@@ -118,6 +124,7 @@ struct Header {
 struct Envelope {
     id: EventId,
     occurred_at: Instant,
+    sequence: u64,
     #[serde(default)]
     correlation_id: Value,
     data: Value,

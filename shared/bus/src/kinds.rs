@@ -88,6 +88,21 @@ impl Kind {
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
     }
+
+    /// Returns the name of the kind in webhooks, or `None` if only the shop's own functions need such
+    /// events.
+    #[must_use]
+    pub const fn in_webhooks(self) -> Option<&'static str> {
+        match self {
+            Self::OrderPlaced => Some("order.placed"),
+            Self::OrderStatusChanged => Some("order.status_changed"),
+            Self::StockLow => Some("stock.low"),
+            Self::ReviewPosted => Some("review.posted"),
+            Self::CustomerTierChanged => Some("customer.tier_changed"),
+            Self::PaymentReversed => Some("payment.reversed"),
+            Self::EmailVerificationRequested | Self::PaymentNotified => None,
+        }
+    }
 }
 
 impl fmt::Display for Kind {

@@ -6,7 +6,7 @@
 //!
 //! ```json
 //! {"id": "…", "type": "OrderPlaced", "version": 1, "occurred_at": "2017-01-01T11:53:26.000Z",
-//!  "correlation_id": "JKJaXmPLvHcESHA=", "data": {"…": "…"}}
+//!  "sequence": 2, "correlation_id": "JKJaXmPLvHcESHA=", "data": {"…": "…"}}
 //! ```
 //!
 //! The form of each kind and version is a JSON Schema (draft 2020-12) in the folder `schemas`, such

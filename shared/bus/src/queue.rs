@@ -50,6 +50,17 @@ impl Message {
         Ok(Event::from_detail(&detail)?)
     }
 
+    /// Returns whether the event comes from a replay of the bus's archive.
+    #[must_use]
+    pub fn is_replayed(&self) -> bool {
+        #[derive(Deserialize)]
+        struct Delivery {
+            #[serde(rename = "replay-name", default)]
+            replay: Option<String>,
+        }
+        serde_json::from_str::<Delivery>(&self.body).is_ok_and(|delivery| delivery.replay.is_some())
+    }
+
     /// Returns the id of the request that caused the event, if the event has a valid correlation
     /// id. The log entries and the written items contain this id.
     #[must_use]

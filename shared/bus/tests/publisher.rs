@@ -48,7 +48,7 @@ fn event(number: usize, product: &str) -> Event {
     let data = ReviewPosted { product_id: product.parse().unwrap(), customer_id: "c1".parse().unwrap(), rating: 4 };
     let occurred_at = "2017-01-01T11:53:26.123Z".parse().unwrap();
     let correlation_id = Some(format!("request-{number}"));
-    Event { id: format!("{number:032x}").parse().unwrap(), occurred_at, correlation_id, data: data.into() }
+    Event { id: format!("{number:032x}").parse().unwrap(), occurred_at, sequence: 2, correlation_id, data: data.into() }
 }
 
 fn events(count: usize) -> Vec<Event> {

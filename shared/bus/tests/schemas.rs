@@ -45,7 +45,13 @@ fn schema(kind: Kind) -> Value {
 fn event(data: impl Into<Data>) -> Event {
     let occurred_at = "2017-01-01T11:53:26.000Z".parse().unwrap();
     let correlation_id = Some("JKJaXmPLvHcESHA=".to_owned());
-    Event { id: "0123456789abcdef0123456789abcdef".parse().unwrap(), occurred_at, correlation_id, data: data.into() }
+    Event {
+        id: "0123456789abcdef0123456789abcdef".parse().unwrap(),
+        occurred_at,
+        sequence: 2,
+        correlation_id,
+        data: data.into(),
+    }
 }
 
 /// Returns events of this kind in each possible form.

@@ -117,6 +117,8 @@ codes! {
     TooManyLocations = "too_many_locations", CONFLICT, "Too many locations";
     /// The shop has the largest number of agents.
     TooManyAgents = "too_many_agents", CONFLICT, "Too many agents";
+    /// The shop has the largest number of endpoints for webhooks.
+    TooManyEndpoints = "too_many_endpoints", CONFLICT, "Too many endpoints";
     /// The organization or the customer already has the maximum number of open invitations.
     TooManyInvitations = "too_many_invitations", CONFLICT, "Too many invitations";
     /// The team has members and cannot be removed.
@@ -179,6 +181,8 @@ codes! {
     SearchDisabled = "search_disabled", SERVICE_UNAVAILABLE, "Search disabled";
     /// This deployment has no account at a payment provider. A retry does not help.
     CardPaymentsDisabled = "card_payments_disabled", SERVICE_UNAVAILABLE, "Card payments disabled";
+    /// This deployment has no keys for the secrets of webhooks, and sends none. A retry does not help.
+    WebhooksDisabled = "webhooks_disabled", SERVICE_UNAVAILABLE, "Webhooks disabled";
     /// The shop is in maintenance and can only be read. The client may retry after Retry-After.
     Maintenance = "maintenance", SERVICE_UNAVAILABLE, "Maintenance";
     /// A service that the response needs is unavailable. The client may retry after Retry-After.

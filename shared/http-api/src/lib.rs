@@ -92,7 +92,7 @@ pub use crate::response::Response;
 pub use crate::routes::Checks;
 pub use crate::routes::{Handler, Has, ResponseFuture, Route, Routes, Speak};
 #[cfg(feature = "table")]
-pub use crate::services::{SHARED_PATTERNS, Services};
+pub use crate::services::{SHARED_PATTERNS, Services, Webhooks};
 #[cfg(feature = "table")]
 pub use crate::settings::{MAX_AGE as SETTINGS_MAX_AGE, SettingsCache};
 #[cfg(feature = "table")]

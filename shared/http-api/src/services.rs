@@ -1,18 +1,19 @@
 use std::sync::Arc;
 
-use aws::Secret;
+use aws::{Reach, Secret, Target};
 use key_schema::code::CodeKeys;
 use key_schema::cursor::{CursorKeyError, Cursors};
 use key_schema::id::Born;
 use key_schema::instant::Instant;
 use key_schema::pattern::{Consistency, Pattern};
 use key_schema::shard::Layout;
+use key_schema::webhook_secret::WebhookKeys;
 use key_schema::{reach, revocation, settings};
 use table::{Periods, SetupError, Table};
 
 use crate::observe::{Measured, PatternCost};
 use crate::page::Keys;
-use crate::problem::Problem;
+use crate::problem::{Code, Problem};
 use crate::routes::Checks;
 use crate::settings::SettingsCache;
 use crate::sign_ins::SignIns;
@@ -39,6 +40,36 @@ pub struct Services {
     /// Derives the codes that customers enter to verify their email addresses. Only the function
     /// that checks these codes has the keys.
     pub codes: Option<Keys<CodeKeys>>,
+    /// What the function that registers endpoints of webhooks needs, if the deployment sends them.
+    pub webhooks: Option<Webhooks>,
+}
+
+/// The keys from which the secrets of endpoints follow, and the addresses that endpoints may have.
+#[derive(Debug)]
+pub struct Webhooks {
+    pub keys: Keys<WebhookKeys>,
+    pub reach: Reach,
+}
+
+impl Webhooks {
+    /// Finds the keys: the secret that `WEBHOOK_KEYS_SECRET` names. Without it, the deployment sends no
+    /// webhooks.
+    #[must_use]
+    pub fn from_env() -> Option<Self> {
+        let keys = Keys::from_env("WEBHOOK_KEYS_SECRET", WebhookKeys::new).ok()?;
+        Some(Self { keys, reach: Reach::of_webhooks() })
+    }
+
+    /// Checks the URL of an endpoint.
+    ///
+    /// # Errors
+    /// 422 `invalid_body` for the member `url`.
+    pub fn check(&self, url: &str) -> Result<(), Problem> {
+        match Target::new(url, self.reach) {
+            Ok(_) => Ok(()),
+            Err(bad) => Err(Problem::new(Code::InvalidBody, "The URL is not usable.").error("/url", bad.to_string())),
+        }
+    }
 }
 
 impl Keys<Cursors> {
@@ -82,7 +113,7 @@ impl Services {
     #[must_use]
     pub fn new(table: Table, cursors: Keys<Cursors>) -> Self {
         let (sign_ins, settings, metrics) = (SignIns::default(), SettingsCache::default(), Periods::default());
-        Self { table, cursors, sign_ins, settings, metrics, random: fill, codes: None }
+        Self { table, cursors, sign_ins, settings, metrics, random: fill, codes: None, webhooks: None }
     }
 
     /// Returns the keys of email codes.
@@ -91,6 +122,15 @@ impl Services {
             Some(keys) => keys.get().await,
             None => Err(Problem::internal("this function has no keys of email codes")),
         }
+    }
+
+    /// Returns what the registry of endpoints needs.
+    ///
+    /// # Errors
+    /// 503 `webhooks_disabled` if the deployment sends no webhooks.
+    pub fn webhooks(&self) -> Result<&Webhooks, Problem> {
+        let problem = || Problem::new(Code::WebhooksDisabled, "This deployment sends no webhooks.");
+        self.webhooks.as_ref().ok_or_else(problem)
     }
 
     /// Returns the keys that seal cursors.

@@ -49,6 +49,8 @@ use crate::settings::Settings;
 use crate::variant::Variant;
 use crate::verification::EmailVerification;
 use crate::wallet::{Wallet, WalletEntry};
+use crate::webhook_delivery::WebhookDelivery;
+use crate::webhook_endpoint::{WebhookEndpoint, WebhookEndpoints};
 
 macro_rules! entities {
     ($($name:ident)*) => {
@@ -99,5 +101,5 @@ entities! {
     Promotion PromotionCode PromotionUses ProviderEvent Question QuotaDay Rank RecentReview ReferenceClaim
     Review ReviewMonth ReviewStats Revocation Sale SaleRegion Session Settings ShardedStock ShippingZone Stock
     StockLocation StockLocations StoreLocation Tally TaxRule Team UnsettledObject UsernameClaim UsesShard
-    Variant WaitingJob Wallet WalletEntry
+    Variant WaitingJob Wallet WalletEntry WebhookDelivery WebhookEndpoint WebhookEndpoints
 }

@@ -42,6 +42,10 @@ ids_of_bodies! { ($)
         AgentId = "acme"
         /// The id of a cart or checkout of an agent.
         CheckoutId
+        /// The id of an address to which the shop sends events.
+        EndpointId
+        /// The id of an event's delivery to an endpoint. It follows from the event.
+        DeliveryId
         /// The id of a line in an order's staff log.
         LogId
         /// The id of a movement of money: a wallet's entry, or a transfer with both its entries.

@@ -87,6 +87,7 @@ mod customers;
 mod operations;
 mod orders;
 mod payments;
+mod webhooks;
 
 pub mod entity;
 pub mod id;
@@ -103,3 +104,4 @@ pub use item_model::{change, cursor, encoding, expression, instant, item, key, p
 pub use operations::*;
 pub use orders::*;
 pub use payments::*;
+pub use webhooks::*;

@@ -2,7 +2,7 @@
 //! the cost snapshot from it.
 
 use crate::pattern::Pattern;
-use crate::{agents, catalogue, community, content, customers, operations, orders, payments};
+use crate::{agents, catalogue, community, content, customers, operations, orders, payments, webhooks};
 
 /// The areas of the table's data, each with its access patterns.
 pub const AREAS: &[(&str, &[&[&Pattern]])] = &[
@@ -13,6 +13,7 @@ pub const AREAS: &[(&str, &[&[&Pattern]])] = &[
     ("community", community::PATTERNS),
     ("content", content::PATTERNS),
     ("agents", agents::PATTERNS),
+    ("webhooks", webhooks::PATTERNS),
     ("operations", operations::PATTERNS),
 ];
 

@@ -1,12 +1,14 @@
 use emulators::payments::sign;
 use key_schema::expiration::{Expiration, RemovedBy};
-use key_schema::id::{Born, LogId};
+use key_schema::id::{Born, EndpointId, LogId};
 use key_schema::instant::Instant;
-use key_schema::item::Stored;
+use key_schema::item::{Item, Stored};
 use key_schema::lists;
 use key_schema::media::MediaObject;
 use key_schema::order::OrderLog;
 use key_schema::picture::{Picture, ProductPictures};
+use key_schema::webhook_delivery::{DeliveryState, LIFETIME_SECONDS, WebhookDelivery};
+use key_schema::webhook_endpoint::{Disabled, DisabledReason, WebhookEndpoint, WebhookEndpoints};
 use local::System;
 use serde_json::{Value as Json, json};
 
@@ -15,6 +17,10 @@ use super::client::{Call, http};
 use super::openapi::Operation;
 use super::shop::{customer, import, moved, order, path, product_body};
 use super::table::put_item;
+
+/// An endpoint for webhooks, and two deliveries to it. It is disabled, so that nothing is sent.
+const ENDPOINT: &str = "019aa136-7c00-7aaa-8bbb-0000000004bb";
+const DELIVERIES: [&str; 2] = ["019aa136-7c00-7aaa-8bbb-0000000005bb", "019aa136-7c00-7aaa-8bbb-0000000005cc"];
 
 /// The ids of records in the test data. [`World::create`] creates the records.
 pub struct World {
@@ -268,6 +274,7 @@ impl World {
             let line = Stored::new(line, Born::new("bad").unwrap(), at).to_item().unwrap();
             put_item(system, &serde_json::to_value(line).unwrap()).await;
         }
+        put_endpoint(system).await;
         let object = MediaObject { id: "bad-picture".parse().unwrap(), content_type: "image/png".to_owned(), bytes: 1 };
         let picture = Picture { object, alt: None, shape: None, added_at: Instant::EPOCH };
         let pictures = ProductPictures { product_id: "bad-1".parse().unwrap(), pictures: vec![picture] };
@@ -362,6 +369,8 @@ impl World {
                 ("stores", "id") => "bad-shop",
                 ("locations", "id") => "bad-location",
                 ("agents", "id") => "bad-agent",
+                ("webhooks", "id") => ENDPOINT,
+                ("webhooks", "delivery") => DELIVERIES[0],
                 ("shipping", "id") => "bad-zone",
                 ("tax", "id") => "bad-tax",
                 ("promotions", "id") => "bad-promotion",
@@ -449,5 +458,37 @@ impl World {
             }
         }
         good
+    }
+}
+
+async fn put_endpoint(system: &System) {
+    let (at, id) = (Instant::now(), ENDPOINT.parse::<EndpointId>().unwrap());
+    let put = async |item: Item| put_item(system, &serde_json::to_value(item).unwrap()).await;
+    let born = Born::new("bad").unwrap();
+    let endpoint = WebhookEndpoint {
+        id: id.clone(),
+        secrets: Vec::new(),
+        failing_since: None,
+        url: "https://erp.example".to_owned(),
+        kinds: ["*".to_owned()].into(),
+        description: None,
+        disabled: Some(Disabled { reason: DisabledReason::Staff, at }),
+    };
+    put(Stored::new(endpoint, born.clone(), at).to_item().unwrap()).await;
+    put(Stored::new(WebhookEndpoints { endpoints: 1 }, born.clone(), at).to_item().unwrap()).await;
+    for delivery in DELIVERIES {
+        let delivery = WebhookDelivery {
+            id: delivery.parse().unwrap(),
+            endpoint_id: id.clone(),
+            event_id: format!("{:032x}", 1),
+            kind: "order.placed".to_owned(),
+            body: "{}".to_owned(),
+            state: DeliveryState::Delivered,
+            due_at: None,
+            tries: 1,
+            expires_at: at.plus_seconds(LIFETIME_SECONDS),
+            attempts: Vec::new(),
+        };
+        put(Stored::new(delivery, born.clone(), at).to_item().unwrap()).await;
     }
 }

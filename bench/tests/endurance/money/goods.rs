@@ -215,6 +215,9 @@ impl Books {
                 idempotency::StoredResponse::Checkout(id) => {
                     report.same(|| format!("the checkout of {key}"), id.as_str(), text(&answer.body["id"]));
                 }
+                idempotency::StoredResponse::Endpoint(id) => {
+                    report.same(|| format!("the endpoint of {key}"), id.as_str(), text(&answer.body["id"]));
+                }
                 idempotency::StoredResponse::Body { status, body } => {
                     let kept: Value = serde_json::from_str(body).unwrap();
                     let said = std::str::from_utf8(&answer.raw).ok();

@@ -43,8 +43,9 @@ const HOUR: i64 = 60 * 60;
 /// order lapses, and `tests/suite/lapses.rs` covers it. The consumer reaches
 /// `stream.quarantine.kept` with an unreadable record, which no client can write. The tests of
 /// `stream` cover it. `tests/suite/agents.rs` covers `checkouts.placed`.
-const TESTED_ELSEWHERE: [&str; 7] = [
+const TESTED_ELSEWHERE: [&str; 8] = [
     "checkouts.placed",
+    "courier.sent",
     "documents.draft.discarded",
     "documents.draft.removed",
     "documents.retired",

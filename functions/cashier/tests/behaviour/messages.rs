@@ -58,6 +58,7 @@ async fn the_response_names_only_the_messages_that_cannot_be_read() {
     let (id, intent) = till.confirmed(1, CaptureMode::AtOnce).await;
     let stock = json!({
         "id": format!("{:032x}", 1), "type": "StockLow", "version": 1, "occurred_at": "2026-11-20T12:00:00.000Z",
+        "sequence": 2,
         "data": {"product_id": "p1", "available": 3, "threshold": 10},
     });
     let messages = [

@@ -39,6 +39,7 @@ async fn events_for_other_consumers_are_skipped() {
     let warehouse = Warehouse::open(3).await;
     let stock = json!({
         "id": format!("{:032x}", 1), "type": "StockLow", "version": 1, "occurred_at": "2026-11-20T12:00:00.000Z",
+        "sequence": 2,
         "data": {"product_id": "p1", "available": 3, "threshold": 10},
     });
     let messages =
@@ -52,6 +53,7 @@ async fn an_order_that_was_placed_with_status_paid_waits_for_a_station() {
     let total = json!({"amount": 129, "currency": "USD"});
     let placed = json!({
         "id": format!("{:032x}", 1), "type": "OrderPlaced", "version": 1, "occurred_at": "2026-11-20T12:00:00.000Z",
+        "sequence": 2,
         "data": {
             "order_id": order(1), "number": OrderNumber::of(&order(1)), "reference": null, "customer_id": "c1",
             "by_customer": false, "store_id": null,

@@ -72,5 +72,9 @@ async fn every_route_uses_exactly_the_recorded_patterns() {
         assert!(function.send(call).await.status < 300, "{route}");
         used.extend(function.requests().into_keys().map(|pattern| (route.to_owned(), pattern)));
     }
+    crate::webhooks::each(&shop, &function, |route| {
+        used.extend(function.requests().into_keys().map(|pattern| (route.to_owned(), pattern)));
+    })
+    .await;
     fixture::assert_recorded(&settings::routes().keys().map(str::to_owned).collect(), &used);
 }

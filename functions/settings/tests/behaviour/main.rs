@@ -8,3 +8,4 @@ mod copies;
 mod promotions;
 mod rules;
 mod shop;
+mod webhooks;

@@ -18,7 +18,7 @@ pub struct Shop {
 }
 
 /// One execution environment of the function.
-pub struct Function(Harness<Services>);
+pub struct Function(pub Harness<Services>);
 
 impl Deref for Shop {
     type Target = TestTable;

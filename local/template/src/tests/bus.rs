@@ -129,7 +129,7 @@ fn notifier_variable<'a>(template: &'a Template, name: &str) -> &'a str {
 }
 
 #[test]
-fn the_real_rules_match_only_the_events_for_the_notifier_and_the_warehouse() {
+fn the_real_rules_match_only_the_events_of_their_subscribers() {
     let template = Template::read_for(&real_path(), &local()).unwrap();
     let taken_by = |event: &serde_json::Value| -> Vec<&str> {
         let takes = |rule: &&Rule| {
@@ -142,7 +142,6 @@ fn the_real_rules_match_only_the_events_for_the_notifier_and_the_warehouse() {
             "source": "bodega", "detail-type": "OrderStatusChanged", "detail": {"data": {"from": from, "to": to}},
         })
     };
-    let both = ["NotifierRule", "PickingRule"];
     for (from, to, warehouse) in [
         ("pending", "paid", true),
         ("paid", "picking", true),
@@ -152,13 +151,16 @@ fn the_real_rules_match_only_the_events_for_the_notifier_and_the_warehouse() {
         ("pending", "cancelled", false),
         ("shipped", "delivered", false),
     ] {
-        assert_eq!(taken_by(&moved(from, to)), both[..=usize::from(warehouse)], "{from} to {to}");
+        let picking = warehouse.then_some("PickingRule");
+        let expected: Vec<&str> = ["NotifierRule"].into_iter().chain(picking).chain(["WebhookRule"]).collect();
+        assert_eq!(taken_by(&moved(from, to)), expected, "{from} to {to}");
     }
     assert_eq!(
         taken_by(&json!({"source": "bodega", "detail-type": "OrderPlaced", "detail": {"data": {}}})),
-        ["NotifierRule"]
+        ["NotifierRule", "WebhookRule"]
     );
-    assert!(taken_by(&json!({"source": "bodega", "detail-type": "StockLow", "detail": {"data": {}}})).is_empty());
+    let low = json!({"source": "bodega", "detail-type": "StockLow", "detail": {"data": {}}});
+    assert_eq!(taken_by(&low), ["WebhookRule"]);
     assert!(taken_by(&json!({"source": "other", "detail-type": "OrderPlaced"})).is_empty());
     let requested = json!({"source": "bodega", "detail-type": "EmailVerificationRequested", "detail": {"data": {}}});
     assert_eq!(taken_by(&requested), ["NotifierRule"]);
@@ -181,7 +183,7 @@ fn the_real_rules_match_only_the_events_for_the_notifier_and_the_warehouse() {
     for rule in &template.rules {
         assert!(rule.targets.iter().all(|target| target.dead_letter.is_some()), "{}", rule.logical_id);
     }
-    let expected = [("Fulfilment", "PickingFailures"), ("Cashier", "PaymentFailures")];
+    let expected = [("Fulfilment", "PickingFailures"), ("Cashier", "PaymentFailures"), ("Courier", "WebhookFailures")];
     assert_eq!(template.queue_mappings.len(), expected.len());
     for (mapping, (function, failed)) in template.queue_mappings.iter().zip(expected) {
         assert!(mapping.function == function && mapping.report_batch_item_failures);

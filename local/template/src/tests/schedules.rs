@@ -52,7 +52,7 @@ fn the_error_of_an_invalid_or_unsupported_schedule_names_its_line() {
 fn the_real_schedules_run_every_minute_and_end_before_the_next_run() {
     let template = real();
     let scheduled: Vec<&str> = template.schedules.iter().map(|schedule| schedule.function.as_str()).collect();
-    assert_eq!(scheduled, ["Cashier", "Janitor", "Splitter"]);
+    assert_eq!(scheduled, ["Cashier", "Courier", "Janitor", "Splitter"]);
     for schedule in &template.schedules {
         assert_eq!(schedule.rule(), format!("{}Minute", schedule.function));
         assert!(schedule.enabled && schedule.input.is_none());

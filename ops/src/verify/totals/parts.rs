@@ -12,6 +12,7 @@ use key_schema::location::StockLocations;
 use key_schema::product::{Product, ProductSales, ReviewStats};
 use key_schema::region::{RegionSales, SaleRegion};
 use key_schema::variant::Variant;
+use key_schema::webhook_endpoint::WebhookEndpoints;
 
 use super::{Facts, HEAD, Says, Scope, product_of};
 
@@ -78,6 +79,9 @@ pub(in super::super) fn fresh(part: &AnyEntity) -> Option<Item> {
             new(ProductSales::none(item.product_id.clone(), 0), &item.meta.born, item.meta.updated_at)
         }
         AnyEntity::Agent(item) => new(Agents { agents: 0 }, &item.meta.born, item.meta.created_at),
+        AnyEntity::WebhookEndpoint(item) => {
+            new(WebhookEndpoints { endpoints: 0 }, &item.meta.born, item.meta.created_at)
+        }
         AnyEntity::StockLocation(item) => new(StockLocations { locations: 0 }, &item.meta.born, item.meta.created_at),
         AnyEntity::SaleRegion(item) => new(region_total(item), &item.meta.born, item.meta.updated_at),
         _ => None,

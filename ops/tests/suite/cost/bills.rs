@@ -215,7 +215,7 @@ proptest! {
     #[test]
     fn no_profile_within_the_bounds_overflows(
         // All routes, and the requests without a route, share the limit.
-        requests in 0..=MAX_REQUESTS / 200,
+        requests in 0..=MAX_REQUESTS / 400,
         duration in 1_u64..=900_000,
         megabytes in 0_u64..=1 << 30,
     ) {

@@ -9,7 +9,7 @@ use key_schema::agent::{self, Agent, AgentKey, AgentScope};
 use key_schema::customer::EmailClaim;
 use key_schema::document::{CustomerDocument, Tie};
 use key_schema::follow::Follow;
-use key_schema::id::{AgentId, CustomerId, ProductId};
+use key_schema::id::{AgentId, CustomerId, EndpointId, ProductId};
 use key_schema::instant::Instant;
 use key_schema::item::Entity;
 use key_schema::like::Like;
@@ -19,6 +19,7 @@ use key_schema::order::CustomerOrder;
 use key_schema::picture::{Picture, ProductPictures};
 use key_schema::product::{ProductContent, ProductSales};
 use key_schema::review::recent::RecentReview;
+use key_schema::webhook_endpoint::{self, WebhookEndpoint};
 use ops::verify::Kind::{self, Behind, Bounds, Claim, Copy, Index, Link, Orphan, Total, Unreadable};
 
 use super::world::{self, PAID, PENDING};
@@ -285,6 +286,28 @@ async fn the_number_of_agents_is_that_of_the_agents() {
     finds(&table, "too few", &[(Total, "AGENTS AGENTS")], true).await;
     table.delete_at("AGENTS", "AGENTS").await;
     finds(&table, "no head", &[(Total, "AGENTS AGENTS")], true).await;
+}
+
+#[tokio::test]
+async fn the_number_of_endpoints_is_that_of_the_endpoints() {
+    let table = TestTable::create().await;
+    for number in [1, 2] {
+        let endpoint = WebhookEndpoint {
+            id: EndpointId::generate(Instant::EPOCH, [number; 10]),
+            secrets: Vec::new(),
+            failing_since: None,
+            url: "https://erp.example".to_owned(),
+            kinds: ["*".to_owned()].into(),
+            description: None,
+            disabled: None,
+        };
+        table.transact(&webhook_endpoint::create(&seed::stored(endpoint), None).unwrap()).await;
+    }
+    finds(&table, "all", &[], true).await;
+    table.set("WEBHOOKS", "WEBHOOKS", "endpoints", number(1)).await;
+    finds(&table, "too few", &[(Total, "WEBHOOKS WEBHOOKS")], true).await;
+    table.delete_at("WEBHOOKS", "WEBHOOKS").await;
+    finds(&table, "no head", &[(Total, "WEBHOOKS WEBHOOKS")], true).await;
 }
 
 /// The first item counts the rows that the further items do not count.

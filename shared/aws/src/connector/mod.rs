@@ -15,6 +15,7 @@ mod body;
 mod pool;
 mod reach;
 mod stream;
+mod target;
 mod tls;
 
 use std::sync::Arc;
@@ -38,6 +39,7 @@ use tokio::time::timeout;
 pub(crate) use body::Answer;
 use pool::{Pool, Sender};
 pub use reach::NoConnection;
+pub use target::{BadTarget, Reach, Target};
 pub use tls::Tls;
 
 pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
@@ -48,6 +50,7 @@ pub struct Connector {
     tls: Tls,
     pool: Arc<Pool>,
     connect_timeout: Duration,
+    reach: Reach,
 }
 
 impl Connector {
@@ -55,7 +58,14 @@ impl Connector {
     /// at most `connect_timeout`.
     #[must_use]
     pub fn new(tls: Tls, connect_timeout: Duration) -> Self {
-        Self { tls, pool: Arc::default(), connect_timeout }
+        Self { tls, pool: Arc::default(), connect_timeout, reach: Reach::Any }
+    }
+
+    /// Limits the addresses to which the connector connects. They are checked after a name was
+    /// resolved, so no name leads to another address.
+    #[must_use]
+    pub fn reaching(self, reach: Reach) -> Self {
+        Self { pool: Arc::default(), reach, ..self }
     }
 
     /// Sends one request. Returns when the response's head has arrived. The caller reads the body.
@@ -88,7 +98,7 @@ impl Connector {
     async fn connect(&self, origin: &Origin) -> Result<Sender, NoConnection> {
         let host = origin.authority.host().trim_start_matches('[').trim_end_matches(']');
         let tls = origin.is_encrypted.then_some(&self.tls);
-        let stream = reach::open(host, origin.port(), tls).await?;
+        let stream = reach::open(host, origin.port(), tls, self.reach).await?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(|_| NoConnection::Network)?;
         // A connection error reaches the caller that is awaiting a response. If no caller is
         // waiting, the error is ignored.

@@ -5,6 +5,7 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio_rustls::rustls::{CertificateError, Error as TlsError};
 
 use super::stream::Stream;
+use super::target::Reach;
 use super::tls::Tls;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -12,6 +13,9 @@ pub enum NoConnection {
     /// The host's name has no address.
     #[error("the host's name cannot be resolved")]
     Name,
+    /// The host has only addresses that the connector may not reach.
+    #[error("the host has no address that may be reached")]
+    Private,
     /// No server listens at the address.
     #[error("the connection was refused")]
     Refused,
@@ -53,9 +57,12 @@ impl From<io::Error> for NoConnection {
 }
 
 /// Opens a connection to a host, encrypted if `tls` is given.
-pub(super) async fn open(host: &str, port: u16, tls: Option<&Tls>) -> Result<Stream, NoConnection> {
+pub(super) async fn open(host: &str, port: u16, tls: Option<&Tls>, reach: Reach) -> Result<Stream, NoConnection> {
     let found = lookup_host((host, port)).await.map_err(|_| NoConnection::Name)?;
-    let addresses: Vec<SocketAddr> = found.collect();
+    let addresses: Vec<SocketAddr> = found.filter(|address| reach.allows(address.ip())).collect();
+    if addresses.is_empty() {
+        return Err(NoConnection::Private);
+    }
     match tls {
         Some(tls) => tls.open(host, &addresses).await,
         None => Ok(Stream::Plain(tcp(&addresses).await?)),

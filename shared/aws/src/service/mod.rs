@@ -22,7 +22,7 @@ use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_types::body::SdkBody;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 pub use answer::{Response, is_transient};
 pub use endpoint::Api;
@@ -240,6 +240,16 @@ impl Service {
             }
             tracing::info!(attempts, "an outbound call is attempted again");
         }
+    }
+
+    /// Makes one attempt of a call, and returns the status of the response. Its body is not read.
+    ///
+    /// # Errors
+    /// [`Failure`] without a response in time.
+    pub async fn status(&self, call: &Call<'_>) -> Result<u16, Failure> {
+        let head = async { Ok(self.connector.send(self.signed(call, SystemTime::now()).await?).await?) };
+        let head = timeout(self.limits.attempt, head).await.unwrap_or(Err(Failure::Timeout))?;
+        Ok(head.status().as_u16())
     }
 
     /// Returns a presigned address. Anyone may send the request of `call`, with its headers, to the

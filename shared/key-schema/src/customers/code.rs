@@ -20,6 +20,15 @@ const CODES: u64 = 1_000_000;
 /// Makes the keys of codes different from the keys of cursors.
 const LABEL: &[u8] = b"bodega email verification code, version 1";
 
+/// Reads keys, and makes them different from the keys with another label.
+pub(crate) fn labelled_keys(keys: &str, label: &[u8]) -> Result<Vec<(String, Key)>, CursorKeyError> {
+    let derive = |(name, key): (String, [u8; 32])| {
+        let derived = sign(&Key::new(HMAC_SHA256, &key), label);
+        (name, Key::new(HMAC_SHA256, derived.as_ref()))
+    };
+    Ok(named_keys(keys)?.into_iter().map(derive).collect())
+}
+
 /// The values from which a key derives a code.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
@@ -56,11 +65,7 @@ impl std::fmt::Debug for CodeKeys {
 impl CodeKeys {
     /// Reads keys in the form that [`crate::cursor::Cursors::new`] reads.
     pub fn new(keys: &str) -> Result<Self, CursorKeyError> {
-        let derive = |(name, key): (String, [u8; 32])| {
-            let derived = sign(&Key::new(HMAC_SHA256, &key), LABEL);
-            (name, Key::new(HMAC_SHA256, derived.as_ref()))
-        };
-        Ok(Self { keys: named_keys(keys)?.into_iter().map(derive).collect() })
+        Ok(Self { keys: labelled_keys(keys, LABEL)? })
     }
 
     #[must_use]

@@ -10,7 +10,7 @@ use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::expression::{Condition, first_alive};
-use crate::id::{CheckoutId, OperationId, OrderId, PaymentId};
+use crate::id::{CheckoutId, EndpointId, OperationId, OrderId, PaymentId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
@@ -42,6 +42,9 @@ pub enum StoredResponse {
     Payment { order_id: OrderId, payment_id: PaymentId },
     /// The response to a refund. It shows the present state of the operation.
     Operation { order_id: OrderId, operation_id: OperationId },
+    /// The response to a new endpoint of webhooks. It shows the present state, and the secret, which no
+    /// item holds.
+    Endpoint(EndpointId),
     /// The response to a change of an agent's cart or checkout. It shows the present state.
     Checkout(CheckoutId),
     Body {

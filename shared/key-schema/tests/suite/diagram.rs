@@ -17,7 +17,7 @@ use crate::goldens::{Golden, goldens};
 use crate::templates::template;
 use crate::world::World;
 
-const AREAS: [(&str, &str); 8] = [
+const AREAS: [(&str, &str); 9] = [
     ("customers", "Customers"),
     ("catalogue", "The catalogue"),
     ("content", "Pictures and documents"),
@@ -25,12 +25,13 @@ const AREAS: [(&str, &str); 8] = [
     ("payments", "Money"),
     ("community", "Community and organizations"),
     ("agents", "Agents"),
+    ("webhooks", "Webhooks"),
     ("operations", "Operations"),
 ];
 
 /// References whose attribute does not name the entity. An attribute such as `order_id` names its
 /// entity, so it needs no row here.
-const REFERENCES: [(&str, &str, &str); 19] = [
+const REFERENCES: [(&str, &str, &str); 20] = [
     ("CategoryMove", "from", "CategoryAbout"),
     ("CategoryNode", "path", "CategoryAbout"),
     ("CheckoutSession", "agent", "Agent"),
@@ -50,6 +51,7 @@ const REFERENCES: [(&str, &str, &str); 19] = [
     ("QuotaDay", "customer", "Customer"),
     ("Stock", "location", "StockLocation"),
     ("WalletEntry", "counterparty", "Customer"),
+    ("WebhookDelivery", "endpoint_id", "WebhookEndpoint"),
 ];
 
 /// A relation of an entity to another entity.

@@ -22,6 +22,7 @@ use crate::world::orders::{
     guest_carts, guest_orders, invoices, orders, payments, pricing_rules, promotions, sold, staged,
 };
 use crate::world::others::{counters, documents, invitations, metrics, organizations, others, questions, subscribers};
+use crate::world::webhooks::webhooks;
 
 pub fn exercises() -> Vec<Shown> {
     let world = World::plain();
@@ -34,6 +35,7 @@ pub fn exercises() -> Vec<Shown> {
         guest_orders(&world),
         agents(&world),
         checkout_sessions(&world),
+        webhooks(&world),
         products(&world),
         variants(&world),
         memberships(&world),

@@ -46,7 +46,7 @@ pub fn goldens(world: &World) -> Vec<Golden> {
 /// The golden items of an area of the schema.
 type Area = (&'static str, fn(&World) -> Vec<Golden>);
 
-const AREAS: [Area; 8] = [
+const AREAS: [Area; 9] = [
     ("agents", world::agents::agents_goldens),
     ("catalogue", world::catalog::catalogue_goldens),
     ("community", world::others::community_goldens),
@@ -55,6 +55,7 @@ const AREAS: [Area; 8] = [
     ("operations", world::others::operations_goldens),
     ("orders", world::orders::orders_goldens),
     ("payments", world::orders::payments_goldens),
+    ("webhooks", world::webhooks::webhooks_goldens),
 ];
 
 /// Returns the golden item with this name, from [`World::plain`].
@@ -196,6 +197,7 @@ fn only_items_that_expire_have_a_time_to_live_and_it_is_in_seconds() {
             AnyEntity::MailDay(day) => Some(day.expires_at),
             AnyEntity::QuotaDay(day) => Some(day.expires_at),
             AnyEntity::ProviderEvent(event) => Some(event.expires_at),
+            AnyEntity::WebhookDelivery(delivery) => Some(delivery.expires_at),
             AnyEntity::EmailVerification(request) => Some(request.expires_at),
             // The days of a week expire 35 days after its end. The week expires 455 days after its
             // Monday.

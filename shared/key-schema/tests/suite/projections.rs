@@ -11,7 +11,7 @@ use key_schema::pattern::Pattern;
 use key_schema::registry;
 use key_schema::{
     category, customer, document, erasure, follow, leaderboard, like, media, order, organization, payment, product,
-    question, residence, review, sales, session,
+    question, residence, review, sales, session, webhook_delivery,
 };
 
 use crate::goldens::golden;
@@ -67,6 +67,7 @@ fn lists() -> Vec<List> {
         list::<order::open::LapsingOrder>(&order::open::LAPSING, "Order-own"),
         list::<payment::UnsettledOperation>(&payment::UNSETTLED, "PaymentOperation"),
         list::<payment::ExpiringPayment>(&payment::EXPIRING, "Payment-card"),
+        list::<webhook_delivery::DueDelivery>(&webhook_delivery::DUE, "WebhookDelivery"),
         list::<media::Unsettled>(&media::UNSETTLED, "UnsettledObject"),
         list::<sales::SaleSummary>(&sales::OF_PRODUCT, "Sale"),
         list::<sales::Bought>(&sales::BOUGHT, "Sale"),

@@ -7,6 +7,7 @@ pub mod catalog;
 pub mod orders;
 pub mod others;
 pub mod pricing;
+pub mod webhooks;
 
 use std::collections::BTreeMap;
 
@@ -16,9 +17,9 @@ use key_schema::customer::{Customer, EmailClaim, Location, Tier, UsernameClaim};
 use key_schema::entity::AnyEntity as Any;
 use key_schema::guest_cart::{CartToken, GuestCart};
 use key_schema::id::{
-    AddressName, AgentId, AnswerId, Born, CounterName, CustomerId, DocumentId, EntryId, GuestCartId, LocationId, LogId,
-    MAX_ID_BYTES, MediaId, MetricName, OperationId, OrderId, OrderReference, OrganizationId, PaymentId, PointId,
-    ProductId, QuestionId, SectionName, SessionId, StoreId, TeamId,
+    AddressName, AgentId, AnswerId, Born, CounterName, CustomerId, DeliveryId, DocumentId, EndpointId, EntryId,
+    GuestCartId, LocationId, LogId, MAX_ID_BYTES, MediaId, MetricName, OperationId, OrderId, OrderReference,
+    OrganizationId, PaymentId, PointId, ProductId, QuestionId, SectionName, SessionId, StoreId, TeamId,
 };
 use key_schema::idempotency::Scope;
 use key_schema::item::{Meta, Stored};
@@ -43,6 +44,8 @@ pub struct World {
     pub store: StoreId,
     pub location: LocationId,
     pub agent: AgentId,
+    pub endpoint: EndpointId,
+    pub delivery: DeliveryId,
     pub session: SessionId,
     pub log: LogId,
     pub entry: EntryId,
@@ -107,6 +110,8 @@ impl World {
             store: StoreId::new("364").unwrap(),
             location: LocationId::new("ulm").unwrap(),
             agent: AgentId::new("acme").unwrap(),
+            endpoint: EndpointId::generate(at("2017-02-03T09:40:00.000Z"), [0xA7; 10]),
+            delivery: DeliveryId::generate(at("2017-02-03T09:45:00.000Z"), [0xA8; 10]),
             session: SessionId::generate(at("2017-03-05T08:00:00.000Z"), [0xB2; 10]),
             log: LogId::generate(at("2017-01-03T16:20:00.000Z"), [0xC3; 10]),
             entry: EntryId::generate(at("2017-01-04T10:05:00.000Z"), [0xD4; 10]),
@@ -151,6 +156,7 @@ impl World {
             store: StoreId::new(id("store")).unwrap(),
             location: LocationId::new(id("location")).unwrap(),
             agent: AgentId::new(id("agent")).unwrap(),
+            endpoint: EndpointId::generate(at("2017-02-03T09:40:00.000Z"), random),
             session: SessionId::generate(at("2017-03-05T08:00:00.000Z"), random),
             question: QuestionId::generate(at("2017-02-01T09:00:00.000Z"), random),
             metric: MetricName::new(id("metric")).unwrap(),
@@ -175,6 +181,8 @@ impl World {
             store: StoreId::new(hashes(128)).unwrap(),
             location: LocationId::new(hashes(128)).unwrap(),
             agent: AgentId::new(hashes(128)).unwrap(),
+            endpoint: EndpointId::new(hashes(128)).unwrap(),
+            delivery: DeliveryId::new(hashes(128)).unwrap(),
             session: SessionId::new(hashes(128)).unwrap(),
             log: LogId::new(hashes(128)).unwrap(),
             entry: EntryId::new(hashes(128)).unwrap(),

@@ -27,6 +27,7 @@ mod shop;
 mod support;
 mod variants;
 mod wallets;
+mod webhooks;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -80,6 +81,7 @@ async fn measure() {
     moves::measure(&mut bench).await;
     variants::measure(&mut bench).await;
     agents::measure(&mut bench).await;
+    webhooks::measure(&mut bench).await;
     start(&mut bench).await;
     let measured: std::collections::BTreeSet<&str> = bench.costs.iter().map(|cost| cost.pattern.id).collect();
     let missing: Vec<&str> = registry::all().map(|pattern| pattern.id).filter(|id| !measured.contains(id)).collect();

@@ -117,6 +117,10 @@ fn is_secret(name: &str) -> bool {
 }
 
 /// A value in a function's environment is readable by everybody who may read its configuration.
+/// The secrets without which a part of the system is off, and their variables.
+const OPTIONAL: [&str; 2] = ["PaymentKeysSecret", "WebhookKeysSecret"];
+const OPTIONAL_VARIABLES: [&str; 2] = ["PAYMENT_KEYS_SECRET", "WEBHOOK_KEYS_SECRET"];
+
 #[test]
 fn the_template_and_the_environments_contain_only_the_addresses_of_secrets() {
     let text = read("template.yaml");
@@ -130,7 +134,9 @@ fn the_template_and_the_environments_contain_only_the_addresses_of_secrets() {
     }
     assert_eq!(
         secrets,
-        BTreeSet::from(["CursorKeysSecret", "EmailCodeKeysSecret", "PaymentKeysSecret"].map(str::to_owned))
+        BTreeSet::from(
+            ["CursorKeysSecret", "EmailCodeKeysSecret", "PaymentKeysSecret", "WebhookKeysSecret"].map(str::to_owned)
+        )
     );
     for name in &secrets {
         let body = text.split_once(&format!("\n  {name}:\n")).unwrap().1;
@@ -140,10 +146,10 @@ fn the_template_and_the_environments_contain_only_the_addresses_of_secrets() {
                 || line.starts_with("AllowedPattern: '(arn:[^:]+:secretsmanager:")),
             "{name}"
         );
-        // Without a secret of the payment provider there are no card payments.
+        // Without these secrets there are no card payments, and no webhooks.
         let default = own.iter().find(|line| line.starts_with("Default:"));
         assert!(
-            default.is_none_or(|line| *line == "Default: ''" && name == "PaymentKeysSecret"),
+            default.is_none_or(|line| *line == "Default: ''" && OPTIONAL.contains(&name.as_str())),
             "{name} has a default"
         );
     }
@@ -151,7 +157,7 @@ fn the_template_and_the_environments_contain_only_the_addresses_of_secrets() {
     for function in fixture::template().functions {
         for (variable, value) in function.environment.iter().filter(|(variable, _)| is_secret(variable)) {
             let is_address = secrets.iter().any(|name| *value == format!("${{{name}}}"))
-                || variable == "PAYMENT_KEYS_SECRET" && value.is_empty();
+                || OPTIONAL_VARIABLES.contains(&variable.as_str()) && value.is_empty();
             assert!(is_address, "{}: {variable} is {value}", function.logical_id);
             given += 1;
         }

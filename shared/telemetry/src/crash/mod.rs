@@ -40,6 +40,7 @@ pub const CRASH_POINTS: &[(&str, &str)] = &[
         "checkouts.placed",
         "A checkout of an agent has its order. The order is not paid, and the client has no response.",
     ),
+    ("courier.sent", "A webhook was sent. The table does not record it yet, so it is sent again after a minute."),
     (
         "customers.belongings.erased",
         "Everything of a customer except the profile is erased. A retry erases items that were added \

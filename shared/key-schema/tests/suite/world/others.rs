@@ -325,6 +325,11 @@ pub fn operations_goldens(world: &World) -> Vec<Golden> {
             world.idempotency_record(StoredResponse::Checkout(world.checkout())),
             Any::IdempotencyRecord,
         ),
+        Golden::of(
+            "IdempotencyRecord-endpoint",
+            world.idempotency_record(StoredResponse::Endpoint(world.endpoint.clone())),
+            Any::IdempotencyRecord,
+        ),
         Golden::of("Mark", world.mark(), Any::Mark),
         Golden::of("Mail", world.mail(), Any::Mail),
         Golden::of("MailDay", world.mail_day(), Any::MailDay),

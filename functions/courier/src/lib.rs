@@ -1,0 +1,220 @@
+//! The courier. It sends the shop's events to the endpoints that staff have registered.
+//!
+//! The messages of the SQS queue are events of the bus. For each endpoint that wants an event, the courier
+//! keeps a delivery in the table, and then sends it ([`take`]). Once a minute, a schedule runs a round,
+//! which sends the deliveries that are due again ([`round`]). So an endpoint that fails delays nobody
+//! else: its deliveries wait in its own list, and the queue is never blocked.
+//!
+//! A delivery is sent at least once. Each of its requests has the id of the event, so a receiver
+//! recognises a repetition. Requests may arrive in another sequence than the events happened. The
+//! number `sequence` tells the sequence of the events of one order.
+//!
+//! The courier sends only to addresses of the public internet, follows no redirect, and reads no body of
+//! a response. It never logs the URL or the content of a delivery.
+
+mod message;
+mod round;
+mod send;
+mod take;
+
+use std::time::Duration;
+
+use aws::{Connector, Reach, Secret, SecretError, SetupError, Tls};
+use bus::queue::{Answer, Batch, Message};
+use key_schema::cursor::CursorKeyError;
+use key_schema::pattern::Pattern;
+use key_schema::webhook_secret::{SecretSeed, WebhookKeys, WebhookSecret};
+use key_schema::{id, webhook_delivery, webhook_endpoint};
+use lambda_runtime::{Context, LambdaEvent, service_fn};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use table::{Measured, Table, TableError};
+use telemetry::correlation;
+use telemetry::emf::{Line, Unit};
+use tokio::sync::RwLock;
+use tokio::time::Instant;
+
+pub use send::Tally;
+
+pub const PATTERNS: &[&Pattern] = &[
+    &webhook_endpoint::LIST,
+    &webhook_endpoint::HEALTH,
+    &webhook_delivery::ADD,
+    &webhook_delivery::DUE,
+    &webhook_delivery::CLAIM,
+    &webhook_delivery::SETTLE,
+];
+
+/// The time before the deadline at which the function stops, so that its response is still sent.
+const MARGIN: Duration = Duration::from_secs(2);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The event from SQS, or EventBridge's scheduled event, which has no records. A batch that cannot be
+/// read fails as a whole, because an empty response would delete its messages.
+#[derive(Debug, Deserialize)]
+struct Input {
+    #[serde(rename = "Records")]
+    records: Option<Vec<Message>>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum CourierError {
+    #[error(transparent)]
+    Message(#[from] bus::queue::MessageError),
+    #[error("the event cannot be encoded")]
+    Encode(#[from] serde_json::Error),
+    #[error(transparent)]
+    Table(#[from] TableError),
+    #[error(transparent)]
+    Key(#[from] key_schema::key::KeyError),
+    #[error(transparent)]
+    Item(#[from] key_schema::item::EncodeError),
+    #[error(transparent)]
+    Id(#[from] id::IdError),
+}
+
+#[derive(Debug, thiserror::Error)]
+enum KeysError {
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    #[error(transparent)]
+    Form(#[from] CursorKeyError),
+}
+
+/// The keys from which the secrets of endpoints follow. A key that is unknown is looked up again, because
+/// an operator may have added it.
+#[derive(Debug)]
+pub struct Keys {
+    secret: Option<Secret>,
+    known: RwLock<WebhookKeys>,
+}
+
+impl Keys {
+    /// Finds the keys: the secret that `WEBHOOK_KEYS_SECRET` names. Without it there are none.
+    async fn from_env() -> Result<Self, lambda_runtime::Error> {
+        let secret = Secret::from_env("WEBHOOK_KEYS_SECRET").ok();
+        let known = match &secret {
+            Some(secret) => read(secret).await?,
+            None => WebhookKeys::none(),
+        };
+        Ok(Self { secret, known: RwLock::new(known) })
+    }
+
+    /// Makes keys that no secret has, for tests.
+    #[must_use]
+    pub fn known(keys: WebhookKeys) -> Self {
+        Self { secret: None, known: RwLock::new(keys) }
+    }
+
+    async fn secret(&self, endpoint: &id::EndpointId, seed: &SecretSeed) -> Option<WebhookSecret> {
+        let found = self.known.read().await.secret(endpoint, seed);
+        let (None, Some(secret)) = (&found, &self.secret) else { return found };
+        match read(secret).await {
+            Ok(keys) => {
+                let found = keys.secret(endpoint, seed);
+                *self.known.write().await = keys;
+                found
+            }
+            Err(error) => {
+                tracing::warn!(%error, "the keys of webhooks cannot be read");
+                None
+            }
+        }
+    }
+}
+
+async fn read(secret: &Secret) -> Result<WebhookKeys, KeysError> {
+    Ok(WebhookKeys::new(&secret.read().await?)?)
+}
+
+#[derive(Debug)]
+pub struct Courier {
+    table: Table,
+    keys: Keys,
+    connector: Connector,
+    reach: Reach,
+}
+
+impl Courier {
+    /// Creates a courier that trusts the servers that `tls` trusts.
+    #[must_use]
+    pub fn new(table: Table, keys: Keys, tls: Tls, reach: Reach) -> Self {
+        Self { table, keys, connector: Connector::new(tls, CONNECT_TIMEOUT).reaching(reach), reach }
+    }
+
+    async fn from_env() -> Result<Self, lambda_runtime::Error> {
+        // Endpoints are outside AWS, so they need the system's roots.
+        let tls = match Tls::of_system() {
+            Err(SetupError::Roots) => aws::tls()?,
+            tls => tls?,
+        };
+        Ok(Self::new(Table::from_env().await?, Keys::from_env().await?, tls, Reach::of_webhooks()))
+    }
+
+    /// Returns the capacity that each access pattern has consumed since the last call.
+    #[must_use]
+    pub fn costs(&self) -> Vec<Measured> {
+        self.table.meter().take()
+    }
+}
+
+/// Handles messages of the webhook queue, and runs rounds, until Lambda shuts down the execution
+/// environment.
+///
+/// Environment: `TABLE_NAME`, `WEBHOOK_KEYS_SECRET`, `WEBHOOK_TARGETS` and the SDK's variables.
+pub async fn run() -> Result<(), lambda_runtime::Error> {
+    telemetry::init("courier");
+    let courier = &Courier::from_env().await?;
+    lambda_runtime::run(service_fn(move |event: LambdaEvent<Input>| async move {
+        let (started, left) = (Instant::now(), telemetry::time_left(event.context.deadline()));
+        let stop = started + left.saturating_sub(MARGIN);
+        let context = &event.context;
+        match event.payload.records {
+            // Boxed, because the compiler cannot compute the layout of such deeply nested futures.
+            Some(records) => {
+                let batch = Batch { records };
+                let (answer, tally) = Box::pin(courier.take(&batch, stop)).await;
+                let causes: Vec<String> = batch.records.iter().filter_map(Message::cause).collect();
+                let line = line(&tally).metric("MessagesFailed", Unit::Count, count(answer.failed().len()));
+                report(context, line, &causes, started, &courier.costs());
+                Ok::<_, lambda_runtime::Error>(answer)
+            }
+            None => {
+                let round = Box::pin(courier.run_round(stop));
+                let round = correlation::caused_by(Some(&context.request_id), round).await;
+                report(context, line(&round.as_ref().copied().unwrap_or_default()), &[], started, &courier.costs());
+                round.map(|_| Answer::default()).map_err(lambda_runtime::Error::from)
+            }
+        }
+    }))
+    .await
+}
+
+fn line(tally: &Tally) -> Line {
+    let Tally { delivered, failed, given_up, disabled } = *tally;
+    Line::new()
+        .metric("Delivered", Unit::Count, f64::from(delivered))
+        .metric("AttemptsFailed", Unit::Count, f64::from(failed))
+        .metric("GivenUp", Unit::Count, f64::from(given_up))
+        .metric("EndpointsDisabled", Unit::Count, f64::from(disabled))
+}
+
+fn report(context: &Context, line: Line, causes: &[String], started: Instant, costs: &[Measured]) {
+    let cost = |measured: &Measured| {
+        json!({
+            "pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units,
+        })
+    };
+    line.metric("Duration", Unit::Milliseconds, started.elapsed().as_secs_f64() * 1000.0)
+        .property("request_id", context.request_id.as_str())
+        .property("patterns", costs.iter().map(cost).collect::<Vec<Value>>())
+        .causes(&causes.iter().map(String::as_str).collect())
+        .trace(context.xray_trace_id.as_deref())
+        .print();
+}
+
+/// Converts a count. The result is exact, because a batch has at most 10,000 messages.
+#[allow(clippy::cast_precision_loss)]
+fn count(number: usize) -> f64 {
+    number as f64
+}

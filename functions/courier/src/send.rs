@@ -1,0 +1,148 @@
+//! One attempt of a delivery, and what follows from it.
+
+use std::time::Duration;
+
+use aws::{Call, Limits, Method, Service, Target};
+use key_schema::instant::Instant;
+use key_schema::webhook_delivery::{self, Attempt, DeliveryState, WebhookDelivery};
+use key_schema::webhook_endpoint::{self, Disabled, DisabledReason, FAILING_SECONDS, WebhookEndpoint};
+use telemetry::crash_point;
+use tokio::time::Instant as Clock;
+
+use crate::{Courier, CourierError};
+
+/// The time limit of a request.
+pub const LIMIT: Duration = Duration::from_secs(10);
+/// How long an attempt keeps others away. It is longer than the function may run.
+pub const LEASE_SECONDS: i64 = 60;
+const GONE: u16 = 410;
+
+/// What came of some attempts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tally {
+    pub delivered: u32,
+    /// Failed attempts.
+    pub failed: u32,
+    /// Deliveries whose last attempt has failed.
+    pub given_up: u32,
+    /// Endpoints that were disabled, because they are gone or fail for days.
+    pub disabled: u32,
+}
+
+impl Tally {
+    pub const fn add(&mut self, other: Self) {
+        self.delivered += other.delivered;
+        self.failed += other.failed;
+        self.given_up += other.given_up;
+        self.disabled += other.disabled;
+    }
+}
+
+impl Courier {
+    /// Sends a delivery, and records what came of it. The caller has begun the attempt, with a lease until
+    /// `lease`. If the record fails, the delivery is due again after the lease.
+    pub(crate) async fn attempt(&self, endpoint: &WebhookEndpoint, delivery: WebhookDelivery, lease: Instant) -> Tally {
+        let attempt = self.send(endpoint, &delivery).await;
+        crash_point("courier.sent");
+        let delivery = delivery.with(attempt.clone());
+        match self.settle(endpoint, &delivery, &attempt, lease).await {
+            Ok(tally) => tally,
+            Err(error) => {
+                tracing::warn!(endpoint = %endpoint.id, delivery = %delivery.id, %error, "an attempt is not recorded");
+                Tally { failed: 1, ..Tally::default() }
+            }
+        }
+    }
+
+    async fn send(&self, endpoint: &WebhookEndpoint, delivery: &WebhookDelivery) -> Attempt {
+        let (at, began) = (Instant::now(), Clock::now());
+        let sent = self.request(endpoint, delivery, at).await;
+        let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let (status, error) = match sent {
+            Ok(status) => (Some(status), None),
+            Err(error) => (None, Some(error)),
+        };
+        Attempt { at, milliseconds, status, error }
+    }
+
+    async fn request(
+        &self,
+        endpoint: &WebhookEndpoint,
+        delivery: &WebhookDelivery,
+        now: Instant,
+    ) -> Result<u16, String> {
+        let target = Target::new(&endpoint.url, self.reach).map_err(|bad| format!("the URL {bad}"))?;
+        let mut signatures = Vec::new();
+        for seed in endpoint.secrets.iter().filter(|seed| seed.is_valid(now)) {
+            let secret = self.keys.secret(&endpoint.id, seed).await;
+            signatures.extend(secret.map(|secret| secret.sign(&delivery.event_id, now.as_seconds(), &delivery.body)));
+        }
+        if signatures.is_empty() {
+            return Err("the key of the secret is gone".to_owned());
+        }
+        let (seconds, signatures) = (now.as_seconds().to_string(), signatures.join(" "));
+        let headers = [
+            ("content-type", "application/json"),
+            ("user-agent", "Bodega"),
+            ("webhook-id", delivery.event_id.as_str()),
+            ("webhook-timestamp", &seconds),
+            ("webhook-signature", &signatures),
+        ];
+        let body = delivery.body.clone().into();
+        let call = Call { headers: &headers, body, ..Call::new(Method::POST, &target.path) };
+        let service = Service::new(self.connector.clone(), &target.base, None).with_limits(Limits::once(LIMIT));
+        service.status(&call).await.map_err(|failure| failure.to_string())
+    }
+
+    async fn settle(
+        &self,
+        endpoint: &WebhookEndpoint,
+        delivery: &WebhookDelivery,
+        attempt: &Attempt,
+        lease: Instant,
+    ) -> Result<Tally, CourierError> {
+        let (now, is_gone) = (Instant::now(), attempt.status == Some(GONE));
+        let (next, state) = match attempt.is_success() {
+            true => (None, DeliveryState::Delivered),
+            false => (delivery.next(now).filter(|_| !is_gone), DeliveryState::Failed),
+        };
+        let settle = webhook_delivery::settle(delivery, lease, next, state, now)?;
+        if self.table.write(&settle).await?.is_err() {
+            // The lease has ended, or staff have asked for a redelivery meanwhile.
+            tracing::info!(endpoint = %endpoint.id, delivery = %delivery.id, "another attempt follows anyway");
+        }
+        let mut tally = Tally::default();
+        if attempt.is_success() {
+            tally.delivered = 1;
+            if let Some(since) = endpoint.failing_since {
+                // A refusal means that another attempt has noted it.
+                let _ = self.table.write(&webhook_endpoint::works(&endpoint.id, since)?).await?;
+            }
+            return Ok(tally);
+        }
+        tally.failed = 1;
+        tally.given_up = u32::from(next.is_none());
+        let (endpoint_id, delivery_id) = (endpoint.id.as_str(), delivery.id.as_str());
+        let (status, error) = (attempt.status, attempt.error.as_deref());
+        tracing::info!(endpoint = endpoint_id, delivery = delivery_id, status, error, "an attempt failed");
+        let disable =
+            |reason, since| webhook_endpoint::disable(&endpoint.id, Disabled { reason, at: now }, since).map(Some);
+        let disable = match endpoint.failing_since {
+            _ if is_gone => disable(DisabledReason::Gone, None)?,
+            Some(since) if since.plus_seconds(FAILING_SECONDS) <= now => disable(DisabledReason::Failing, Some(since))?,
+            Some(_) => None,
+            None => {
+                // A refusal means that another attempt has noted it.
+                let _ = self.table.write(&webhook_endpoint::fails(&endpoint.id, now)?).await?;
+                None
+            }
+        };
+        if let Some(disable) = disable
+            && self.table.write(&disable).await?.is_ok()
+        {
+            tally.disabled = 1;
+            tracing::warn!(endpoint = endpoint_id, "an endpoint is disabled: it is gone, or fails for days");
+        }
+        Ok(tally)
+    }
+}

@@ -1,0 +1,292 @@
+//! Endpoints: addresses of other systems to which the shop sends its events. Staff register them.
+//!
+//! All endpoints are in one partition, and its head counts them, so one Query lists them.
+
+use std::collections::BTreeSet;
+
+use item_model::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::change::Change;
+use crate::expression::{Condition, value};
+use crate::id::{Born, EndpointId};
+use crate::instant::Instant;
+use crate::item::{EncodeError, Entity, Stored};
+use crate::key::{Key, KeyError, PartitionKey, SortKey};
+use crate::pattern::Consistency;
+use crate::request::{Get, Guarded, Query, Range, Single, Transaction};
+use crate::webhook_secret::SecretSeed;
+
+pub const MAX_ENDPOINTS: u32 = 20;
+/// How long a replaced secret still signs, so that the receiver can configure the new one.
+pub const OVERLAP_SECONDS: i64 = 24 * 60 * 60;
+/// An endpoint that has failed for this long without a success is disabled.
+pub const FAILING_SECONDS: i64 = 3 * 24 * 60 * 60;
+
+/// What an endpoint can want: a kind of events, all kinds of a group, or all kinds.
+pub const KINDS: &[&str] = &[
+    "*",
+    "customer.*",
+    "customer.tier_changed",
+    "order.*",
+    "order.placed",
+    "order.status_changed",
+    "payment.*",
+    "payment.reversed",
+    "review.*",
+    "review.posted",
+    "stock.*",
+    "stock.low",
+];
+
+const ENDPOINT: &str = "ENDPOINT";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DisabledReason {
+    Staff,
+    /// The endpoint answered 410 Gone.
+    Gone,
+    /// The endpoint has failed for [`FAILING_SECONDS`].
+    Failing,
+}
+
+impl DisabledReason {
+    /// The names that clients see.
+    pub const NAMES: &'static [&'static str] = &["staff", "gone", "failing"];
+}
+
+/// Why and since when an endpoint gets nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disabled {
+    pub reason: DisabledReason,
+    pub at: Instant,
+}
+
+entity! {
+    WebhookEndpoint = "WebhookEndpoint" {
+        fixed {
+            id: EndpointId,
+            /// The seeds of the secrets, the newest one first.
+            secrets: Vec<SecretSeed>,
+            /// When an attempt failed first after the last success.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            failing_since: Option<Instant>,
+        }
+        mutable by WebhookEndpointChanges {
+            url: String,
+            /// Some of [`KINDS`].
+            kinds: BTreeSet<String>,
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            description: Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            disabled: Option<Disabled>,
+        }
+    }
+}
+
+entity! {
+    /// The head of the endpoints.
+    WebhookEndpoints = "WebhookEndpoints" {
+        fixed {
+            endpoints: u64,
+        }
+        mutable {}
+    }
+}
+
+impl WebhookEndpoint {
+    /// Returns whether the endpoint gets events of a kind, such as `order.placed`.
+    #[must_use]
+    pub fn wants(&self, kind: &str) -> bool {
+        let fits = |wanted: &String| match wanted.strip_suffix('*') {
+            Some(beginning) => kind.starts_with(beginning),
+            None => wanted == kind,
+        };
+        self.disabled.is_none() && self.kinds.iter().any(fits)
+    }
+
+    /// Returns the secrets' seeds after a new one has replaced the former. Only one former secret
+    /// remains valid, for a while.
+    #[must_use]
+    pub fn rotated(&self, new: SecretSeed) -> Vec<SecretSeed> {
+        let end = new.created_at.plus_seconds(OVERLAP_SECONDS);
+        let former = self.secrets.first().map(|former| SecretSeed { ends_at: Some(end), ..former.clone() });
+        [new].into_iter().chain(former).collect()
+    }
+}
+
+impl Entity for WebhookEndpoint {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        key(&self.id)
+    }
+}
+
+impl Entity for WebhookEndpoints {
+    const NAME: &'static str = Self::ENTITY;
+
+    fn key(&self) -> Result<Key, KeyError> {
+        head_key()
+    }
+}
+
+fn partition() -> Result<PartitionKey, KeyError> {
+    PartitionKey::new("WEBHOOKS")
+}
+
+fn head_key() -> Result<Key, KeyError> {
+    Ok(Key { pk: partition()?, sk: SortKey::new("WEBHOOKS")? })
+}
+
+fn key(id: &EndpointId) -> Result<Key, KeyError> {
+    Ok(Key { pk: partition()?, sk: SortKey::of(ENDPOINT, &[id])? })
+}
+
+patterns! {
+    GET {
+        id: "webhooks.endpoint",
+        purpose: "Read an endpoint",
+        request: GetItem,
+        key: "PK = WEBHOOKS, SK = ENDPOINT#<id>",
+        returns: "the endpoint",
+        consistency: Consistency::Strong("staff read an endpoint right after changing it"),
+        callers: "staff",
+    }
+    LIST {
+        id: "webhooks.endpoints",
+        purpose: "List the endpoints, for staff or to find those that get an event",
+        request: Query,
+        key: "PK = WEBHOOKS, SK under ENDPOINT#",
+        returns: "the endpoints, by id",
+        consistency: Consistency::Strong("an endpoint gets no event after it was disabled"),
+        callers: "staff",
+    }
+    CREATE {
+        id: "webhooks.create",
+        purpose: "Register an endpoint",
+        request: TransactWriteItems,
+        key: "PK = WEBHOOKS, SK = ENDPOINT#<id>; PK = WEBHOOKS, SK = WEBHOOKS; PK = \
+            IDEMPOTENCY#<caller>#<key>, SK = IDEMPOTENCY",
+        requires: "the endpoint does not exist; there are fewer than 20; the key is free",
+        callers: "staff",
+    }
+    CHANGE {
+        id: "webhooks.change",
+        purpose: "Change an endpoint, or give it a new secret",
+        request: UpdateItem,
+        key: "PK = WEBHOOKS, SK = ENDPOINT#<id>",
+        requires: "version = the If-Match, or the endpoint is unchanged",
+        callers: "staff",
+    }
+    REMOVE {
+        id: "webhooks.remove",
+        purpose: "Remove an endpoint",
+        request: TransactWriteItems,
+        key: "PK = WEBHOOKS, SK = ENDPOINT#<id>; PK = WEBHOOKS, SK = WEBHOOKS",
+        requires: "the endpoint exists",
+        callers: "staff",
+    }
+    HEALTH {
+        id: "webhooks.health",
+        purpose: "Note that an endpoint has begun to fail, works again, or is disabled",
+        request: UpdateItem,
+        key: "PK = WEBHOOKS, SK = ENDPOINT#<id>",
+        requires: "the endpoint exists and is not disabled; for a first failure, no earlier one is noted",
+        callers: "system",
+    }
+}
+
+/// An action of the transaction that registers or removes an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndpointAction {
+    /// The endpoint. The condition fails if it exists, or if it does not.
+    Endpoint,
+    /// The head. The condition fails if there are [`MAX_ENDPOINTS`].
+    Head,
+    Idempotency,
+}
+
+pub fn get(id: &EndpointId) -> Result<Get<Stored<WebhookEndpoint>>, KeyError> {
+    Ok(Get::new(&GET, key(id)?))
+}
+
+/// Lists the endpoints, by id.
+pub fn list() -> Result<Query<Stored<WebhookEndpoint>>, KeyError> {
+    Ok(Query::new(&LIST, partition()?, Range::under(ENDPOINT)).limit(MAX_ENDPOINTS as usize))
+}
+
+/// Registers an endpoint. `claim` is the claim of the idempotency key.
+pub fn create(
+    endpoint: &Stored<WebhookEndpoint>,
+    claim: Option<Guarded>,
+) -> Result<Transaction<EndpointAction>, EncodeError> {
+    let at = endpoint.meta.created_at;
+    let counted = Change::<WebhookEndpoints>::visible(at).or_create(&Born::counter(), at).add("endpoints", 1);
+    let has_room = Condition::count_below("endpoints", MAX_ENDPOINTS.into());
+    Ok(Transaction::new(&CREATE)
+        .action(EndpointAction::Endpoint, Guarded::put(endpoint, Condition::NotExists)?)
+        .action(EndpointAction::Head, Guarded::update(head_key()?, counted, has_room))
+        .optional(EndpointAction::Idempotency, claim))
+}
+
+/// Replaces what staff can change of an endpoint that is at `version`, and returns the endpoint. An
+/// endpoint that staff enable begins without failures.
+pub fn change(
+    endpoint: &WebhookEndpoint,
+    version: u64,
+    at: Instant,
+) -> Result<Single<Stored<WebhookEndpoint>>, EncodeError> {
+    let change = Change::<WebhookEndpoint>::visible(at)
+        .url(&endpoint.url)?
+        .kinds(&endpoint.kinds)?
+        .description(&endpoint.description)?
+        .disabled(&endpoint.disabled)?
+        .set("failing_since", None::<Instant>)?;
+    Ok(Single::new(&CHANGE, Guarded::update(key(&endpoint.id)?, change, Condition::version(version))))
+}
+
+/// Gives an endpoint that was read a new secret, and returns the endpoint.
+pub fn rotate(
+    endpoint: &Stored<WebhookEndpoint>,
+    new: SecretSeed,
+) -> Result<Single<Stored<WebhookEndpoint>>, EncodeError> {
+    let change = Change::<WebhookEndpoint>::visible(new.created_at).set("secrets", endpoint.rotated(new))?;
+    let unchanged = Condition::unchanged(&endpoint.meta)?;
+    Ok(Single::new(&CHANGE, Guarded::update(key(&endpoint.id)?, change, unchanged)))
+}
+
+/// Removes an endpoint. Its deliveries stay until they expire.
+pub fn remove(id: &EndpointId, at: Instant) -> Result<Transaction<EndpointAction>, EncodeError> {
+    let counted = Change::<WebhookEndpoints>::visible(at).add("endpoints", -1);
+    Ok(Transaction::new(&REMOVE)
+        .action(EndpointAction::Endpoint, Guarded::delete(key(id)?, Condition::Exists))
+        .action(EndpointAction::Head, Guarded::update(head_key()?, counted, Condition::Exists)))
+}
+
+/// Notes the first failure of an endpoint after a success. The endpoint's version stays, so that an
+/// If-Match of staff still fits.
+pub fn fails(id: &EndpointId, at: Instant) -> Result<Single<()>, EncodeError> {
+    let change = Change::<WebhookEndpoint>::copied().set("failing_since", at)?;
+    let first = Condition::Exists.and(Condition::Lacks("failing_since"));
+    Ok(Single::new(&HEALTH, Guarded::update(key(id)?, change, first)))
+}
+
+/// Notes that an endpoint works again after a failure at `since`.
+pub fn works(id: &EndpointId, since: Instant) -> Result<Single<()>, EncodeError> {
+    let change = Change::<WebhookEndpoint>::copied().set("failing_since", None::<Instant>)?;
+    Ok(Single::new(&HEALTH, Guarded::update(key(id)?, change, Condition::Is("failing_since", value(since)?))))
+}
+
+/// Disables an endpoint, unless it is disabled already. A failing endpoint is disabled only if it
+/// still fails since `failing_since`.
+pub fn disable(id: &EndpointId, disabled: Disabled, failing_since: Option<Instant>) -> Result<Single<()>, EncodeError> {
+    let change = Change::<WebhookEndpoint>::visible(disabled.at).disabled(&Some(disabled))?;
+    let open = Condition::Exists.and(Condition::Lacks("disabled"));
+    let still = match failing_since {
+        Some(since) => open.and(Condition::Is("failing_since", value(since)?)),
+        None => open,
+    };
+    Ok(Single::new(&HEALTH, Guarded::update(key(id)?, change, still)))
+}
