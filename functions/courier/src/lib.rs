@@ -7,7 +7,7 @@
 //!
 //! A delivery is sent at least once. Each of its requests has the id of the event, so a receiver
 //! recognises a repetition. Requests may arrive in another sequence than the events happened. The
-//! number `sequence` tells the sequence of the events of one order.
+//! number `sequence` tells the sequence of an order's own events.
 //!
 //! The courier sends only to addresses of the public internet, follows no redirect, and reads no body of
 //! a response. It never logs the URL or the content of a delivery.
@@ -104,6 +104,10 @@ impl Keys {
     #[must_use]
     pub fn known(keys: WebhookKeys) -> Self {
         Self { secret: None, known: RwLock::new(keys) }
+    }
+
+    async fn are_none(&self) -> bool {
+        self.known.read().await.newest().is_empty()
     }
 
     async fn secret(&self, endpoint: &id::EndpointId, seed: &SecretSeed) -> Option<WebhookSecret> {

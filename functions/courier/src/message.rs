@@ -65,12 +65,13 @@ impl Outgoing {
         }))
     }
 
-    /// Returns the delivery of the message to an endpoint, with a first attempt that ends at `lease`.
+    /// Returns the delivery of the message to an endpoint. With a lease, its first attempt has begun.
+    /// Otherwise it is due.
     pub fn to(
         &self,
         endpoint: &EndpointId,
         now: Instant,
-        lease: Instant,
+        lease: Option<Instant>,
     ) -> Result<Stored<WebhookDelivery>, CourierError> {
         let delivery = WebhookDelivery {
             id: self.id.clone(),
@@ -79,8 +80,8 @@ impl Outgoing {
             kind: self.kind.to_owned(),
             body: self.body.clone(),
             state: DeliveryState::Pending,
-            due_at: Some(lease),
-            tries: 1,
+            due_at: Some(lease.unwrap_or(now)),
+            tries: u64::from(lease.is_some()),
             expires_at: now.plus_seconds(LIFETIME_SECONDS),
             attempts: Vec::new(),
         };

@@ -4,8 +4,10 @@ use futures::future::join_all;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::webhook_delivery::{self, DeliveryState, DueDelivery, MAX_TRIES, WebhookDelivery};
-use key_schema::webhook_endpoint::WebhookEndpoint;
-use tokio::time::Instant as Clock;
+use key_schema::webhook_endpoint::{Disabled, DisabledReason, WebhookEndpoint};
+use key_schema::webhook_secret::WebhookSecret;
+use table::Page;
+use tokio::time::{Instant as Clock, timeout_at};
 
 use crate::send::{LEASE_SECONDS, LIMIT, Tally};
 use crate::{Courier, CourierError};
@@ -23,53 +25,98 @@ impl Courier {
     /// # Errors
     /// [`CourierError`] if the endpoints cannot be listed.
     pub async fn run_round(&self, stop: Clock) -> Result<Tally, CourierError> {
-        let endpoints = self.endpoints().await?;
-        let open = endpoints.iter().filter(|endpoint| endpoint.disabled.is_none());
         let mut tally = Tally::default();
-        for (endpoint, caught_up) in
-            join_all(open.map(async |endpoint| (endpoint, self.catch_up(endpoint, stop).await))).await
-        {
-            match caught_up {
-                Ok(sent) => tally.add(sent),
-                Err(error) => tracing::warn!(endpoint = %endpoint.id, %error, "what is due cannot be sent"),
-            }
+        // A deployment without keys sends nothing, and no endpoint is to blame.
+        if self.keys.are_none().await {
+            return Ok(tally);
+        }
+        let endpoints = self.endpoints().await?;
+        let is_broken = |disabled: Disabled| disabled.reason != DisabledReason::Staff;
+        let (closed, open): (Vec<_>, Vec<_>) = endpoints.into_iter().partition(|one| one.disabled.is_some());
+        let broken = closed.iter().filter(|endpoint| endpoint.disabled.is_some_and(is_broken)).count();
+        tally.disabled = u32::try_from(broken).unwrap_or(u32::MAX);
+        for sent in join_all(open.into_iter().map(|endpoint| self.catch_up(endpoint, stop))).await {
+            tally.add(sent);
         }
         Ok(tally)
     }
 
-    async fn catch_up(&self, endpoint: &WebhookEndpoint, stop: Clock) -> Result<Tally, CourierError> {
+    async fn catch_up(&self, mut endpoint: Stored<WebhookEndpoint>, stop: Clock) -> Tally {
         let (now, mut after, mut tally) = (Instant::now(), None, Tally::default());
         loop {
-            let due = webhook_delivery::due(&endpoint.id, now)?.limit(PAGE).after(after);
-            let page = self.table.query(&due).await?;
+            let secrets = self.secrets(&endpoint).await;
+            let page = match self.due(&endpoint, now, after).await {
+                Ok(page) if !secrets.is_empty() => page,
+                Ok(_) => return tally,
+                Err(error) => {
+                    tracing::warn!(endpoint = %endpoint.id, %error, "what is due cannot be read");
+                    return tally;
+                }
+            };
             for some in page.items.chunks(AT_ONCE) {
                 let is_failing = tally.delivered == 0 && tally.failed >= MOST_FAILURES;
                 if is_failing || tally.disabled > 0 || Clock::now() + LIMIT > stop {
-                    return Ok(tally);
+                    return tally;
                 }
-                for sent in join_all(some.iter().map(|due| self.attempt_due(endpoint, due))).await {
-                    tally.add(sent?);
-                }
+                let each = join_all(some.iter().map(|due| self.attempt_due(&endpoint, &secrets, due)));
+                let Ok(sent) = timeout_at(stop, each).await else { return tally };
+                sent.into_iter().for_each(|sent| tally.add(sent));
             }
             after = page.next;
-            if after.is_none() {
-                return Ok(tally);
+            // Staff may have changed the endpoint meanwhile.
+            let present = self.endpoints().await.unwrap_or_default();
+            match present.into_iter().find(|one| one.id == endpoint.id && one.disabled.is_none()) {
+                Some(present) if after.is_some() => endpoint = present,
+                _ => return tally,
             }
         }
     }
 
+    async fn due(
+        &self,
+        endpoint: &WebhookEndpoint,
+        now: Instant,
+        after: Option<String>,
+    ) -> Result<Page<DueDelivery>, CourierError> {
+        let due = webhook_delivery::due(&endpoint.id, now)?.limit(PAGE).after(after);
+        Ok(self.table.query(&due).await?)
+    }
+
     /// Attempts a delivery, unless another attempt has begun meanwhile.
-    async fn attempt_due(&self, endpoint: &WebhookEndpoint, due: &DueDelivery) -> Result<Tally, CourierError> {
+    async fn attempt_due(
+        &self,
+        endpoint: &Stored<WebhookEndpoint>,
+        secrets: &[WebhookSecret],
+        due: &DueDelivery,
+    ) -> Tally {
         let now = Instant::now();
         let lease = now.plus_seconds(LEASE_SECONDS);
-        let claim = webhook_delivery::claim(&endpoint.id, &due.id, now, lease)?;
-        let Ok(Stored { data, .. }) = self.table.update(&claim).await? else { return Ok(Tally::default()) };
-        if data.tries > MAX_TRIES {
+        match self.claim(endpoint, due, now, lease).await {
             // The last attempt has ended without a record.
-            self.give_up(&data, lease).await?;
-            return Ok(Tally { given_up: 1, ..Tally::default() });
+            Ok(Some(delivery)) if delivery.tries > MAX_TRIES => match self.give_up(&delivery, lease).await {
+                Ok(()) => return Tally { given_up: 1, ..Tally::default() },
+                Err(error) => {
+                    tracing::warn!(endpoint = %endpoint.id, delivery = %due.id, %error, "a delivery is not given up");
+                }
+            },
+            Ok(Some(delivery)) => return self.attempt(endpoint, secrets, delivery, lease).await,
+            Ok(None) => {}
+            Err(error) => {
+                tracing::warn!(endpoint = %endpoint.id, delivery = %due.id, %error, "an attempt cannot begin");
+            }
         }
-        Ok(self.attempt(endpoint, data, lease).await)
+        Tally::default()
+    }
+
+    async fn claim(
+        &self,
+        endpoint: &WebhookEndpoint,
+        due: &DueDelivery,
+        now: Instant,
+        lease: Instant,
+    ) -> Result<Option<WebhookDelivery>, CourierError> {
+        let claim = webhook_delivery::claim(&endpoint.id, &due.id, now, lease)?;
+        Ok(self.table.update(&claim).await?.ok().map(|claimed| claimed.data))
     }
 
     async fn give_up(&self, delivery: &WebhookDelivery, lease: Instant) -> Result<(), CourierError> {

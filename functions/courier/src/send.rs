@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use aws::{Call, Limits, Method, Service, Target};
 use key_schema::instant::Instant;
+use key_schema::item::Stored;
 use key_schema::webhook_delivery::{self, Attempt, DeliveryState, WebhookDelivery};
 use key_schema::webhook_endpoint::{self, Disabled, DisabledReason, FAILING_SECONDS, WebhookEndpoint};
+use key_schema::webhook_secret::WebhookSecret;
 use telemetry::crash_point;
 use tokio::time::Instant as Clock;
 
@@ -25,7 +27,8 @@ pub struct Tally {
     pub failed: u32,
     /// Deliveries whose last attempt has failed.
     pub given_up: u32,
-    /// Endpoints that were disabled, because they are gone or fail for days.
+    /// Endpoints that were disabled, because they are gone or fail for days. A round also counts those that
+    /// were disabled before, so that the metric shows all.
     pub disabled: u32,
 }
 
@@ -41,8 +44,14 @@ impl Tally {
 impl Courier {
     /// Sends a delivery, and records what came of it. The caller has begun the attempt, with a lease until
     /// `lease`. If the record fails, the delivery is due again after the lease.
-    pub(crate) async fn attempt(&self, endpoint: &WebhookEndpoint, delivery: WebhookDelivery, lease: Instant) -> Tally {
-        let attempt = self.send(endpoint, &delivery).await;
+    pub(crate) async fn attempt(
+        &self,
+        endpoint: &Stored<WebhookEndpoint>,
+        secrets: &[WebhookSecret],
+        delivery: WebhookDelivery,
+        lease: Instant,
+    ) -> Tally {
+        let attempt = self.send(endpoint, secrets, &delivery).await;
         crash_point("courier.sent");
         let delivery = delivery.with(attempt.clone());
         match self.settle(endpoint, &delivery, &attempt, lease).await {
@@ -54,9 +63,21 @@ impl Courier {
         }
     }
 
-    async fn send(&self, endpoint: &WebhookEndpoint, delivery: &WebhookDelivery) -> Attempt {
+    /// Returns the valid secrets of an endpoint. Without one, because its key is gone, nothing is sent.
+    pub(crate) async fn secrets(&self, endpoint: &WebhookEndpoint) -> Vec<WebhookSecret> {
+        let (now, mut secrets) = (Instant::now(), Vec::new());
+        for seed in endpoint.secrets.iter().filter(|seed| seed.is_valid(now)) {
+            secrets.extend(self.keys.secret(&endpoint.id, seed).await);
+        }
+        if secrets.is_empty() {
+            tracing::error!(endpoint = %endpoint.id, "nothing is sent: the key of the endpoint's secret is gone");
+        }
+        secrets
+    }
+
+    async fn send(&self, endpoint: &WebhookEndpoint, secrets: &[WebhookSecret], delivery: &WebhookDelivery) -> Attempt {
         let (at, began) = (Instant::now(), Clock::now());
-        let sent = self.request(endpoint, delivery, at).await;
+        let sent = self.request(endpoint, secrets, delivery, at).await;
         let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let (status, error) = match sent {
             Ok(status) => (Some(status), None),
@@ -68,19 +89,14 @@ impl Courier {
     async fn request(
         &self,
         endpoint: &WebhookEndpoint,
+        secrets: &[WebhookSecret],
         delivery: &WebhookDelivery,
         now: Instant,
     ) -> Result<u16, String> {
         let target = Target::new(&endpoint.url, self.reach).map_err(|bad| format!("the URL {bad}"))?;
-        let mut signatures = Vec::new();
-        for seed in endpoint.secrets.iter().filter(|seed| seed.is_valid(now)) {
-            let secret = self.keys.secret(&endpoint.id, seed).await;
-            signatures.extend(secret.map(|secret| secret.sign(&delivery.event_id, now.as_seconds(), &delivery.body)));
-        }
-        if signatures.is_empty() {
-            return Err("the key of the secret is gone".to_owned());
-        }
-        let (seconds, signatures) = (now.as_seconds().to_string(), signatures.join(" "));
+        let sign = |secret: &WebhookSecret| secret.sign(&delivery.event_id, now.as_seconds(), &delivery.body);
+        let signatures = secrets.iter().map(sign).collect::<Vec<_>>().join(" ");
+        let seconds = now.as_seconds().to_string();
         let headers = [
             ("content-type", "application/json"),
             ("user-agent", "Bodega"),
@@ -96,7 +112,7 @@ impl Courier {
 
     async fn settle(
         &self,
-        endpoint: &WebhookEndpoint,
+        endpoint: &Stored<WebhookEndpoint>,
         delivery: &WebhookDelivery,
         attempt: &Attempt,
         lease: Instant,
@@ -125,8 +141,10 @@ impl Courier {
         let (endpoint_id, delivery_id) = (endpoint.id.as_str(), delivery.id.as_str());
         let (status, error) = (attempt.status, attempt.error.as_deref());
         tracing::info!(endpoint = endpoint_id, delivery = delivery_id, status, error, "an attempt failed");
-        let disable =
-            |reason, since| webhook_endpoint::disable(&endpoint.id, Disabled { reason, at: now }, since).map(Some);
+        let disable = |reason, since| {
+            let disabled = Disabled { reason, at: now };
+            webhook_endpoint::disable(&endpoint.id, endpoint.meta.version, disabled, since).map(Some)
+        };
         let disable = match endpoint.failing_since {
             _ if is_gone => disable(DisabledReason::Gone, None)?,
             Some(since) if since.plus_seconds(FAILING_SECONDS) <= now => disable(DisabledReason::Failing, Some(since))?,

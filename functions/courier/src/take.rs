@@ -17,8 +17,8 @@ use crate::message::Outgoing;
 use crate::send::{LEASE_SECONDS, LIMIT, Tally};
 use crate::{Courier, CourierError};
 
-/// How long a batch sends to one endpoint. The round sends the rest.
-const PROMPT: Duration = Duration::from_secs(10);
+/// After this time, a batch begins no further request to an endpoint. The round sends the rest.
+const PROMPT: Duration = Duration::from_secs(1);
 
 /// A message whose event endpoints may get.
 struct Wanted<'a> {
@@ -72,7 +72,12 @@ impl Courier {
     /// Keeps the events for an endpoint, and then sends them. Returns the messages that are not kept.
     ///
     /// An endpoint that fails gets its events only in rounds, so that it does not hold the queue up.
-    async fn serve(&self, endpoint: &WebhookEndpoint, wanted: &[Wanted<'_>], stop: Clock) -> (Vec<String>, Tally) {
+    async fn serve(
+        &self,
+        endpoint: &Stored<WebhookEndpoint>,
+        wanted: &[Wanted<'_>],
+        stop: Clock,
+    ) -> (Vec<String>, Tally) {
         let (mut unkept, mut kept, mut tally) = (Vec::new(), Vec::new(), Tally::default());
         for Wanted { message, event } in wanted.iter().filter(|wanted| endpoint.wants(wanted.event.kind)) {
             let cause = message.cause();
@@ -89,26 +94,27 @@ impl Courier {
             unkept.push(message.id.clone());
         }
         let until = (Clock::now() + PROMPT).min(stop.checked_sub(LIMIT).unwrap_or(stop));
+        let secrets = self.secrets(endpoint).await;
         for (delivery, lease) in kept {
-            if endpoint.failing_since.is_some() || tally.failed > 0 || Clock::now() >= until {
+            if secrets.is_empty() || tally.failed > 0 || Clock::now() >= until {
                 break;
             }
-            tally.add(self.attempt(endpoint, delivery, lease).await);
+            tally.add(self.attempt(endpoint, &secrets, delivery, lease).await);
         }
         (unkept, tally)
     }
 
-    /// Keeps an event for an endpoint. Returns the new delivery, and the end of the lease of its first
-    /// attempt, or `None` if it was kept before.
+    /// Keeps an event for an endpoint. Returns the new delivery and the end of the lease of its first
+    /// attempt. Returns `None` if it was kept before, or if the round sends it, because the endpoint fails.
     async fn keep(
         &self,
         endpoint: &WebhookEndpoint,
         event: &Outgoing,
     ) -> Result<Option<(WebhookDelivery, Instant)>, CourierError> {
         let now = Instant::now();
-        let lease = now.plus_seconds(LEASE_SECONDS);
+        let lease = endpoint.failing_since.is_none().then(|| now.plus_seconds(LEASE_SECONDS));
         let delivery = event.to(&endpoint.id, now, lease)?;
         let added = self.table.write(&webhook_delivery::add(&delivery)?).await?;
-        Ok(added.ok().map(|()| (delivery.data, lease)))
+        Ok(lease.filter(|_| added.is_ok()).map(|lease| (delivery.data, lease)))
     }
 }

@@ -7,7 +7,7 @@ use http_api::contract::rules::{
 };
 use http_api::contract::{Body, Page, Schema, route};
 use http_api::url::location as path_of;
-use http_api::{Code, Once, Problem, Request, Response, Services};
+use http_api::{Code, List, Once, Problem, Request, Response, Services};
 use key_schema::id::{DeliveryId, EndpointId};
 use key_schema::idempotency::{self, StoredResponse};
 use key_schema::instant::Instant;
@@ -108,13 +108,16 @@ pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response
     path(id: EndpointId), answers(200 = EndpointView<'_> "The endpoint" [ETag]), refuses(not_found))]
 pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
-    Ok(current(&find(services, &request.path("id")?).await?))
+    let found = find(services, &request.path("id")?).await?;
+    // The version does not count failures.
+    Ok(Response::ok(&EndpointView::from(&found)).etag_of_parts(found.meta.version))
 }
 
 /// Change an endpoint for webhooks
 ///
 /// Replaces what staff set. `enabled: true` also enables an endpoint that was disabled because it failed.
-/// A disabled endpoint gets no new events. Deliveries that were due go on when it is enabled again.
+/// Within a minute, a disabled endpoint gets no more events, and none are kept for it. Deliveries that were
+/// due go on when it is enabled again, if they are still in the log.
 #[route(PUT "/v1/webhooks/endpoints/{id}", id = "changeWebhookEndpoint", who = staff, task = "webhooks",
     path(id: EndpointId), parameters(IfMatch), body = NewEndpoint,
     answers(200 = EndpointView<'_> "The endpoint" [ETag]), refuses(not_found))]
@@ -129,8 +132,9 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     let Stored { data, .. } = find(services, &id).await?;
     // An endpoint that stays disabled keeps the reason.
     let disabled = disabled(enabled, at).map(|now| data.disabled.unwrap_or(now));
+    let fresh = data.url != url || data.disabled.is_some() && disabled.is_none();
     let wanted = WebhookEndpoint { url, kinds, description, disabled, ..data };
-    match services.table.update(&webhook_endpoint::change(&wanted, version, at)?).await? {
+    match services.table.update(&webhook_endpoint::change(&wanted, version, fresh, at)?).await? {
         Ok(endpoint) => Ok(current(&endpoint)),
         Err(refusal) if refusal.item.is_some() => Err(Problem::version_mismatch()),
         Err(_) => Err(no_such_endpoint()),
@@ -139,27 +143,31 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
 
 /// Give an endpoint for webhooks a new secret
 ///
-/// Returns the endpoint with its new `secret`. For 24 hours, the former secret signs the requests, too.
-/// The request has no body. Each request makes another secret, and only the newest former one remains.
+/// Returns the endpoint with its new `secret`. For 24 hours, the former secret signs the requests, too. The
+/// request has no body. At most three secrets are valid, so three new ones end a secret at once.
 #[route(POST "/v1/webhooks/endpoints/{id}/secret", id = "renewWebhookSecret", who = staff, task = "webhooks",
-    path(id: EndpointId), answers(200 = EndpointWithSecret<'_> "The endpoint with its new secret" [ETag]),
-    refuses(not_found, conflict, malformed_json, body_too_large, unsupported_content_encoding,
-        invalid_body))]
+    path(id: EndpointId), parameters(IfMatch),
+    answers(200 = EndpointWithSecret<'_> "The endpoint with its new secret" [ETag]),
+    refuses(not_found, malformed_json, body_too_large, unsupported_content_encoding, invalid_body))]
 pub async fn renew_secret(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: EndpointId = request.path("id")?;
     request.refuse_body()?;
     let keys = services.webhooks()?.keys.get().await?;
+    let version = request.if_match()?;
     let endpoint = find(services, &id).await?;
+    if endpoint.meta.version != version {
+        return Err(Problem::version_mismatch());
+    }
     let rotate = webhook_endpoint::rotate(&endpoint, seed(services, keys, Instant::now())?)?;
     let renewed = services.table.update(&rotate).await?;
-    let endpoint = renewed.map_err(|_| Problem::new(Code::Conflict, "The endpoint was changed meanwhile."))?;
+    let endpoint = renewed.map_err(|_| Problem::version_mismatch())?;
     Ok(Response::ok(&EndpointWithSecret::new(keys, &endpoint)?).etag(endpoint.meta.version))
 }
 
 /// Remove an endpoint for webhooks
 ///
-/// The endpoint gets no further request. If it is missing, the request also succeeds.
+/// Within a minute, the endpoint gets no further request. If it is missing, the request also succeeds.
 #[route(DELETE "/v1/webhooks/endpoints/{id}", id = "removeWebhookEndpoint", who = staff, task = "webhooks",
     path(id: EndpointId), answers(204 = () "Done"))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
@@ -183,7 +191,10 @@ pub async fn deliveries(services: &Services, request: &Request<'_>) -> Result<Re
     let parameters = [("endpoint", id.as_str())];
     let page = request.page(&services.cursors, webhook_delivery::LIST.id, &parameters).await?;
     find(services, &id).await?;
-    page.read(services, webhook_delivery::list(&id)?).await?.answer(DeliveryView::from).await
+    let List { page, found } = page.read(services, webhook_delivery::list(&id)?).await?;
+    let now = Instant::now();
+    let found = found.filter_map(|delivery| (!delivery.is_expired(now)).then_some(delivery));
+    List { page, found }.answer(DeliveryView::from).await
 }
 
 /// Read a delivery to an endpoint
@@ -192,7 +203,8 @@ pub async fn deliveries(services: &Services, request: &Request<'_>) -> Result<Re
     answers(200 = DeliveryWithBody<'_> "The delivery with the body of its requests"), refuses(not_found))]
 pub async fn delivery(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
-    let get = webhook_delivery::get(&request.path("id")?, &request.path("delivery")?)?;
+    let endpoint = find(services, &request.path("id")?).await?;
+    let get = webhook_delivery::get(&endpoint.id, &request.path("delivery")?)?;
     let found = services.table.get(&get).await?.filter(|found| !found.is_expired(Instant::now()));
     let found = found.ok_or_else(|| Problem::not_found("delivery"))?;
     Ok(Response::ok(&DeliveryWithBody { delivery: DeliveryView::from(&found), body: &found.body }))
@@ -200,8 +212,9 @@ pub async fn delivery(services: &Services, request: &Request<'_>) -> Result<Resp
 
 /// Send a delivery to an endpoint again
 ///
-/// Whatever came of it, the delivery is sent again within about a minute, with up to ten attempts. An
-/// endpoint that is disabled gets it when it is enabled again. The request has no body.
+/// Whatever came of it, the delivery is sent again within about a minute, with up to ten attempts, and stays
+/// in the log for 30 days more. An endpoint that is disabled gets it when it is enabled again. The request
+/// has no body.
 #[route(POST "/v1/webhooks/endpoints/{id}/deliveries/{delivery}/redelivery", id = "redeliverWebhook", who = staff,
     task = "webhooks", path(id: EndpointId, delivery: DeliveryId),
     answers(202 = DeliveryView<'_> "The delivery is due"),
@@ -210,6 +223,7 @@ pub async fn redeliver(services: &Services, request: &Request<'_>) -> Result<Res
     request.staff()?;
     let (endpoint, id): (EndpointId, DeliveryId) = (request.path("id")?, request.path("delivery")?);
     request.refuse_body()?;
+    find(services, &endpoint).await?;
     let redeliver = webhook_delivery::redeliver(&endpoint, &id, Instant::now())?;
     let due = services.table.update(&redeliver).await?.map_err(|_| Problem::not_found("delivery"))?;
     Ok(Response::accepted(&DeliveryView::from(&due)))
@@ -372,7 +386,7 @@ impl<'a> From<&'a Stored<WebhookDelivery>> for DeliveryView<'a> {
             kind: &data.kind,
             state: data.state,
             due_at: data.due_at,
-            tries: data.tries,
+            tries: data.tries.min(MAX_TRIES),
             attempts: data.attempts.iter().map(AttemptView::from).collect(),
             created_at: meta.created_at,
             expires_at: data.expires_at,

@@ -7,7 +7,8 @@ use fixture::crash_after;
 use fixture::receiver::{Answer, Received, Receiver};
 use key_schema::instant::Instant;
 use key_schema::webhook_delivery::{self, DeliveryState, MAX_TRIES, PAUSES_SECONDS};
-use key_schema::webhook_endpoint::{self, DisabledReason, FAILING_SECONDS};
+use key_schema::webhook_endpoint::{self, Disabled, DisabledReason, FAILING_SECONDS, WebhookEndpoint};
+use key_schema::webhook_secret::SecretSeed;
 use serde_json::{Value, json};
 use standardwebhooks::Webhook;
 
@@ -141,22 +142,23 @@ async fn an_endpoint_is_disabled_if_it_is_gone_or_has_failed_for_three_days() {
     }
     // Staff enable the second one again, but it fails.
     let endpoint = shop.endpoint(&failing).await;
-    let enabled = webhook_endpoint::WebhookEndpoint { disabled: None, ..endpoint.data.clone() };
-    let change = webhook_endpoint::change(&enabled, endpoint.meta.version, Instant::now()).unwrap();
+    let enabled = WebhookEndpoint { disabled: None, ..endpoint.data.clone() };
+    let change = webhook_endpoint::change(&enabled, endpoint.meta.version, true, Instant::now()).unwrap();
     shop.table().update(&change).await.unwrap().unwrap();
     receiver.next([Answer::Status(500), Answer::Status(500), Answer::Status(500)]);
     shop.take(&[low(2)]).await;
     let since = shop.endpoint(&failing).await.failing_since.unwrap();
-    assert_eq!(shop.run_round(&failing).await, Tally { failed: 1, ..Tally::default() });
+    // A round also counts the endpoint that is gone.
+    assert_eq!(shop.run_round(&failing).await, Tally { failed: 1, disabled: 1, ..Tally::default() });
     shop.table().write(&webhook_endpoint::works(&failing, since).unwrap()).await.unwrap().unwrap();
     let earlier = Instant::now().plus_seconds(-FAILING_SECONDS);
     shop.table().write(&webhook_endpoint::fails(&failing, earlier).unwrap()).await.unwrap().unwrap();
     let tally = shop.run_round(&failing).await;
-    assert_eq!((tally.failed, tally.disabled), (1, 1));
+    assert_eq!((tally.failed, tally.disabled), (1, 2));
     assert_eq!(shop.endpoint(&failing).await.disabled.unwrap().reason, DisabledReason::Failing);
     let before = receiver.received().len();
     shop.take(&[low(3)]).await;
-    assert_eq!(shop.run_round(&failing).await, Tally::default());
+    assert_eq!(shop.run_round(&failing).await, Tally { disabled: 2, ..Tally::default() });
     assert_eq!((before, receiver.received().len()), (5, 0), "a disabled endpoint gets nothing");
 }
 
@@ -221,4 +223,32 @@ async fn a_message_that_cannot_be_read_or_kept_is_delivered_again() {
     assert_eq!(shop.take(&[old]).await, (Vec::new(), Tally::default()), "an old event of a replay is not sent");
     shop.fail(FaultKind::Error);
     assert_eq!(shop.take(&[low(2)]).await.0, ["m2"]);
+}
+
+#[tokio::test]
+async fn without_its_key_an_endpoint_gets_nothing_and_is_not_to_blame() {
+    let (shop, receiver) = (Shop::open().await, Receiver::start().await);
+    let id = shop.register(1, &receiver.url, &["*"]).await;
+    let endpoint = shop.endpoint(&id).await;
+    let gone = SecretSeed { key: "gone".to_owned(), ..nonce("nonce-2", Instant::now().plus_seconds(-FOUR_DAYS)) };
+    shop.table().update(&webhook_endpoint::rotate(&endpoint, gone).unwrap()).await.unwrap().unwrap();
+    assert_eq!(shop.take(&[low(1)]).await, (Vec::new(), Tally::default()));
+    assert_eq!(shop.run_round(&id).await, Tally::default());
+    let delivery = shop.delivery(&id).await;
+    assert_eq!((delivery.tries, delivery.attempts.len(), receiver.received().len()), (1, 0, 0));
+    assert!(shop.endpoint(&id).await.failing_since.is_none());
+}
+
+#[tokio::test]
+async fn an_endpoint_that_staff_have_changed_meanwhile_is_not_disabled() {
+    let (shop, receiver) = (Shop::open().await, Receiver::start().await);
+    let id = shop.register(1, &receiver.url, &["*"]).await;
+    let endpoint = shop.endpoint(&id).await;
+    let disabled = Disabled { reason: DisabledReason::Gone, at: Instant::now() };
+    let moved = WebhookEndpoint { url: "https://new.example".to_owned(), ..endpoint.data.clone() };
+    let change = webhook_endpoint::change(&moved, endpoint.meta.version, true, Instant::now()).unwrap();
+    shop.table().update(&change).await.unwrap().unwrap();
+    let disable = webhook_endpoint::disable(&id, endpoint.meta.version, disabled, None).unwrap();
+    assert!(shop.table().write(&disable).await.unwrap().is_err());
+    assert!(shop.endpoint(&id).await.disabled.is_none());
 }

@@ -70,6 +70,7 @@ pub async fn each(shop: &Shop, function: &Function, mut sent: impl FnMut(&'stati
     let delivery = store_delivery(shop, &endpoint, 1).await;
     let about = |route| {
         let call = at(route, &endpoint);
+        let call = if route == RENEW { call.header("if-match", "\"2\"") } else { call };
         if route == DELIVERY || route == REDELIVER { call.path("delivery", &delivery) } else { call }
     };
     for route in [READ, RENEW, DELIVERIES, DELIVERY, REDELIVER, REMOVE] {
@@ -111,7 +112,8 @@ async fn staff_register_change_and_remove_an_endpoint_and_see_its_secret_once() 
         assert_eq!(function.send(at(REMOVE, endpoint)).await.status, 204);
     }
     for route in [READ, RENEW, DELIVERIES] {
-        assert_eq!(function.refusal(at(route, endpoint)).await, (404, "not_found".to_owned()), "{route}");
+        let call = at(route, endpoint).header("if-match", "\"4\"");
+        assert_eq!(function.refusal(call).await, (404, "not_found".to_owned()), "{route}");
     }
     assert_eq!(function.refusal(change(endpoint, 4, &off)).await, (404, "not_found".to_owned()));
 }
@@ -131,13 +133,15 @@ async fn a_repeated_registration_makes_one_endpoint_and_shows_its_secret_again()
 }
 
 #[tokio::test]
-async fn a_new_secret_leaves_the_former_one_valid_for_a_day_and_no_older_one() {
+async fn a_new_secret_leaves_two_former_ones_valid_for_a_day() {
     let function = Shop::open().await.function();
     let endpoint = function.ok(create(&wanted())).await.body;
     let mut secrets = vec![endpoint["secret"].clone()];
     let mut renewed = Value::Null;
-    for _ in 0..2 {
-        renewed = function.ok(at(RENEW, &endpoint)).await.body;
+    for version in 1..=3 {
+        let renew = at(RENEW, &endpoint).header("if-match", &format!("\"{version}\""));
+        renewed = function.ok(renew.clone()).await.body;
+        assert_eq!(function.refusal(renew).await, (412, "version_mismatch".to_owned()));
         secrets.push(renewed["secret"].clone());
     }
     let instant = |name: &str| renewed[name].as_str().unwrap().parse::<Instant>().unwrap();
@@ -146,7 +150,7 @@ async fn a_new_secret_leaves_the_former_one_valid_for_a_day_and_no_older_one() {
     let stored = function.table().get(&key_schema::webhook_endpoint::get(&id).unwrap()).await.unwrap().unwrap();
     let keys = WebhookKeys::new(CURSOR_KEYS).unwrap();
     let kept: Vec<Value> = stored.secrets.iter().map(|seed| keys.secret(&id, seed).unwrap().text().into()).collect();
-    assert_eq!(kept, [secrets[2].clone(), secrets[1].clone()]);
+    assert_eq!(kept, [secrets[3].clone(), secrets[2].clone(), secrets[1].clone()]);
 }
 
 #[tokio::test]

@@ -288,7 +288,7 @@ pub fn settle(
     Ok(Single::new(&SETTLE, Guarded::update(key(endpoint_id, id)?, change, own)))
 }
 
-/// Makes a delivery due now, with all its attempts, and returns it.
+/// Makes a delivery due now, with all its attempts and its whole time in the log, and returns it.
 pub fn redeliver(
     endpoint: &EndpointId,
     id: &DeliveryId,
@@ -296,5 +296,7 @@ pub fn redeliver(
 ) -> Result<Single<Stored<WebhookDelivery>>, EncodeError> {
     let change = Change::<WebhookDelivery>::visible(now).enter(&DueIndexKey { endpoint, due_at: now, id })?;
     let alive = Condition::AtLeast("expires_at", first_alive(now));
-    Ok(Single::new(&REDELIVER, Guarded::update(key(endpoint, id)?, change.set("tries", 0)?, alive)))
+    let expires_at = now.plus_seconds(LIFETIME_SECONDS);
+    let change = change.set("tries", 0)?.set("expires_at", expires_at)?.expire_at(expires_at);
+    Ok(Single::new(&REDELIVER, Guarded::update(key(endpoint, id)?, change, alive)))
 }

@@ -20,6 +20,8 @@ use crate::webhook_secret::SecretSeed;
 pub const MAX_ENDPOINTS: u32 = 20;
 /// How long a replaced secret still signs, so that the receiver can configure the new one.
 pub const OVERLAP_SECONDS: i64 = 24 * 60 * 60;
+/// The maximum number of valid secrets.
+pub const MAX_SECRETS: usize = 3;
 /// An endpoint that has failed for this long without a success is disabled.
 pub const FAILING_SECONDS: i64 = 3 * 24 * 60 * 60;
 
@@ -106,13 +108,17 @@ impl WebhookEndpoint {
         self.disabled.is_none() && self.kinds.iter().any(fits)
     }
 
-    /// Returns the secrets' seeds after a new one has replaced the former. Only one former secret
-    /// remains valid, for a while.
+    /// Returns the secrets' seeds after a new one has replaced the former. A former secret remains valid
+    /// for a while, also if its successor was replaced, whose response may have been lost.
     #[must_use]
     pub fn rotated(&self, new: SecretSeed) -> Vec<SecretSeed> {
-        let end = new.created_at.plus_seconds(OVERLAP_SECONDS);
-        let former = self.secrets.first().map(|former| SecretSeed { ends_at: Some(end), ..former.clone() });
-        [new].into_iter().chain(former).collect()
+        let now = new.created_at;
+        let valid = self.secrets.iter().filter(|former| former.is_valid(now)).cloned();
+        let end = |former: SecretSeed| {
+            let ends_at = former.ends_at.or(Some(now.plus_seconds(OVERLAP_SECONDS)));
+            SecretSeed { ends_at, ..former }
+        };
+        [new].into_iter().chain(valid.map(end)).take(MAX_SECRETS).collect()
     }
 }
 
@@ -193,7 +199,7 @@ patterns! {
         purpose: "Note that an endpoint has begun to fail, works again, or is disabled",
         request: UpdateItem,
         key: "PK = WEBHOOKS, SK = ENDPOINT#<id>",
-        requires: "the endpoint exists and is not disabled; for a first failure, no earlier one is noted",
+        requires: "the endpoint exists; for a first failure, no earlier one is noted; to disable, it is unchanged",
         callers: "system",
     }
 }
@@ -232,18 +238,19 @@ pub fn create(
 }
 
 /// Replaces what staff can change of an endpoint that is at `version`, and returns the endpoint. An
-/// endpoint that staff enable begins without failures.
+/// endpoint with another address, or that staff enable, is `fresh`: it begins without failures.
 pub fn change(
     endpoint: &WebhookEndpoint,
     version: u64,
+    fresh: bool,
     at: Instant,
 ) -> Result<Single<Stored<WebhookEndpoint>>, EncodeError> {
     let change = Change::<WebhookEndpoint>::visible(at)
         .url(&endpoint.url)?
         .kinds(&endpoint.kinds)?
         .description(&endpoint.description)?
-        .disabled(&endpoint.disabled)?
-        .set("failing_since", None::<Instant>)?;
+        .disabled(&endpoint.disabled)?;
+    let change = if fresh { change.set("failing_since", None::<Instant>)? } else { change };
     Ok(Single::new(&CHANGE, Guarded::update(key(&endpoint.id)?, change, Condition::version(version))))
 }
 
@@ -279,11 +286,16 @@ pub fn works(id: &EndpointId, since: Instant) -> Result<Single<()>, EncodeError>
     Ok(Single::new(&HEALTH, Guarded::update(key(id)?, change, Condition::Is("failing_since", value(since)?))))
 }
 
-/// Disables an endpoint, unless it is disabled already. A failing endpoint is disabled only if it
-/// still fails since `failing_since`.
-pub fn disable(id: &EndpointId, disabled: Disabled, failing_since: Option<Instant>) -> Result<Single<()>, EncodeError> {
+/// Disables an endpoint, unless staff have changed it since it was read at `version`. A failing endpoint
+/// is disabled only if it still fails since `failing_since`.
+pub fn disable(
+    id: &EndpointId,
+    version: u64,
+    disabled: Disabled,
+    failing_since: Option<Instant>,
+) -> Result<Single<()>, EncodeError> {
     let change = Change::<WebhookEndpoint>::visible(disabled.at).disabled(&Some(disabled))?;
-    let open = Condition::Exists.and(Condition::Lacks("disabled"));
+    let open = Condition::version(version).and(Condition::Lacks("disabled"));
     let still = match failing_since {
         Some(since) => open.and(Condition::Is("failing_since", value(since)?)),
         None => open,

@@ -89,12 +89,12 @@ pub fn webhooks(world: &World) -> Vec<Shown> {
         webhook_endpoint::create(&endpoint, Some(idempotency::claim(&record, now).unwrap()))
             .unwrap()
             .show("webhook_endpoint::create"),
-        webhook_endpoint::change(&endpoint, 3, now).unwrap().show("webhook_endpoint::change"),
+        webhook_endpoint::change(&endpoint, 3, true, now).unwrap().show("webhook_endpoint::change"),
         webhook_endpoint::rotate(&endpoint, World::seed("nonce-2", NOW)).unwrap().show("webhook_endpoint::rotate"),
         webhook_endpoint::remove(of, now).unwrap().show("webhook_endpoint::remove"),
         webhook_endpoint::fails(of, now).unwrap().show("webhook_endpoint::fails"),
         webhook_endpoint::works(of, lease).unwrap().show("webhook_endpoint::works"),
-        webhook_endpoint::disable(of, disabled, Some(lease)).unwrap().show("webhook_endpoint::disable"),
+        webhook_endpoint::disable(of, 3, disabled, Some(lease)).unwrap().show("webhook_endpoint::disable"),
         webhook_delivery::get(of, id).unwrap().show("webhook_delivery::get"),
         webhook_delivery::list(of).unwrap().show("webhook_delivery::list"),
         webhook_delivery::add(&delivery).unwrap().show("webhook_delivery::add"),

@@ -25,12 +25,17 @@ pub(super) async fn measure(bench: &mut Bench) {
     let _ = bench.table.meter().take();
     let one = bench.get("one endpoint", webhook_endpoint::get(&id).unwrap()).await;
     bench.query("5 endpoints", 5, webhook_endpoint::list().unwrap()).await;
-    let change = webhook_endpoint::change(&one.data, one.meta.version, at(1)).unwrap();
-    bench.update("one endpoint", change).await;
+    let change = webhook_endpoint::change(&one.data, one.meta.version, true, at(1)).unwrap();
+    let one = bench.update("one endpoint", change).await;
     bench.write("one endpoint", webhook_endpoint::fails(&id, at(2)).unwrap()).await;
     deliveries(bench, &id).await;
     let disabled = Disabled { reason: DisabledReason::Gone, at: at(3) };
-    bench.table.write(&webhook_endpoint::disable(&id, disabled, None).unwrap()).await.unwrap().unwrap();
+    bench
+        .table
+        .write(&webhook_endpoint::disable(&id, one.meta.version, disabled, None).unwrap())
+        .await
+        .unwrap()
+        .unwrap();
     let _ = bench.table.meter().take();
     bench.transact("one endpoint", webhook_endpoint::remove(&id, at(4)).unwrap()).await;
 }
