@@ -431,6 +431,7 @@ impl World {
                     let thing = match owner {
                         "documents" => path(&["documents", &good.parameters[0].1]),
                         "organizations" => path(&["organizations", "bad-org"]),
+                        "webhooks" => path(&["webhooks", "endpoints", &good.parameters[0].1]),
                         _ if id == "putContentUpload" => path(&["products", "bad-1", "content"]),
                         _ => good.url().trim_end_matches("/status").to_owned(),
                     };
