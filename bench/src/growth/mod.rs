@@ -333,9 +333,10 @@ mod tests {
     }
 
     /// The reads that are not measured. They read the search index, the settings, the rules of
-    /// pricing, the locations, a stock, or one promotion. The numbers of rules and locations are
-    /// limited. So is the number of endpoints, and each page of deliveries is one Query. The route of one picture makes the same Query as the list of pictures. The copy of a
-    /// customer's data reads lists that are measured. Staff's numbers of a product and its author's
+    /// pricing, the locations, the endpoints, a stock, or one promotion. The numbers of rules, locations
+    /// and endpoints are limited. The deliveries of an endpoint are one Query. The route of one picture
+    /// makes the same Query as the list of pictures. The copy of a customer's data reads lists that are
+    /// measured. Staff's numbers of a product and its author's
     /// review read what the product's page and the review read, and staff's list of reviews reads the
     /// lists of everybody.
     const UNMEASURED_READS: [&str; 25] = [

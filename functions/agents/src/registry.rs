@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use http_api::contract::rules::{
-    Described, Text, any, described, exact_text, https_url, integer, list_of, one_of, visible_text,
-};
+use http_api::contract::rules::{NO_CURSOR, Text, any, exact_text, https_url, integer, list_of, one_of, visible_text};
 use http_api::contract::{Body, Schema, route};
 use http_api::url::location as path_of;
 use http_api::{Code, Precondition, Problem, Request, Response, Services};
@@ -19,8 +17,6 @@ use serde::Serialize;
 const NAME: Text = visible_text(1..=200);
 const PROFILE_URL: Text = https_url(1..=500);
 const API_KEY: Text = exact_text(1..=200);
-/// The last member of a list that has only one page.
-const NO_CURSOR: Described = described(r#"{"type": "null", "description": "Always null: the list has one page."}"#);
 
 #[derive(Body)]
 #[body(name = "AgentChange")]

@@ -20,14 +20,13 @@ mod take;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bus::queue::{Answer, Batch, Message};
+use bus::queue::{Answer, Batch, Input, Message};
 use key_schema::id::OrderId;
 use key_schema::pattern::Pattern;
 use key_schema::{instant, order, payment, product};
 use lambda_runtime::{Context, LambdaEvent, service_fn};
 use payments::{Account, AccountError, PaymentError};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use table::{Measured, Table, TableError};
 use telemetry::correlation;
 use telemetry::emf::{Line, Unit};
@@ -50,14 +49,6 @@ pub const PATTERNS: &[&Pattern] = &[
 
 /// The time before the deadline at which the function stops, so that its response is still sent.
 const MARGIN: Duration = Duration::from_secs(2);
-
-/// The event from SQS, or EventBridge's scheduled event, which has no records. A batch that cannot be
-/// read fails as a whole, because an empty response would delete its messages.
-#[derive(Debug, Deserialize)]
-struct Input {
-    #[serde(rename = "Records")]
-    records: Option<Vec<Message>>,
-}
 
 /// The reason why an order was not settled.
 #[derive(Debug, thiserror::Error)]
@@ -154,14 +145,9 @@ fn of_round(round: Option<&Round>) -> Line {
 }
 
 fn report(context: &Context, line: Line, causes: &[String], started: Instant, costs: &[Measured]) {
-    let cost = |measured: &Measured| {
-        json!({
-            "pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units,
-        })
-    };
     line.metric("Duration", Unit::Milliseconds, started.elapsed().as_secs_f64() * 1000.0)
         .property("request_id", context.request_id.as_str())
-        .property("patterns", costs.iter().map(cost).collect::<Vec<Value>>())
+        .property("patterns", costs.iter().map(Value::from).collect::<Vec<Value>>())
         .causes(&causes.iter().map(String::as_str).collect())
         .trace(context.xray_trace_id.as_deref())
         .print();
@@ -171,17 +157,4 @@ fn report(context: &Context, line: Line, causes: &[String], started: Instant, co
 #[allow(clippy::cast_precision_loss)]
 fn count(number: usize) -> f64 {
     number as f64
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_batch_that_cannot_be_read_is_no_scheduled_event() {
-        let read = |text: &str| serde_json::from_str::<Input>(text).map(|input| input.records.map(|all| all.len()));
-        assert!(matches!(read(r#"{"detail-type": "Scheduled Event", "detail": {}}"#), Ok(None)));
-        assert!(matches!(read(r#"{"Records": [{"messageId": "1", "body": "{}"}]}"#), Ok(Some(1))));
-        assert!(read(r#"{"Records": [{"body": "{}"}]}"#).is_err(), "no response can name the message");
-    }
 }

@@ -1,6 +1,6 @@
 //! Stock locations. Only staff see and change them.
 
-use http_api::contract::rules::{Described, Text, any, described, integer, list_of, visible_text};
+use http_api::contract::rules::{NO_CURSOR, Text, any, integer, list_of, visible_text};
 use http_api::contract::{Body, Schema, route};
 use http_api::url::location as path_of;
 use http_api::{Code, Precondition, Problem, Request, Response, Services};
@@ -12,8 +12,6 @@ use key_schema::location::{self, LocationAction, MAX_LOCATIONS, StockLocation};
 use serde::Serialize;
 
 const NAME: Text = visible_text(1..=200);
-/// The last member of a list that has only one page.
-const NO_CURSOR: Described = described(r#"{"type": "null", "description": "Always null: the list has one page."}"#);
 
 #[derive(Body)]
 #[body(name = "StockLocationChange")]

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use http_api::contract::Schema;
 use http_api::contract::rules::{
-    Described, Named, OneOf, PRICE, VERSION, any, described, list_of, map_of, named, one_of,
+    Described, NO_CURSOR, Named, OneOf, PRICE, VERSION, any, described, list_of, map_of, named, one_of,
 };
 use http_api::contract::rules::{Integer, Text, integer, long_text, text, visible_text};
 use key_schema::id::{CustomerId, MediaId, ProductId, TaxCategory};
@@ -46,8 +46,6 @@ const AVERAGE: Named<Described> = named(
     "The mean rating with two decimals, null without reviews.",
     described(r#"{"type": ["number", "null"], "minimum": 1, "maximum": 5}"#),
 );
-/// The last member of a list that has only one page.
-const NO_CURSOR: Described = described(r#"{"type": "null", "description": "Always null: the list has one page."}"#);
 
 // A product, with data of the product's other items.
 #[derive(Debug, Serialize, Schema)]

@@ -19,19 +19,16 @@ mod take;
 
 use std::time::Duration;
 
-use aws::{Connector, Reach, Secret, SecretError, SetupError, Tls};
-use bus::queue::{Answer, Batch, Message};
-use key_schema::cursor::CursorKeyError;
+use aws::{Connector, Reach, Secret, SetupError, Tls};
+use bus::queue::{Answer, Batch, Input, Message};
 use key_schema::pattern::Pattern;
-use key_schema::webhook_secret::{SecretSeed, WebhookKeys, WebhookSecret};
+use key_schema::webhook_secret::WebhookKeys;
 use key_schema::{id, webhook_delivery, webhook_endpoint};
 use lambda_runtime::{Context, LambdaEvent, service_fn};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use table::{Measured, Table, TableError};
 use telemetry::correlation;
 use telemetry::emf::{Line, Unit};
-use tokio::sync::RwLock;
 use tokio::time::Instant;
 
 pub use send::Tally;
@@ -49,14 +46,6 @@ pub const PATTERNS: &[&Pattern] = &[
 const MARGIN: Duration = Duration::from_secs(2);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The event from SQS, or EventBridge's scheduled event, which has no records. A batch that cannot be
-/// read fails as a whole, because an empty response would delete its messages.
-#[derive(Debug, Deserialize)]
-struct Input {
-    #[serde(rename = "Records")]
-    records: Option<Vec<Message>>,
-}
-
 #[derive(Debug, thiserror::Error)]
 pub enum CourierError {
     #[error(transparent)]
@@ -73,68 +62,11 @@ pub enum CourierError {
     Id(#[from] id::IdError),
 }
 
-#[derive(Debug, thiserror::Error)]
-enum KeysError {
-    #[error(transparent)]
-    Secret(#[from] SecretError),
-    #[error(transparent)]
-    Form(#[from] CursorKeyError),
-}
-
-/// The keys from which the secrets of endpoints follow. A key that is unknown is looked up again, because
-/// an operator may have added it.
-#[derive(Debug)]
-pub struct Keys {
-    secret: Option<Secret>,
-    known: RwLock<WebhookKeys>,
-}
-
-impl Keys {
-    /// Finds the keys: the secret that `WEBHOOK_KEYS_SECRET` names. Without it there are none.
-    async fn from_env() -> Result<Self, lambda_runtime::Error> {
-        let secret = Secret::from_env("WEBHOOK_KEYS_SECRET").ok();
-        let known = match &secret {
-            Some(secret) => read(secret).await?,
-            None => WebhookKeys::none(),
-        };
-        Ok(Self { secret, known: RwLock::new(known) })
-    }
-
-    /// Makes keys that no secret has, for tests.
-    #[must_use]
-    pub fn known(keys: WebhookKeys) -> Self {
-        Self { secret: None, known: RwLock::new(keys) }
-    }
-
-    async fn are_none(&self) -> bool {
-        self.known.read().await.newest().is_empty()
-    }
-
-    async fn secret(&self, endpoint: &id::EndpointId, seed: &SecretSeed) -> Option<WebhookSecret> {
-        let found = self.known.read().await.secret(endpoint, seed);
-        let (None, Some(secret)) = (&found, &self.secret) else { return found };
-        match read(secret).await {
-            Ok(keys) => {
-                let found = keys.secret(endpoint, seed);
-                *self.known.write().await = keys;
-                found
-            }
-            Err(error) => {
-                tracing::warn!(%error, "the keys of webhooks cannot be read");
-                None
-            }
-        }
-    }
-}
-
-async fn read(secret: &Secret) -> Result<WebhookKeys, KeysError> {
-    Ok(WebhookKeys::new(&secret.read().await?)?)
-}
-
 #[derive(Debug)]
 pub struct Courier {
     table: Table,
-    keys: Keys,
+    /// The keys from which the secrets of endpoints follow, if the deployment sends webhooks.
+    keys: Option<WebhookKeys>,
     connector: Connector,
     reach: Reach,
 }
@@ -142,7 +74,7 @@ pub struct Courier {
 impl Courier {
     /// Creates a courier that trusts the servers that `tls` trusts.
     #[must_use]
-    pub fn new(table: Table, keys: Keys, tls: Tls, reach: Reach) -> Self {
+    pub fn new(table: Table, keys: Option<WebhookKeys>, tls: Tls, reach: Reach) -> Self {
         Self { table, keys, connector: Connector::new(tls, CONNECT_TIMEOUT).reaching(reach), reach }
     }
 
@@ -152,7 +84,11 @@ impl Courier {
             Err(SetupError::Roots) => aws::tls()?,
             tls => tls?,
         };
-        Ok(Self::new(Table::from_env().await?, Keys::from_env().await?, tls, Reach::of_webhooks()))
+        let keys = match Secret::from_env("WEBHOOK_KEYS_SECRET") {
+            Ok(secret) => Some(WebhookKeys::new(&secret.read().await?)?),
+            Err(_) => None,
+        };
+        Ok(Self::new(Table::from_env().await?, keys, tls, Reach::of_webhooks()))
     }
 
     /// Returns the capacity that each access pattern has consumed since the last call.
@@ -204,14 +140,9 @@ fn line(tally: &Tally) -> Line {
 }
 
 fn report(context: &Context, line: Line, causes: &[String], started: Instant, costs: &[Measured]) {
-    let cost = |measured: &Measured| {
-        json!({
-            "pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units,
-        })
-    };
     line.metric("Duration", Unit::Milliseconds, started.elapsed().as_secs_f64() * 1000.0)
         .property("request_id", context.request_id.as_str())
-        .property("patterns", costs.iter().map(cost).collect::<Vec<Value>>())
+        .property("patterns", costs.iter().map(Value::from).collect::<Vec<Value>>())
         .causes(&causes.iter().map(String::as_str).collect())
         .trace(context.xray_trace_id.as_deref())
         .print();

@@ -27,7 +27,7 @@ impl Courier {
     pub async fn run_round(&self, stop: Clock) -> Result<Tally, CourierError> {
         let mut tally = Tally::default();
         // A deployment without keys sends nothing, and no endpoint is to blame.
-        if self.keys.are_none().await {
+        if self.keys.is_none() {
             return Ok(tally);
         }
         let endpoints = self.endpoints().await?;
@@ -44,7 +44,7 @@ impl Courier {
     async fn catch_up(&self, mut endpoint: Stored<WebhookEndpoint>, stop: Clock) -> Tally {
         let (now, mut after, mut tally) = (Instant::now(), None, Tally::default());
         loop {
-            let secrets = self.secrets(&endpoint).await;
+            let secrets = self.secrets(&endpoint);
             let page = match self.due(&endpoint, now, after).await {
                 Ok(page) if !secrets.is_empty() => page,
                 Ok(_) => return tally,

@@ -64,11 +64,11 @@ impl Courier {
     }
 
     /// Returns the valid secrets of an endpoint. Without one, because its key is gone, nothing is sent.
-    pub(crate) async fn secrets(&self, endpoint: &WebhookEndpoint) -> Vec<WebhookSecret> {
-        let (now, mut secrets) = (Instant::now(), Vec::new());
-        for seed in endpoint.secrets.iter().filter(|seed| seed.is_valid(now)) {
-            secrets.extend(self.keys.secret(&endpoint.id, seed).await);
-        }
+    pub(crate) fn secrets(&self, endpoint: &WebhookEndpoint) -> Vec<WebhookSecret> {
+        let now = Instant::now();
+        let valid = endpoint.secrets.iter().filter(|seed| seed.is_valid(now));
+        let secret = |seed| self.keys.as_ref()?.secret(&endpoint.id, seed);
+        let secrets: Vec<WebhookSecret> = valid.filter_map(secret).collect();
         if secrets.is_empty() {
             tracing::error!(endpoint = %endpoint.id, "nothing is sent: the key of the endpoint's secret is gone");
         }

@@ -94,7 +94,7 @@ impl Courier {
             unkept.push(message.id.clone());
         }
         let until = (Clock::now() + PROMPT).min(stop.checked_sub(LIMIT).unwrap_or(stop));
-        let secrets = self.secrets(endpoint).await;
+        let secrets = self.secrets(endpoint);
         for (delivery, lease) in kept {
             if secrets.is_empty() || tally.failed > 0 || Clock::now() >= until {
                 break;

@@ -19,7 +19,7 @@ use std::time::Duration;
 use bus::queue::{Answer, Batch, Message};
 use key_schema::pattern::Pattern;
 use lambda_runtime::{LambdaEvent, service_fn};
-use serde_json::{Value, json};
+use serde_json::Value;
 use table::{Measured, SetupError, Table};
 use telemetry::emf::{Line, Unit};
 use tokio::time::Instant;
@@ -76,18 +76,13 @@ fn stations(given: Option<&str>) -> Result<usize, StartError> {
 }
 
 fn report(event: &LambdaEvent<Batch>, answer: &Answer, started: Instant, costs: &[Measured]) {
-    let cost = |measured: &Measured| {
-        json!({
-            "pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units,
-        })
-    };
     let causes: Vec<String> = event.payload.records.iter().filter_map(Message::cause).collect();
     Line::new()
         .metric("Messages", Unit::Count, count(event.payload.records.len()))
         .metric("Failed", Unit::Count, count(answer.failed().len()))
         .metric("Duration", Unit::Milliseconds, started.elapsed().as_secs_f64() * 1000.0)
         .property("request_id", event.context.request_id.as_str())
-        .property("patterns", costs.iter().map(cost).collect::<Vec<Value>>())
+        .property("patterns", costs.iter().map(Value::from).collect::<Vec<Value>>())
         .causes(&causes.iter().map(String::as_str).collect())
         .trace(event.context.xray_trace_id.as_deref())
         .print();

@@ -49,7 +49,7 @@ use key_schema::pattern::Pattern;
 use key_schema::{archive, customer, document, erasure, heartbeat, instant, order};
 use lambda_runtime::{Context, LambdaEvent, service_fn};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use storage::media::Media;
 use storage::objects::ObjectStore;
 use table::{Measured, SetupError, Table};
@@ -155,11 +155,6 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
 }
 
 fn report(context: &Context, round: &Round, started: Instant, costs: &[Measured]) {
-    let cost = |measured: &Measured| {
-        json!({
-            "pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units,
-        })
-    };
     Line::new()
         .metric("Unfinished", Unit::Count, f64::from(round.found))
         .metric("Undone", Unit::Count, f64::from(round.undone))
@@ -174,7 +169,7 @@ fn report(context: &Context, round: &Round, started: Instant, costs: &[Measured]
         .property("left", round.left)
         .property("removed", round.removed)
         .property("category", round.category.map(Moved::name))
-        .property("patterns", costs.iter().map(cost).collect::<Vec<Value>>())
+        .property("patterns", costs.iter().map(Value::from).collect::<Vec<Value>>())
         .trace(context.xray_trace_id.as_deref())
         .print();
 }

@@ -55,7 +55,7 @@ use key_schema::code::CodeKeys;
 use key_schema::pattern::Pattern;
 use key_schema::{instant, mail, order, recipient, verification};
 use lambda_runtime::{LambdaEvent, service_fn};
-use serde_json::{Value, json};
+use serde_json::Value;
 use table::{Measured, Table};
 use telemetry::correlation;
 use telemetry::emf::{Line, Unit};
@@ -107,11 +107,6 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
 fn report(event: &LambdaEvent<Delivery>, outcome: &Result<Outcome, NotifyError>, started: Instant, costs: &[Measured]) {
     let (kind, id) = event.payload.names();
     let is = |wanted: Outcome| f64::from(u8::from(matches!(outcome, Ok(outcome) if *outcome == wanted)));
-    let cost = |measured: &Measured| {
-        json!({
-            "pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units,
-        })
-    };
     Line::new()
         .metric("Sent", Unit::Count, is(Outcome::Sent))
         .metric("Rejected", Unit::Count, is(Outcome::Rejected))
@@ -126,7 +121,7 @@ fn report(event: &LambdaEvent<Delivery>, outcome: &Result<Outcome, NotifyError>,
         .property("event_id", id)
         .property("event", kind)
         .property("outcome", outcome.as_ref().map_or("failed", |outcome| outcome.as_str()))
-        .property("patterns", costs.iter().map(cost).collect::<Vec<Value>>())
+        .property("patterns", costs.iter().map(Value::from).collect::<Vec<Value>>())
         .trace(event.context.xray_trace_id.as_deref())
         .print();
     if let Err(error) = outcome {

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use http_api::contract::rules::{
-    Described, Text, VERSION, any, described, exact_text, integer, list_of, one_of, visible_text,
-};
+use http_api::contract::rules::{NO_CURSOR, Text, VERSION, any, exact_text, integer, list_of, one_of, visible_text};
 use http_api::contract::{Body, Page, Schema, route};
 use http_api::url::location as path_of;
 use http_api::{Code, List, Once, Problem, Request, Response, Services};
@@ -24,8 +22,6 @@ use serde::Serialize;
 const URL: Text = exact_text(1..=500);
 const DESCRIPTION: Text = visible_text(1..=200);
 const SECRET: Text = exact_text(1..=200);
-/// The last member of a list that has only one page.
-const NO_CURSOR: Described = described(r#"{"type": "null", "description": "Always null: the list has one page."}"#);
 
 #[derive(Body)]
 #[body(name = "WebhookEndpointChange")]

@@ -39,7 +39,7 @@ use key_schema::pattern::Pattern;
 use key_schema::{counter, instant, product, sales};
 use lambda_runtime::{Context, LambdaEvent, service_fn};
 use serde::de::IgnoredAny;
-use serde_json::{Value, json};
+use serde_json::Value;
 use table::{Measured, Table};
 use telemetry::correlation;
 use telemetry::emf::{Line, Unit};
@@ -84,11 +84,6 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
 
 fn report(context: &Context, round: Option<&Round>, started: Instant, costs: &[Measured]) {
     let Round { throttled, hot, split, full, moves, merged, failed } = round.copied().unwrap_or_default();
-    let cost = |measured: &Measured| {
-        json!({
-            "pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units,
-        })
-    };
     Line::new()
         .metric("Hot", Unit::Count, f64::from(hot))
         .metric("Split", Unit::Count, f64::from(split))
@@ -99,7 +94,7 @@ fn report(context: &Context, round: Option<&Round>, started: Instant, costs: &[M
         .metric("Duration", Unit::Milliseconds, started.elapsed().as_secs_f64() * 1000.0)
         .property("request_id", context.request_id.as_str())
         .property("throttled", throttled)
-        .property("patterns", costs.iter().map(cost).collect::<Vec<Value>>())
+        .property("patterns", costs.iter().map(Value::from).collect::<Vec<Value>>())
         .trace(context.xray_trace_id.as_deref())
         .print();
 }

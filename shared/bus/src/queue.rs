@@ -13,6 +13,15 @@ pub struct Batch {
     pub records: Vec<Message>,
 }
 
+/// The event of a function that also has a schedule: the event from SQS, or EventBridge's scheduled event,
+/// which has no records. A batch that cannot be read fails as a whole, because an empty response would
+/// delete its messages.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Input {
+    #[serde(rename = "Records")]
+    pub records: Option<Vec<Message>>,
+}
+
 /// A message. Without a message id the whole invocation fails, because the response cannot name the
 /// message.
 #[derive(Debug, Clone, Deserialize)]
@@ -91,5 +100,18 @@ impl Answer {
     #[must_use]
     pub fn failed(&self) -> Vec<&str> {
         self.failures.iter().map(|failure| failure.id.as_str()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_that_cannot_be_read_is_no_scheduled_event() {
+        let read = |text: &str| serde_json::from_str::<Input>(text).map(|input| input.records.map(|all| all.len()));
+        assert!(matches!(read(r#"{"detail-type": "Scheduled Event", "detail": {}}"#), Ok(None)));
+        assert!(matches!(read(r#"{"Records": [{"messageId": "1", "body": "{}"}]}"#), Ok(Some(1))));
+        assert!(read(r#"{"Records": [{"body": "{}"}]}"#).is_err(), "no response can name the message");
     }
 }

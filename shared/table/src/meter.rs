@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use aws_sdk_dynamodb::types::ConsumedCapacity;
 use item_model::pattern::{Consistency, Pattern};
+use serde_json::{Value, json};
 
 /// The consumption of one access pattern since the meter was last read.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,6 +17,13 @@ pub struct Measured {
     pub items: u32,
     /// The size of the returned items in bytes, as DynamoDB counts it.
     pub bytes: u64,
+}
+
+/// The form of a function's log line.
+impl From<&Measured> for Value {
+    fn from(measured: &Measured) -> Self {
+        json!({"pattern": measured.pattern.id, "requests": measured.requests, "units": measured.capacity_units})
+    }
 }
 
 /// A collection of [`Measured`], with one entry for each pattern.

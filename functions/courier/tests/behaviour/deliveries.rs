@@ -6,7 +6,7 @@ use emulators::faults::FaultKind;
 use fixture::crash_after;
 use fixture::receiver::{Answer, Received, Receiver};
 use key_schema::instant::Instant;
-use key_schema::webhook_delivery::{self, DeliveryState, MAX_TRIES, PAUSES_SECONDS};
+use key_schema::webhook_delivery::{self, DeliveryState, MAX_BODY_BYTES, MAX_TRIES, PAUSES_SECONDS};
 use key_schema::webhook_endpoint::{self, Disabled, DisabledReason, FAILING_SECONDS, WebhookEndpoint};
 use key_schema::webhook_secret::SecretSeed;
 use serde_json::{Value, json};
@@ -251,4 +251,57 @@ async fn an_endpoint_that_staff_have_changed_meanwhile_is_not_disabled() {
     let disable = webhook_endpoint::disable(&id, endpoint.meta.version, disabled, None).unwrap();
     assert!(shop.table().write(&disable).await.unwrap().is_err());
     assert!(shop.endpoint(&id).await.disabled.is_none());
+}
+
+#[tokio::test]
+async fn an_order_of_many_lines_comes_without_them() {
+    let (shop, receiver) = (Shop::open().await, Receiver::start().await);
+    shop.register(1, &receiver.url, &["order.placed"]).await;
+    let sample = include_str!("../../../../events/notifier-order-placed.json");
+    let mut data = serde_json::from_str::<Value>(sample).unwrap()["detail"]["data"].take();
+    for (number, lines) in [(1, 1), (2, 400)] {
+        data["lines"] = vec![data["lines"][0].clone(); lines].into();
+        (data["line_count"], data["lines_left_out"]) = (json!(lines), json!(0));
+        shop.take(&[message("OrderPlaced", number, &data)]).await;
+    }
+    let [small, large] = <[_; 2]>::try_from(receiver.received()).unwrap().map(|request| {
+        assert!(request.body.len() <= MAX_BODY_BYTES, "{} bytes", request.body.len());
+        serde_json::from_str::<Value>(&request.body).unwrap()["data"].take()
+    });
+    assert_eq!((small["lines"].as_array().unwrap().len(), &small["lines_left_out"]), (1, &json!(0)));
+    assert_eq!(
+        (&large["lines"], &large["lines_left_out"], &large["line_count"]),
+        (&json!([]), &json!(400), &json!(400))
+    );
+}
+
+#[tokio::test]
+async fn two_rounds_at_once_send_each_delivery_once() {
+    let (shop, receiver) = (Shop::open().await, Receiver::start().await);
+    let id = shop.register(1, &receiver.url, &["*"]).await;
+    shop.table().write(&webhook_endpoint::fails(&id, Instant::now()).unwrap()).await.unwrap().unwrap();
+    let messages: Vec<Value> = (1..=8).map(low).collect();
+    shop.take(&messages).await;
+    let round = || Box::pin(shop.courier.run_round(shop.stop()));
+    let (one, other) = tokio::join!(round(), round());
+    assert_eq!(one.unwrap().delivered + other.unwrap().delivered, 8);
+    assert_eq!(receiver.received().len(), 8);
+}
+
+#[tokio::test]
+async fn a_redelivery_during_an_attempt_is_not_undone_by_its_end() {
+    let (shop, receiver) = (Shop::open().await, Receiver::start().await);
+    let id = shop.register(1, &receiver.url, &["*"]).await;
+    shop.take(&[low(1)]).await;
+    let (now, delivery) = (Instant::now(), shop.delivery(&id).await.id);
+    let again = || webhook_delivery::redeliver(&id, &delivery, now).unwrap();
+    shop.table().update(&again()).await.unwrap().unwrap();
+    let lease = now.plus_seconds(60);
+    let claim = webhook_delivery::claim(&id, &delivery, now, lease).unwrap();
+    let claimed = shop.table().update(&claim).await.unwrap().unwrap().data;
+    shop.table().update(&again()).await.unwrap().unwrap();
+    let settle = webhook_delivery::settle(&claimed, lease, None, DeliveryState::Failed, now).unwrap();
+    assert!(shop.table().write(&settle).await.unwrap().is_err());
+    assert_eq!(shop.courier.run_round(shop.stop()).await.unwrap().delivered, 1);
+    assert_eq!(receiver.received().len(), 2);
 }

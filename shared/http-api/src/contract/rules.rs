@@ -69,6 +69,9 @@ pub const fn exact_text(bytes: RangeInclusive<usize>) -> Text {
     Text { kind: Kind::Exact, bytes }
 }
 
+/// The cursor of a list that has only one page.
+pub const NO_CURSOR: Described = described(r#"{"type": "null", "description": "Always null: the list has one page."}"#);
+
 /// A URL of a page ([`fields::https_url`]).
 #[must_use]
 pub const fn https_url(bytes: RangeInclusive<usize>) -> Text {

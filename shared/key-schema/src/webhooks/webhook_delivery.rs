@@ -31,8 +31,9 @@ pub const PAUSES_SECONDS: [i64; 9] = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_4
 pub const MAX_TRIES: u64 = PAUSES_SECONDS.len() as u64 + 1;
 /// The maximum number of attempts in the log of a delivery. The oldest ones are dropped.
 pub const MAX_ATTEMPTS: usize = 20;
-/// The maximum size of the text that is sent.
-pub const MAX_BODY_BYTES: usize = 64 * 1024;
+/// The maximum size of the text that is sent. Each attempt writes the item twice, and DynamoDB charges its
+/// whole size.
+pub const MAX_BODY_BYTES: usize = 16 * 1024;
 
 const DELIVERY: &str = "DELIVERY";
 

@@ -59,12 +59,6 @@ impl WebhookKeys {
         Ok(Self { keys: labelled_keys(keys, LABEL)? })
     }
 
-    /// Returns no keys, for a deployment that sends no webhooks.
-    #[must_use]
-    pub const fn none() -> Self {
-        Self { keys: Vec::new() }
-    }
-
     #[must_use]
     pub fn newest(&self) -> &str {
         self.keys.first().map_or("", |(name, _)| name)
