@@ -1,5 +1,6 @@
 //! Tests of an agent that buys for a guest, through the whole system.
 
+use fixture::receiver::Receiver;
 use local::System;
 use serde_json::{Value as Json, json};
 
@@ -10,19 +11,20 @@ use crate::support::{drain, with_own_system, with_system};
 struct Agent<'a> {
     system: &'a System,
     key: String,
+    profile_url: String,
 }
 
 impl<'a> Agent<'a> {
-    async fn register(system: &'a System, id: &str) -> Self {
-        let body = json!({ "name": id, "profile_url": PROFILE, "scopes": ["catalog", "checkout", "orders"] });
+    async fn register(system: &'a System, id: &str, profile_url: &str) -> Self {
+        let body = json!({ "name": id, "profile_url": profile_url, "scopes": ["catalog", "checkout", "orders"] });
         let put = Call::new("PUT", &path(&["agents", id])).staff().header("if-none-match", "*").json(&body);
         let key = put.send(system).await.expect(201).body["api_key"].as_str().unwrap().to_owned();
-        Self { system, key }
+        Self { system, key, profile_url: profile_url.to_owned() }
     }
 
     fn call(&self, method: &str, path: &str, body: &Json) -> Call {
         let call = Call::new(method, path).header("x-api-key", &self.key);
-        let call = call.header("ucp-agent", &format!("profile=\"{PROFILE}\""));
+        let call = call.header("ucp-agent", &format!("profile=\"{}\"", self.profile_url));
         if method == "GET" { call } else { call.json(body) }
     }
 
@@ -34,6 +36,16 @@ impl<'a> Agent<'a> {
 }
 
 const PROFILE: &str = "https://agent.example/profile";
+const VERSION: &str = "2026-04-08";
+
+/// Returns the profile of an agent that has all capabilities, and hears of its orders at this address.
+fn profile(webhook_url: &str) -> Json {
+    let capability = |name: &str| (format!("dev.ucp.shopping.{name}"), json!([{ "version": VERSION }]));
+    let names = ["checkout", "cart", "catalog.search", "catalog.lookup", "discount", "fulfillment", "order"];
+    let mut capabilities: serde_json::Map<String, Json> = names.into_iter().map(capability).collect();
+    capabilities["dev.ucp.shopping.order"][0]["config"] = json!({ "webhook_url": webhook_url });
+    json!({ "ucp": { "version": VERSION, "capabilities": capabilities } })
+}
 
 fn card() -> Json {
     let credential = json!({ "type": "token", "token": "pm_card_visa" });
@@ -48,12 +60,49 @@ fn wanted(product: &str, email: &str) -> Json {
     })
 }
 
+/// Buys two pieces of a product for a guest. Returns the completed checkout.
+async fn buy(agent: &Agent<'_>, product: &str, email: &str) -> Json {
+    let wanted = wanted(product, email);
+    let mut session = agent.send("POST", "/ucp/checkout-sessions", &wanted).await;
+    let own = format!("/ucp/checkout-sessions/{}", session["id"].as_str().unwrap());
+    // Other tests may have created a shipping zone or a tax rule.
+    if session["status"] == "incomplete" {
+        let destination = json!({
+            "id": "home", "first_name": "Gil", "street_address": "Main Street 1", "address_locality": "Town",
+            "postal_code": "8000", "address_country": "CH",
+        });
+        let mut addressed = wanted.clone();
+        addressed["fulfillment"] = json!({ "methods": [{ "type": "shipping", "destinations": [destination] }] });
+        session = agent.send("PUT", &own, &addressed).await;
+    }
+    assert_eq!(session["status"], "ready_for_complete", "{session}");
+    let done = agent.send("POST", &format!("{own}/complete"), &card()).await;
+    assert_eq!(done["status"], "completed", "{done}");
+    done
+}
+
+/// Sells a product to an agent that hears of its order, in a shop that may send its goods.
+pub async fn sell(system: &System, id: &str) {
+    let price = json!({ "amount": 500, "currency": "USD" });
+    let method = json!({ "id": "parcel", "name": "Parcel", "days": [2, 4], "rates": [{ "price": price }] });
+    let zone = Call::new("PUT", &path(&["shipping", "zones", id])).staff().header("if-none-match", "*");
+    zone.json(&json!({ "countries": ["CH"], "methods": [method] })).send(system).await.expect(201);
+    products(system, &[id], 10).await;
+    let receiver = Receiver::start().await;
+    receiver.serve(profile(&receiver.url).to_string());
+    let agent = Agent::register(system, id, &receiver.url).await;
+    buy(&agent, id, "agent-guest@example.com").await;
+    drain(system).await;
+}
+
 #[test]
-fn an_agent_finds_goods_buys_them_for_a_guest_and_sees_their_shipment_and_their_refund() {
+fn an_agent_finds_goods_buys_them_for_a_guest_and_hears_of_their_shipment_and_their_refund() {
     with_system(async |system| {
         products(system, &["agent-tea"], 10).await;
         drain(system).await;
-        let agent = Agent::register(system, "agent-buyer").await;
+        let receiver = Receiver::start().await;
+        receiver.serve(profile(&receiver.url).to_string());
+        let agent = Agent::register(system, "agent-buyer", &receiver.url).await;
         let profile = Call::new("GET", "/.well-known/ucp").send(system).await.expect(200).body;
         let endpoint = profile["ucp"]["services"]["dev.ucp.shopping"][0]["endpoint"].as_str().unwrap();
         assert!(endpoint.starts_with("http://127.0.0.1:") && endpoint.ends_with("/ucp"), "{endpoint}");
@@ -61,22 +110,7 @@ fn an_agent_finds_goods_buys_them_for_a_guest_and_sees_their_shipment_and_their_
         let product = &found["products"][0]["variants"][0];
         assert_eq!(product["id"], "agent-tea", "{found}");
 
-        let wanted = wanted(product["id"].as_str().unwrap(), "agent-guest@example.com");
-        let mut session = agent.send("POST", "/ucp/checkout-sessions", &wanted).await;
-        let own = format!("/ucp/checkout-sessions/{}", session["id"].as_str().unwrap());
-        // Other tests may have created a shipping zone or a tax rule.
-        if session["status"] == "incomplete" {
-            let destination = json!({
-                "id": "home", "first_name": "Gil", "street_address": "Main Street 1", "address_locality": "Town",
-                "postal_code": "8000", "address_country": "CH",
-            });
-            let mut addressed = wanted.clone();
-            addressed["fulfillment"] = json!({ "methods": [{ "type": "shipping", "destinations": [destination] }] });
-            session = agent.send("PUT", &own, &addressed).await;
-        }
-        assert_eq!(session["status"], "ready_for_complete", "{session}");
-        let done = agent.send("POST", &format!("{own}/complete"), &card()).await;
-        assert_eq!(done["status"], "completed", "{done}");
+        let done = buy(&agent, product["id"].as_str().unwrap(), "agent-guest@example.com").await;
         let id = done["order"]["id"].as_str().unwrap();
 
         let staff = |method: &str, rest: &[&str]| Call::new(method, &path(&[&["orders", id], rest].concat())).staff();
@@ -96,6 +130,16 @@ fn an_agent_finds_goods_buys_them_for_a_guest_and_sees_their_shipment_and_their_
         let adjustment = &seen["adjustments"][0];
         let said = (&adjustment["type"], &adjustment["status"], &adjustment["totals"][0]["amount"]);
         assert_eq!(said, (&json!("refund"), &json!("completed"), &json!(-10)), "{seen}");
+        // The agent hears of each step with the whole order.
+        drain(system).await;
+        Call::new("POST", "/_local/invoke/Courier").json(&json!({})).send(system).await.expect(200);
+        let told: Vec<Json> =
+            receiver.received().iter().map(|request| serde_json::from_str(&request.body).unwrap()).collect();
+        assert!(told.len() >= 4 && told.iter().all(|told| told["id"] == id), "{told:?}");
+        let has = |told: &&Json| {
+            told["adjustments"] == seen["adjustments"] && told["fulfillment"]["events"] == seen["fulfillment"]["events"]
+        };
+        assert!(told.iter().any(|told| has(&told)), "{told:?}");
         // The buyer's link opens the order without an account.
         let (_, token) = done["order"]["permalink_url"].as_str().unwrap().split_once("#token=").unwrap();
         let guest = Call::new("GET", &path(&["guest", "orders", id])).header("order-token", token);
@@ -107,7 +151,7 @@ fn an_agent_finds_goods_buys_them_for_a_guest_and_sees_their_shipment_and_their_
 fn a_purchase_whose_function_dies_after_the_order_is_placed_is_completed_by_its_repetition() {
     with_own_system(async |system| {
         products(system, &["tea"], 10).await;
-        let agent = Agent::register(system, "acme").await;
+        let agent = Agent::register(system, "acme", PROFILE).await;
         let session = agent.send("POST", "/ucp/checkout-sessions", &wanted("tea", "gil@example.com")).await;
         let own = format!("/ucp/checkout-sessions/{}", session["id"].as_str().unwrap());
         let fault = json!({ "target": "function:Agents", "kind": "crash", "point": "checkouts.placed", "count": 1 });

@@ -17,7 +17,7 @@ use serde_json::{Value as Json, json};
 use crate::support::client::{Call, http};
 use crate::support::table::scan;
 use crate::support::{drain, put_item, read_json, root, shop, template_path, with_own_system, with_template};
-use crate::{events, hot_keys, pictures};
+use crate::{agents, events, hot_keys, pictures};
 
 /// Prefix of permissions for an OpenSearch Serverless collection. The local system simulates a
 /// domain, so they are not used.
@@ -165,6 +165,8 @@ pub async fn what_no_sample_does(system: &System) {
     // A client uploads and reads by signed URLs, and the janitor deletes the object afterwards.
     pictures::add_and_remove(system, "grants-tea").await;
     pay_by_two_cards(system).await;
+    // No agent of the samples has a profile.
+    agents::sell(system, "grants-agent").await;
     // Metric points need a current time. The points of the samples have expired.
     let point = json!({ "name": "grants", "value": 1, "at": Instant::now() });
     let stored = Call::new("POST", "/v1/metrics").staff().json(&json!({ "points": [point] })).send(system).await;

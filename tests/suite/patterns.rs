@@ -45,6 +45,7 @@ pub fn users() -> Vec<User> {
     .collect();
     for (package, patterns) in [
         ("notifier", notifier::PATTERNS),
+        ("agents", agents::PATTERNS),
         ("cashier", cashier::PATTERNS),
         ("courier", courier::PATTERNS),
         ("fulfilment", fulfilment::PATTERNS),

@@ -21,6 +21,7 @@ use ordering::{payments, visible, with_addresses};
 use table::TableError;
 
 use crate::App;
+use crate::pages::Pages;
 use crate::session::{self, Evaluation, Message, Status};
 
 /// How often a purchase begins anew because the session changed meanwhile.
@@ -242,7 +243,7 @@ pub async fn complete(
             (Some(quote), Some(now)) if quote.has_price_of(now) => quote,
             _ => return renew(app, seen, once, now).await.map(Ok),
         };
-        match order(app, agent, &seen, quote, once, now).await {
+        match order(app, request, agent, &seen, quote, once, now).await {
             Ok(order) => {
                 telemetry::crash_point("checkouts.placed");
                 let session = find(app, agent, id, SessionKind::Checkout, now).await?;
@@ -339,6 +340,7 @@ pub async fn note_price(app: &App, seen: &Seen, now: Instant) -> Result<(), Prob
 
 async fn order(
     app: &App,
+    request: &Request<'_>,
     agent: &Stored<Agent>,
     seen: &Seen,
     quote: Quote,
@@ -349,6 +351,7 @@ async fn order(
     let services = &shop.services;
     let guest = seen.evaluation.guest.clone().ok_or_else(|| Problem::internal("a ready session has no buyer"))?;
     let guests = CustomerId::guests_of(&agent.id);
+    let Pages { api, .. } = Pages::read(app, request).await?;
     let (rules, limits) = tokio::try_join!(quote::rules(services), shop.limits())?;
     let promotions = promotions::usable(services, &guests, &rules, quote.codes(), None, now).await?;
     let (rounding, shipping_tax) = (limits.tax_rounding, limits.shipping_tax);
@@ -360,7 +363,7 @@ async fn order(
         list: "/line_items",
         lines: session::wanted(&session.wish.lines),
         reference: None,
-        origin: Some(Origin { agent: agent.id.clone(), checkout: session.id.clone() }),
+        origin: Some(Origin { agent: agent.id.clone(), checkout: session.id.clone(), api }),
         placed_at: None,
         store_id: None,
         details: Details::default(),

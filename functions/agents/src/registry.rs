@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use http_api::contract::rules::{NO_CURSOR, Text, any, exact_text, https_url, integer, list_of, one_of, visible_text};
+use aws::Target;
+use http_api::contract::rules::{NO_CURSOR, Text, any, exact_text, integer, list_of, one_of, visible_text};
 use http_api::contract::{Body, Schema, route};
 use http_api::url::location as path_of;
 use http_api::{Code, Precondition, Problem, Request, Response, Services};
@@ -14,8 +15,10 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use serde::Serialize;
 
+use crate::App;
+
 const NAME: Text = visible_text(1..=200);
-const PROFILE_URL: Text = https_url(1..=500);
+const PROFILE_URL: Text = exact_text(1..=500);
 const API_KEY: Text = exact_text(1..=200);
 
 #[derive(Body)]
@@ -24,8 +27,8 @@ struct NewAgent {
     /// 1 to 200 bytes.
     #[field(rule = NAME, example = "Acme Assistant")]
     name: String,
-    /// The URL of the agent's UCP profile, 1 to 500 bytes. The agent names it in the header `UCP-Agent` of
-    /// each request.
+    /// The https URL of the agent's UCP profile, 1 to 500 bytes. Its host must have a public address. The
+    /// agent names it in the header `UCP-Agent` of each request.
     #[field(rule = PROFILE_URL, example = "https://agent.example/profile")]
     profile_url: String,
     /// What the agent may do.
@@ -70,11 +73,15 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
         201 = AgentWithKey<'_> "The new agent with its key" [Location, ETag],
     ),
     refuses(already_exists = "with Location", too_many_agents))]
-pub async fn put(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
+pub async fn put(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    let services = &app.shop.services;
     request.staff()?;
     let id: AgentId = request.path("id")?;
     let precondition = request.precondition()?;
     let NewAgent { name, profile_url, scopes, checkouts_per_day } = request.body()?;
+    if let Err(bad) = Target::new(&profile_url, app.profiles.reach()) {
+        return Err(Problem::new(Code::InvalidBody, "The URL is not usable.").error("/profile_url", bad.to_string()));
+    }
     let (key, at) = (AgentKey::new(&id, services.random()?), Instant::now());
     let scopes: BTreeSet<AgentScope> = scopes.into_iter().collect();
     let (key_hash, key_created_at) = (key.hash(), at);
@@ -121,14 +128,15 @@ pub async fn renew_key(services: &Services, request: &Request<'_>) -> Result<Res
 
 /// Remove an agent
 ///
-/// The agent's key is refused from now on. Its orders stay. If the agent is missing, the request also
+/// The agent's key is refused from now on. Its orders stay, and it hears of them no more. If the agent is missing, the request also
 /// succeeds.
 #[route(DELETE "/v1/agents/{id}", id = "removeAgent", who = staff, task = "agents", path(id: AgentId),
     answers(204 = () "Done"))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: AgentId = request.path("id")?;
-    match services.table.transact(&agent::remove(&id, Instant::now())?).await? {
+    let Some(agent) = services.table.get(&agent::get(&id)?).await? else { return Ok(Response::no_content()) };
+    match services.table.transact(&agent::remove(&agent, Instant::now())?).await? {
         Err(refusals) if !refusals.names(AgentAction::Agent) => Err(Problem::unexpected(&refusals)),
         _ => Ok(Response::no_content()),
     }

@@ -477,13 +477,13 @@ fn full_name(first: Option<&str>, last: Option<&str>) -> Option<String> {
 }
 
 fn buyer_name(wish: &Wish) -> Option<String> {
-    let buyer = wish.buyer.as_ref()?;
+    let buyer = wish.buyer()?;
     full_name(buyer.first_name.as_deref(), buyer.last_name.as_deref())
 }
 
 fn buyer(wish: &Wish) -> Result<Guest, Vec<Message>> {
     let mut errors = Vec::new();
-    let email = match wish.buyer.as_ref().and_then(|buyer| buyer.email.as_deref()) {
+    let email = match wish.buyer().and_then(|buyer| buyer.email) {
         None => {
             errors.push(Message::error("missing", "$.buyer.email", "The buyer's email address is required."));
             None
@@ -520,7 +520,7 @@ fn address(
         destination;
     let name = full_name(first_name.as_deref(), last_name.as_deref()).or_else(|| buyer_name(wish));
     let mut fields = serde_json::Map::new();
-    let phone = phone.as_ref().or_else(|| wish.buyer.as_ref()?.phone.as_ref());
+    let phone = phone.clone().or_else(|| wish.buyer()?.phone);
     for (field, value) in [
         ("name", name.as_ref()),
         ("line1", line1.as_ref()),
@@ -529,7 +529,7 @@ fn address(
         ("region", region.as_ref()),
         ("postal_code", postal_code.as_ref()),
         ("country", country.as_ref()),
-        ("phone", phone),
+        ("phone", phone.as_ref()),
     ] {
         if let Some(value) = value {
             fields.insert(field.to_owned(), value.clone().into());

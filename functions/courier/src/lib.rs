@@ -9,6 +9,9 @@
 //! recognises a repetition. Requests may arrive in another sequence than the events happened. The
 //! number `sequence` tells the sequence of an order's own events.
 //!
+//! A delivery to an agent comes from the function of agents, which keeps it as due. A key of the shop
+//! signs its message, and not a secret that the agent has.
+//!
 //! The courier sends only to addresses of the public internet, follows no redirect, and reads no body of
 //! a response. It never logs the URL or the content of a delivery.
 
@@ -19,13 +22,14 @@ mod take;
 
 use std::time::Duration;
 
-use aws::{Connector, Reach, Secret, SetupError, Tls};
+use aws::{Connector, Reach, Secret, Tls};
 use bus::queue::{Answer, Batch, Input, Message};
 use key_schema::pattern::Pattern;
 use key_schema::webhook_secret::WebhookKeys;
 use key_schema::{id, webhook_delivery, webhook_endpoint};
 use lambda_runtime::{Context, LambdaEvent, service_fn};
 use serde_json::Value;
+use signatures::SigningKeys;
 use table::{Measured, Table, TableError};
 use telemetry::correlation;
 use telemetry::emf::{Line, Unit};
@@ -67,6 +71,8 @@ pub struct Courier {
     table: Table,
     /// The keys from which the secrets of endpoints follow, if the deployment sends webhooks.
     keys: Option<WebhookKeys>,
+    /// The keys that sign messages to agents.
+    signing: Option<SigningKeys>,
     connector: Connector,
     reach: Reach,
 }
@@ -75,20 +81,16 @@ impl Courier {
     /// Creates a courier that trusts the servers that `tls` trusts.
     #[must_use]
     pub fn new(table: Table, keys: Option<WebhookKeys>, tls: Tls, reach: Reach) -> Self {
-        Self { table, keys, connector: Connector::new(tls, CONNECT_TIMEOUT).reaching(reach), reach }
+        let (signing, connector) = (keys.as_ref().map(SigningKeys::of), Connector::new(tls, CONNECT_TIMEOUT));
+        Self { table, keys, signing, connector: connector.reaching(reach), reach }
     }
 
     async fn from_env() -> Result<Self, lambda_runtime::Error> {
-        // Endpoints are outside AWS, so they need the system's roots.
-        let tls = match Tls::of_system() {
-            Err(SetupError::Roots) => aws::tls()?,
-            tls => tls?,
-        };
         let keys = match Secret::from_env("WEBHOOK_KEYS_SECRET") {
             Ok(secret) => Some(WebhookKeys::new(&secret.read().await?)?),
             Err(_) => None,
         };
-        Ok(Self::new(Table::from_env().await?, keys, tls, Reach::of_webhooks()))
+        Ok(Self::new(Table::from_env().await?, keys, aws::tls_of_internet()?, Reach::of_webhooks()))
     }
 
     /// Returns the capacity that each access pattern has consumed since the last call.

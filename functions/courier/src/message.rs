@@ -4,10 +4,13 @@ use bus::{Data, Event};
 use key_schema::id::{Born, DeliveryId, EndpointId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::webhook_delivery::{DeliveryState, LIFETIME_SECONDS, MAX_BODY_BYTES, WebhookDelivery};
+use key_schema::webhook_delivery::{self, DeliveryState, LIFETIME_SECONDS, WebhookDelivery};
 use serde::Serialize;
 
 use crate::CourierError;
+
+/// A longer event of an order comes without its lines.
+pub const MAX_EVENT_BYTES: usize = 16 * 1024;
 
 /// An event that endpoints may get.
 #[derive(Debug, Clone)]
@@ -49,7 +52,7 @@ impl Outgoing {
             })
         };
         let mut body = write(&data)?;
-        if body.len() > MAX_BODY_BYTES
+        if body.len() > MAX_EVENT_BYTES
             && let Data::OrderPlaced(placed) = &mut data
         {
             // The receiver of a large order reads its lines from the API.
@@ -57,12 +60,7 @@ impl Outgoing {
             placed.lines_left_out = placed.line_count;
             body = write(&data)?;
         }
-        Ok(Some(Self {
-            kind,
-            id: DeliveryId::generate(occurred_at, last(id.as_str())),
-            event_id: id.to_string(),
-            body,
-        }))
+        Ok(Some(Self { kind, id: webhook_delivery::id_of(id.as_str(), occurred_at), event_id: id.to_string(), body }))
     }
 
     /// Returns the delivery of the message to an endpoint. With a lease, its first attempt has begun.
@@ -79,6 +77,7 @@ impl Outgoing {
             event_id: self.event_id.clone(),
             kind: self.kind.to_owned(),
             body: self.body.clone(),
+            signed_headers: None,
             state: DeliveryState::Pending,
             due_at: Some(lease.unwrap_or(now)),
             tries: u64::from(lease.is_some()),
@@ -88,16 +87,6 @@ impl Outgoing {
         // Each event's delivery is created only once, so the event's id serves as `born`.
         Ok(Stored::new(delivery, Born::new(&self.event_id)?, now))
     }
-}
-
-/// Returns the last bytes of an event's id, which has 32 hexadecimal digits.
-fn last(id: &str) -> [u8; 10] {
-    let mut bytes = [0; 10];
-    for (byte, digits) in bytes.iter_mut().rev().zip(id.as_bytes().rchunks(2)) {
-        let digits = std::str::from_utf8(digits).unwrap_or_default();
-        *byte = u8::from_str_radix(digits, 16).unwrap_or_default();
-    }
-    bytes
 }
 
 #[cfg(test)]

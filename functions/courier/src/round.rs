@@ -5,11 +5,10 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::webhook_delivery::{self, DeliveryState, DueDelivery, MAX_TRIES, WebhookDelivery};
 use key_schema::webhook_endpoint::{Disabled, DisabledReason, WebhookEndpoint};
-use key_schema::webhook_secret::WebhookSecret;
 use table::Page;
 use tokio::time::{Instant as Clock, timeout_at};
 
-use crate::send::{LEASE_SECONDS, LIMIT, Tally};
+use crate::send::{LEASE_SECONDS, LIMIT, Signer, Tally};
 use crate::{Courier, CourierError};
 
 const PAGE: usize = 100;
@@ -44,10 +43,9 @@ impl Courier {
     async fn catch_up(&self, mut endpoint: Stored<WebhookEndpoint>, stop: Clock) -> Tally {
         let (now, mut after, mut tally) = (Instant::now(), None, Tally::default());
         loop {
-            let secrets = self.secrets(&endpoint);
+            let Some(signer) = self.signer(&endpoint) else { return tally };
             let page = match self.due(&endpoint, now, after).await {
-                Ok(page) if !secrets.is_empty() => page,
-                Ok(_) => return tally,
+                Ok(page) => page,
                 Err(error) => {
                     tracing::warn!(endpoint = %endpoint.id, %error, "what is due cannot be read");
                     return tally;
@@ -58,7 +56,7 @@ impl Courier {
                 if is_failing || tally.disabled > 0 || Clock::now() + LIMIT > stop {
                     return tally;
                 }
-                let each = join_all(some.iter().map(|due| self.attempt_due(&endpoint, &secrets, due)));
+                let each = join_all(some.iter().map(|due| self.attempt_due(&endpoint, &signer, due)));
                 let Ok(sent) = timeout_at(stop, each).await else { return tally };
                 sent.into_iter().for_each(|sent| tally.add(sent));
             }
@@ -83,12 +81,7 @@ impl Courier {
     }
 
     /// Attempts a delivery, unless another attempt has begun meanwhile.
-    async fn attempt_due(
-        &self,
-        endpoint: &Stored<WebhookEndpoint>,
-        secrets: &[WebhookSecret],
-        due: &DueDelivery,
-    ) -> Tally {
+    async fn attempt_due(&self, endpoint: &Stored<WebhookEndpoint>, signer: &Signer<'_>, due: &DueDelivery) -> Tally {
         let now = Instant::now();
         let lease = now.plus_seconds(LEASE_SECONDS);
         match self.claim(endpoint, due, now, lease).await {
@@ -99,7 +92,7 @@ impl Courier {
                     tracing::warn!(endpoint = %endpoint.id, delivery = %due.id, %error, "a delivery is not given up");
                 }
             },
-            Ok(Some(delivery)) => return self.attempt(endpoint, secrets, delivery, lease).await,
+            Ok(Some(delivery)) => return self.attempt(endpoint, signer, delivery, lease).await,
             Ok(None) => {}
             Err(error) => {
                 tracing::warn!(endpoint = %endpoint.id, delivery = %due.id, %error, "an attempt cannot begin");

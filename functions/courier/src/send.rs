@@ -8,11 +8,13 @@ use key_schema::item::Stored;
 use key_schema::webhook_delivery::{self, Attempt, DeliveryState, WebhookDelivery};
 use key_schema::webhook_endpoint::{self, Disabled, DisabledReason, FAILING_SECONDS, WebhookEndpoint};
 use key_schema::webhook_secret::WebhookSecret;
+use signatures::{Signed, SigningKeys, content_digest};
 use telemetry::crash_point;
 use tokio::time::Instant as Clock;
 
 use crate::{Courier, CourierError};
 
+const JSON: &str = "application/json";
 /// The time limit of a request.
 pub const LIMIT: Duration = Duration::from_secs(10);
 /// How long an attempt keeps others away. It is longer than the function may run.
@@ -41,17 +43,26 @@ impl Tally {
     }
 }
 
+/// What signs the messages to an endpoint.
+#[derive(Debug)]
+pub enum Signer<'a> {
+    /// The valid secrets of the endpoint.
+    Secrets(Vec<WebhookSecret>),
+    /// The shop's own keys, of which an agent knows the public part.
+    Keys(&'a SigningKeys),
+}
+
 impl Courier {
     /// Sends a delivery, and records what came of it. The caller has begun the attempt, with a lease until
     /// `lease`. If the record fails, the delivery is due again after the lease.
     pub(crate) async fn attempt(
         &self,
         endpoint: &Stored<WebhookEndpoint>,
-        secrets: &[WebhookSecret],
+        signer: &Signer<'_>,
         delivery: WebhookDelivery,
         lease: Instant,
     ) -> Tally {
-        let attempt = self.send(endpoint, secrets, &delivery).await;
+        let attempt = self.send(endpoint, signer, &delivery).await;
         crash_point("courier.sent");
         let delivery = delivery.with(attempt.clone());
         match self.settle(endpoint, &delivery, &attempt, lease).await {
@@ -63,21 +74,25 @@ impl Courier {
         }
     }
 
-    /// Returns the valid secrets of an endpoint. Without one, because its key is gone, nothing is sent.
-    pub(crate) fn secrets(&self, endpoint: &WebhookEndpoint) -> Vec<WebhookSecret> {
+    /// Returns what signs the messages to an endpoint. Without a key nothing is sent.
+    pub(crate) fn signer(&self, endpoint: &WebhookEndpoint) -> Option<Signer<'_>> {
+        if endpoint.agent.is_some() {
+            return self.signing.as_ref().map(Signer::Keys);
+        }
         let now = Instant::now();
         let valid = endpoint.secrets.iter().filter(|seed| seed.is_valid(now));
         let secret = |seed| self.keys.as_ref()?.secret(&endpoint.id, seed);
         let secrets: Vec<WebhookSecret> = valid.filter_map(secret).collect();
         if secrets.is_empty() {
             tracing::error!(endpoint = %endpoint.id, "nothing is sent: the key of the endpoint's secret is gone");
+            return None;
         }
-        secrets
+        Some(Signer::Secrets(secrets))
     }
 
-    async fn send(&self, endpoint: &WebhookEndpoint, secrets: &[WebhookSecret], delivery: &WebhookDelivery) -> Attempt {
+    async fn send(&self, endpoint: &WebhookEndpoint, signer: &Signer<'_>, delivery: &WebhookDelivery) -> Attempt {
         let (at, began) = (Instant::now(), Clock::now());
-        let sent = self.request(endpoint, secrets, delivery, at).await;
+        let sent = self.request(endpoint, signer, delivery, at).await;
         let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         let (status, error) = match sent {
             Ok(status) => (Some(status), None),
@@ -89,21 +104,17 @@ impl Courier {
     async fn request(
         &self,
         endpoint: &WebhookEndpoint,
-        secrets: &[WebhookSecret],
+        signer: &Signer<'_>,
         delivery: &WebhookDelivery,
         now: Instant,
     ) -> Result<u16, String> {
         let target = Target::new(&endpoint.url, self.reach).map_err(|bad| format!("the URL {bad}"))?;
-        let sign = |secret: &WebhookSecret| secret.sign(&delivery.event_id, now.as_seconds(), &delivery.body);
-        let signatures = secrets.iter().map(sign).collect::<Vec<_>>().join(" ");
-        let seconds = now.as_seconds().to_string();
-        let headers = [
-            ("content-type", "application/json"),
-            ("user-agent", "Bodega"),
-            ("webhook-id", delivery.event_id.as_str()),
-            ("webhook-timestamp", &seconds),
-            ("webhook-signature", &signatures),
-        ];
+        let signed = match signer {
+            Signer::Secrets(secrets) => signed_by_secrets(secrets, delivery, now),
+            Signer::Keys(keys) => signed_by_key(keys, &target, delivery, now).ok_or("the message cannot be signed")?,
+        };
+        let mut headers = vec![("content-type", JSON), ("user-agent", "Bodega")];
+        headers.extend(signed.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let body = delivery.body.clone().into();
         let call = Call { headers: &headers, body, ..Call::new(Method::POST, &target.path) };
         let service = Service::new(self.connector.clone(), &target.base, None).with_limits(Limits::once(LIMIT));
@@ -163,4 +174,39 @@ impl Courier {
         }
         Ok(tally)
     }
+}
+
+/// Returns the headers of Standard Webhooks.
+fn signed_by_secrets(secrets: &[WebhookSecret], delivery: &WebhookDelivery, now: Instant) -> Vec<(String, String)> {
+    let sign = |secret: &WebhookSecret| secret.sign(&delivery.event_id, now.as_seconds(), &delivery.body);
+    let signatures = secrets.iter().map(sign).collect::<Vec<_>>().join(" ");
+    let headers = [
+        ("webhook-id", delivery.event_id.clone()),
+        ("webhook-timestamp", now.as_seconds().to_string()),
+        ("webhook-signature", signatures),
+    ];
+    headers.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+/// Returns the headers of a delivery with a signature as RFC 9421 wants it, over all that identifies the
+/// message.
+fn signed_by_key(
+    keys: &SigningKeys,
+    target: &Target,
+    delivery: &WebhookDelivery,
+    now: Instant,
+) -> Option<Vec<(String, String)>> {
+    let mut headers: Vec<(String, String)> = delivery.signed_headers.clone()?.into_iter().collect();
+    headers.push(("content-digest".to_owned(), content_digest(delivery.body.as_bytes())));
+    let authority = target.authority();
+    let (path, query) =
+        target.path.split_once('?').map_or((target.path.as_str(), None), |(path, query)| (path, Some(query)));
+    let query = query.map(|query| format!("?{query}"));
+    let mut components = vec![("@method", "POST"), ("@authority", &authority), ("@path", path)];
+    components.extend(query.as_deref().map(|query| ("@query", query)));
+    components.push(("content-type", JSON));
+    components.extend(headers.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    let Signed { input, signature } = keys.sign(&components, now.as_seconds())?;
+    headers.extend([("signature-input".to_owned(), input), ("signature".to_owned(), signature)]);
+    Some(headers)
 }

@@ -94,12 +94,12 @@ impl Courier {
             unkept.push(message.id.clone());
         }
         let until = (Clock::now() + PROMPT).min(stop.checked_sub(LIMIT).unwrap_or(stop));
-        let secrets = self.secrets(endpoint);
+        let Some(signer) = self.signer(endpoint).filter(|_| !kept.is_empty()) else { return (unkept, tally) };
         for (delivery, lease) in kept {
-            if secrets.is_empty() || tally.failed > 0 || Clock::now() >= until {
+            if tally.failed > 0 || Clock::now() >= until {
                 break;
             }
-            tally.add(self.attempt(endpoint, &secrets, delivery, lease).await);
+            tally.add(self.attempt(endpoint, &signer, delivery, lease).await);
         }
         (unkept, tally)
     }

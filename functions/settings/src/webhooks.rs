@@ -6,7 +6,8 @@ use http_api::contract::rules::{NO_CURSOR, Text, VERSION, any, exact_text, integ
 use http_api::contract::{Body, Page, Schema, route};
 use http_api::url::location as path_of;
 use http_api::{Code, List, Once, Problem, Request, Response, Services};
-use key_schema::id::{DeliveryId, EndpointId};
+use key_schema::agent::MAX_AGENTS;
+use key_schema::id::{AgentId, DeliveryId, EndpointId};
 use key_schema::idempotency::{self, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::item::{Entity as _, Stored};
@@ -31,8 +32,8 @@ struct NewEndpoint {
     #[field(rule = URL, example = "https://erp.example/webhooks/bodega")]
     url: String,
     /// The kinds of events that the endpoint gets. `order.*` are all kinds of the group, and `*` are all
-    /// kinds.
-    #[field(rule = list_of(one_of(KINDS), 1..=KINDS.len()), example = ["order.*", "stock.low"])]
+    /// kinds. Only the endpoint of an agent has none.
+    #[field(rule = list_of(one_of(KINDS), 0..=KINDS.len()), example = ["order.*", "stock.low"])]
     kinds: Vec<String>,
     /// 1 to 200 bytes.
     #[field(rule = DESCRIPTION, example = "The warehouse")]
@@ -57,9 +58,13 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     let once = Once::optional(request)?;
     let NewEndpoint { url, kinds, description, enabled } = request.body()?;
     webhooks.check(&url)?;
+    if kinds.is_empty() {
+        return Err(no_kinds());
+    }
     let (keys, at) = (webhooks.keys.get().await?, Instant::now());
     let endpoint = WebhookEndpoint {
         id: EndpointId::generate(at, services.random()?),
+        agent: None,
         secrets: vec![seed(services, keys, at)?],
         failing_since: None,
         url,
@@ -88,7 +93,7 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
 
 /// List the endpoints for webhooks
 ///
-/// Returns all endpoints, by id. There are at most 20, so there are no pages.
+/// Returns all endpoints, by id: at most 20, and one for each agent. So there are no pages.
 #[route(GET "/v1/webhooks/endpoints", id = "listWebhookEndpoints", who = staff, task = "webhooks",
     answers(200 = EndpointList<'_> "All endpoints" [LeftOut]))]
 pub async fn list(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
@@ -111,7 +116,8 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 
 /// Change an endpoint for webhooks
 ///
-/// Replaces what staff set. `enabled: true` also enables an endpoint that was disabled because it failed.
+/// Replaces what staff set. The address of an agent's endpoint comes from the agent's profile, so staff can
+/// only disable and enable it, and describe it. `enabled: true` also enables an endpoint that was disabled because it failed.
 /// Within a minute, a disabled endpoint gets no more events, and none are kept for it. Deliveries that were
 /// due go on when it is enabled again, if they are still in the log.
 #[route(PUT "/v1/webhooks/endpoints/{id}", id = "changeWebhookEndpoint", who = staff, task = "webhooks",
@@ -124,8 +130,16 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     let version = request.if_match()?;
     let NewEndpoint { url, kinds, description, enabled } = request.body()?;
     webhooks.check(&url)?;
-    let (kinds, at) = (kinds.into_iter().collect(), Instant::now());
+    let at = Instant::now();
     let Stored { data, .. } = find(services, &id).await?;
+    if data.agent.is_some() && (url != data.url || !kinds.is_empty()) {
+        let detail = "The address of an agent comes from its profile, and it gets no kinds of events.";
+        return Err(Problem::new(Code::InvalidBody, detail).error("/url", "must stay as it is, without kinds"));
+    }
+    if data.agent.is_none() && kinds.is_empty() {
+        return Err(no_kinds());
+    }
+    let kinds = kinds.into_iter().collect();
     // An endpoint that stays disabled keeps the reason.
     let disabled = disabled(enabled, at).map(|now| data.disabled.unwrap_or(now));
     let fresh = data.url != url || data.disabled.is_some() && disabled.is_none();
@@ -144,7 +158,7 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
 #[route(POST "/v1/webhooks/endpoints/{id}/secret", id = "renewWebhookSecret", who = staff, task = "webhooks",
     path(id: EndpointId), parameters(IfMatch),
     answers(200 = EndpointWithSecret<'_> "The endpoint with its new secret" [ETag]),
-    refuses(not_found, malformed_json, body_too_large, unsupported_content_encoding, invalid_body))]
+    refuses(not_found, conflict, malformed_json, body_too_large, unsupported_content_encoding, invalid_body))]
 pub async fn renew_secret(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: EndpointId = request.path("id")?;
@@ -155,6 +169,7 @@ pub async fn renew_secret(services: &Services, request: &Request<'_>) -> Result<
     if endpoint.meta.version != version {
         return Err(Problem::version_mismatch());
     }
+    refuse_agents(&endpoint, "An agent's endpoint has no secret: the shop's own key signs.")?;
     let rotate = webhook_endpoint::rotate(&endpoint, seed(services, keys, Instant::now())?)?;
     let renewed = services.table.update(&rotate).await?;
     let endpoint = renewed.map_err(|_| Problem::version_mismatch())?;
@@ -163,12 +178,16 @@ pub async fn renew_secret(services: &Services, request: &Request<'_>) -> Result<
 
 /// Remove an endpoint for webhooks
 ///
-/// Within a minute, the endpoint gets no further request. If it is missing, the request also succeeds.
+/// Within a minute, the endpoint gets no further request. If it is missing, the request also succeeds. The
+/// endpoint of an agent is removed with the agent.
 #[route(DELETE "/v1/webhooks/endpoints/{id}", id = "removeWebhookEndpoint", who = staff, task = "webhooks",
-    path(id: EndpointId), answers(204 = () "Done"))]
+    path(id: EndpointId), answers(204 = () "Done"), refuses(conflict))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: EndpointId = request.path("id")?;
+    if let Some(endpoint) = services.table.get(&webhook_endpoint::get(&id)?).await? {
+        refuse_agents(&endpoint, "This endpoint belongs to an agent. Remove the agent, or disable the endpoint.")?;
+    }
     match services.table.transact(&webhook_endpoint::remove(&id, Instant::now())?).await? {
         Err(refusals) if !refusals.names(EndpointAction::Endpoint) => Err(Problem::unexpected(&refusals)),
         _ => Ok(Response::no_content()),
@@ -263,6 +282,15 @@ fn disabled(enabled: bool, at: Instant) -> Option<Disabled> {
     (!enabled).then_some(Disabled { reason: DisabledReason::Staff, at })
 }
 
+fn no_kinds() -> Problem {
+    Problem::new(Code::InvalidBody, "An endpoint needs kinds of events.")
+        .error("/kinds", "must have at least one entry")
+}
+
+fn refuse_agents(endpoint: &WebhookEndpoint, detail: &'static str) -> Result<(), Problem> {
+    if endpoint.agent.is_some() { Err(Problem::new(Code::Conflict, detail)) } else { Ok(()) }
+}
+
 fn no_such_endpoint() -> Problem {
     Problem::not_found("endpoint")
 }
@@ -271,9 +299,12 @@ fn no_such_endpoint() -> Problem {
 #[schema(name = "WebhookEndpoint")]
 struct EndpointView<'a> {
     id: &'a EndpointId,
+    /// The agent that gets its orders here.
+    #[field(example = null)]
+    agent: Option<&'a AgentId>,
     #[field(rule = URL, example = "https://erp.example/webhooks/bodega")]
     url: &'a str,
-    #[field(rule = list_of(one_of(KINDS), 1..=KINDS.len()), example = ["order.*", "stock.low"])]
+    #[field(rule = list_of(one_of(KINDS), 0..=KINDS.len()), example = ["order.*", "stock.low"])]
     kinds: &'a BTreeSet<String>,
     #[field(rule = DESCRIPTION, example = "The warehouse")]
     description: Option<&'a str>,
@@ -298,9 +329,10 @@ struct EndpointView<'a> {
 
 impl<'a> From<&'a Stored<WebhookEndpoint>> for EndpointView<'a> {
     fn from(Stored { meta, data }: &'a Stored<WebhookEndpoint>) -> Self {
-        let WebhookEndpoint { id, secrets, failing_since, url, kinds, description, disabled } = data;
+        let WebhookEndpoint { id, agent, secrets, failing_since, url, kinds, description, disabled } = data;
         Self {
             id,
+            agent: agent.as_ref(),
             url,
             kinds,
             description: description.as_deref(),
@@ -338,7 +370,7 @@ impl<'a> EndpointWithSecret<'a> {
 #[derive(Serialize, Schema)]
 #[schema(name = "WebhookEndpointList")]
 struct EndpointList<'a> {
-    #[field(rule = list_of(any::<EndpointView<'_>>(), 0..=MAX_ENDPOINTS as usize))]
+    #[field(rule = list_of(any::<EndpointView<'_>>(), 0..=(MAX_ENDPOINTS + MAX_AGENTS) as usize))]
     items: Vec<EndpointView<'a>>,
     #[field(rule = NO_CURSOR, example = null)]
     next_cursor: (),

@@ -133,6 +133,7 @@ fn order<'a>(before: Before<'_, Order>, new: &'a Stored<Order>) -> Happened<'a> 
         from => OrderStatusChanged {
             order_id: new.id.clone(),
             customer_id: new.customer_id.clone(),
+            agent: new.origin.as_ref().map(|origin| origin.agent.clone()),
             from,
             to: new.status,
             reason: (new.lapsed && new.status == OrderStatus::Cancelled).then_some(Reason::Lapsed),

@@ -86,7 +86,7 @@ mod tests {
         assert!(with.functions.contains_key("StreamSearch") && !without.functions.contains_key("StreamSearch"));
         assert!(with.billed.alarm_metrics > without.billed.alarm_metrics && without.billed.alarm_metrics > 50);
         assert!(with.is_traced && with.billed.point_in_time_recovery);
-        assert_eq!((with.billed.insights_rules, with.billed.dashboards, with.polled_queues), (8, 1, 3));
+        assert_eq!((with.billed.insights_rules, with.billed.dashboards, with.polled_queues), (8, 1, 2));
         assert_eq!(with.functions.get("Catalog"), Some(&1024));
     }
 

@@ -141,6 +141,15 @@ pub fn connector_to(host: &str, is_encrypted: bool) -> Result<Connector, SetupEr
     Ok(Connector::new(tls, CONNECT_TIMEOUT))
 }
 
+/// Returns a TLS client for hosts outside AWS. It trusts the system's roots, or those of [`tls`] if the
+/// system has none.
+pub fn tls_of_internet() -> Result<Tls, SetupError> {
+    match Tls::of_system() {
+        Err(SetupError::Roots) => tls(),
+        tls => tls,
+    }
+}
+
 /// Returns the TLS client of this process, which reads its roots once.
 ///
 /// It trusts the roots that AWS endpoints chain to, and falls back to the system's roots. With

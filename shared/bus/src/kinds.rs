@@ -2,7 +2,9 @@ use std::fmt;
 
 use key_schema::address::Country;
 use key_schema::customer::Tier;
-use key_schema::id::{CustomerId, MethodId, OrderId, OrderReference, PaymentId, ProductId, PromotionId, StoreId};
+use key_schema::id::{
+    AgentId, CustomerId, MethodId, OrderId, OrderReference, PaymentId, ProductId, PromotionId, StoreId,
+};
 use key_schema::instant::Instant;
 use key_schema::money::{Currency, Money};
 use key_schema::order::{Order, OrderLine, OrderNumber, OrderStatus};
@@ -127,6 +129,9 @@ pub struct OrderPlaced {
     pub customer_id: CustomerId,
     /// Whether the customer, and not staff, placed the order.
     pub by_customer: bool,
+    /// The agent that placed the order for a guest.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub agent: Option<AgentId>,
     pub store_id: Option<StoreId>,
     /// The status with which the order became visible.
     pub status: OrderStatus,
@@ -185,6 +190,7 @@ impl From<&Order> for OrderPlaced {
             reference: order.reference.clone(),
             customer_id: order.customer_id.clone(),
             by_customer: order.by_customer,
+            agent: order.origin.as_ref().map(|origin| origin.agent.clone()),
             store_id: order.store_id.clone(),
             status: order.status,
             totals: PlacedTotals {
@@ -251,6 +257,9 @@ impl From<&OrderLine> for PlacedLine {
 pub struct OrderStatusChanged {
     pub order_id: OrderId,
     pub customer_id: CustomerId,
+    /// The agent that placed the order.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub agent: Option<AgentId>,
     pub from: OrderStatus,
     pub to: OrderStatus,
     /// The reason, if no caller made the change. A reader ignores reasons that it does not know.

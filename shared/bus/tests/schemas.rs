@@ -75,6 +75,7 @@ fn examples(kind: Kind) -> Vec<Event> {
                 reference: None,
                 customer_id,
                 by_customer: true,
+                agent: Some("acme".parse().unwrap()),
                 store_id: None,
                 status: OrderStatus::Pending,
                 totals,
@@ -89,6 +90,7 @@ fn examples(kind: Kind) -> Vec<Event> {
             let in_shop = OrderPlaced {
                 reference: Some("basket #1".parse().unwrap()),
                 by_customer: false,
+                agent: None,
                 store_id: Some("364".parse().unwrap()),
                 status: OrderStatus::Paid,
                 shipping_method: None,
@@ -104,6 +106,7 @@ fn examples(kind: Kind) -> Vec<Event> {
             let changed = |(from, to)| OrderStatusChanged {
                 order_id: "o1".parse().unwrap(),
                 customer_id: "c1".parse().unwrap(),
+                agent: (from == OrderStatus::Pending).then(|| "acme".parse().unwrap()),
                 from,
                 to,
                 reason: (to == OrderStatus::Cancelled).then_some(Reason::Lapsed),
@@ -198,7 +201,7 @@ fn a_schema_has_exactly_the_published_fields_and_requires_all_but_the_optional_o
     for event in every_example() {
         let mut schema = schema(event.kind());
         let published = detail(&event);
-        for (object, name) in [("", OPTIONAL), ("/properties/data", "reason")] {
+        for (object, name) in [("", OPTIONAL), ("/properties/data", "reason"), ("/properties/data", "agent")] {
             let schema = schema.pointer_mut(object).unwrap();
             let Some(properties) = schema["properties"].as_object_mut().filter(|all| all.contains_key(name)) else {
                 continue;
@@ -281,6 +284,7 @@ fn largest(name: &str) -> OrderPlaced {
         order_id: longest().parse().unwrap(),
         reference: Some(longest().parse().unwrap()),
         customer_id: longest().parse().unwrap(),
+        agent: Some(longest().parse().unwrap()),
         store_id: Some(longest().parse().unwrap()),
         shipping_method: Some(longest().parse().unwrap()),
         // An order has at most five promotions.

@@ -1,5 +1,6 @@
 //! The conditions of a change: If-Match, If-None-Match and the Idempotency-Key.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use ring::digest::{Context, SHA256};
@@ -135,7 +136,20 @@ impl Request<'_> {
     /// # Errors
     /// 413 `body_too_large`. 400 `malformed_json` when the body is not UTF-8.
     pub fn fingerprint(&self) -> Result<String, Problem> {
+        self.fingerprint_with(self.content(BODY_LIMIT)?)
+    }
+
+    /// Like [`Request::fingerprint`], for bodies that are equal as JSON: neither spaces, nor the sequence of
+    /// members, nor the spelling of a number matter.
+    pub fn fingerprint_of_meaning(&self) -> Result<String, Problem> {
         let body = self.content(BODY_LIMIT)?;
+        match serde_json::from_str(body) {
+            Ok(value) => self.fingerprint_with(&canonical(&value)),
+            Err(_) => self.fingerprint_with(body),
+        }
+    }
+
+    fn fingerprint_with(&self, body: &str) -> Result<String, Problem> {
         let path = self.path.iter().flat_map(|(name, value)| [name.as_ref(), value.as_ref()]);
         let mut hash = Context::new(&SHA256);
         for text in [self.route(), self.caller().key(), body].into_iter().chain(path) {
@@ -147,6 +161,26 @@ impl Request<'_> {
             let _ = write!(hex, "{byte:02x}");
             hex
         }))
+    }
+}
+
+/// Returns a text that equal JSON values have in common.
+fn canonical(value: &serde_json::Value) -> String {
+    use serde_json::Value;
+    match value {
+        Value::Object(members) => {
+            let sorted: BTreeMap<&String, &Value> = members.iter().collect();
+            let member =
+                |(name, value): (&String, &Value)| format!("{}:{}", Value::from(name.as_str()), canonical(value));
+            format!("{{{}}}", sorted.into_iter().map(member).collect::<Vec<_>>().join(","))
+        }
+        Value::Array(entries) => format!("[{}]", entries.iter().map(canonical).collect::<Vec<_>>().join(",")),
+        // Whole numbers are equal to their decimal spelling.
+        Value::Number(number) => match number.as_f64() {
+            Some(whole) if number.is_f64() && whole.fract() == 0.0 && whole.abs() < 1e15 => format!("{whole:.0}"),
+            _ => number.to_string(),
+        },
+        value => value.to_string(),
     }
 }
 

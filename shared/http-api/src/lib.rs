@@ -65,11 +65,12 @@ pub mod view;
 // The macros of `contract` name this crate.
 extern crate self as http_api;
 
-use std::convert::Infallible;
+use std::pin::Pin;
 use std::time::{Duration, Instant, SystemTime};
 
 use lambda_runtime::LambdaEvent;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 pub use crate::body::{FieldPatch, Invalid, Object};
@@ -87,10 +88,11 @@ pub use crate::page::{DEFAULT_LIMIT, Keys, MAX_LIMIT, MAX_PAGE_BYTES, PageReques
 pub use crate::problem::{Cause, Code, FieldError, Problem};
 pub use crate::reason::Reason;
 pub use crate::request::Request;
+use crate::response::Reply;
 pub use crate::response::Response;
 #[cfg(feature = "table")]
 pub use crate::routes::Checks;
-pub use crate::routes::{Handler, Has, ResponseFuture, Route, Routes, Speak};
+pub use crate::routes::{Handler, Has, ResponseFuture, Route, Routes, Seal, Speak};
 #[cfg(feature = "table")]
 pub use crate::services::{SHARED_PATTERNS, Services, Webhooks};
 #[cfg(feature = "table")]
@@ -98,26 +100,52 @@ pub use crate::settings::{MAX_AGE as SETTINGS_MAX_AGE, SettingsCache};
 #[cfg(feature = "table")]
 pub use crate::sign_ins::{MAX_AGE as SIGN_IN_MAX_AGE, SignIns};
 pub use lambda_http::http::StatusCode;
-pub use lambda_runtime::Error;
+pub use lambda_runtime::{Context, Error};
 
 /// The part of an invocation's time that is reserved for the response to a timeout.
 const DEADLINE_MARGIN: Duration = Duration::from_millis(300);
 
+/// Handles an event that is no request. The result is that of the invocation.
+pub type Hear<S> =
+    for<'a> fn(&'a S, &'a str, &'a Context) -> Pin<Box<dyn Future<Output = Result<Value, Error>> + Send + 'a>>;
+
+/// The result of an invocation.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Answer {
+    Reply(Reply),
+    Heard(Value),
+}
+
 /// Serves the function's events one after the other, until the environment ends. Prints a log line
 /// with the metrics for each event, and a second line for a throttled request.
 pub async fn run<S: Measured>(routes: Routes<S>, app: S) -> Result<(), Error> {
+    serve(routes, app, None).await
+}
+
+/// Serves requests as [`run`] does, and lets `hear` handle all other events.
+pub async fn run_and_hear<S: Measured>(routes: Routes<S>, app: S, hear: Hear<S>) -> Result<(), Error> {
+    serve(routes, app, Some(hear)).await
+}
+
+async fn serve<S: Measured>(routes: Routes<S>, app: S, hear: Option<Hear<S>>) -> Result<(), Error> {
     let (routes, app) = (&routes, &app);
     lambda_runtime::run(lambda_runtime::service_fn(move |event: LambdaEvent<Payload>| async move {
         let started = Instant::now();
         let context = &event.context;
         let text = event.payload.0.as_deref().map(RawValue::get);
+        if let (Some(hear), Some(text)) = (hear, text)
+            && event::Event::parse(text).is_none()
+        {
+            return hear(app, text, context).await.map(Answer::Heard);
+        }
         let served = routes.serve(app, text, &context.request_id, time_left(context.deadline())).await;
         let trace = context.xray_trace_id.as_deref();
         observe::line(&served, started.elapsed(), &app.take(), &context.request_id, trace).print();
         if let Some(line) = observe::throttled(&served) {
             line.print();
         }
-        Ok::<_, Infallible>(served.reply)
+        Ok(Answer::Reply(served.reply))
     }))
     .await
 }

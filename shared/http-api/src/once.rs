@@ -80,6 +80,14 @@ impl Once {
         key.map(|key| Self::of(request, caller, key)).transpose()
     }
 
+    /// Reads the key of a request by an agent whose protocol wants one for each endpoint, and compares the
+    /// bodies by their meaning.
+    pub fn of_agents_endpoint(request: &Request<'_>, agent: &AgentId) -> Result<Self, Problem> {
+        let (key, (_, path)) = (request.idempotency_key()?, request.target());
+        let caller = format!("{} {path}", CustomerId::guests_of(agent));
+        Ok(Self { scope: Scope { caller, key: key.to_owned() }, hash: request.fingerprint_of_meaning()? })
+    }
+
     fn new(request: &Request<'_>, key: &str) -> Result<Self, Problem> {
         Self::of(request, request.signed_in()?.id().to_string(), key)
     }

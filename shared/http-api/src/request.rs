@@ -290,12 +290,31 @@ impl<'a> Request<'a> {
         self.header(name).filter(|secret| secret.len() <= MAX_SECRET_BYTES)
     }
 
+    /// Returns the method and the path of this request, without the query.
+    #[must_use]
+    pub fn target(&self) -> (&'static str, String) {
+        let (method, template) = self.route.split_once(' ').unwrap_or(("", self.route));
+        let mut path = self.stage_prefix.clone();
+        path.push_str(&url::fill(template, |name| find(&self.path, name)));
+        (method, path)
+    }
+
+    /// Returns whether this request has a query.
+    #[must_use]
+    pub fn has_query(&self) -> bool {
+        self.query.as_ref().is_none_or(|query| !query.is_empty())
+    }
+
+    /// Returns the body as it was sent, or `None` if it is too long or no text.
+    #[must_use]
+    pub fn body_text(&self) -> Option<&str> {
+        if let Body::Text(text) = &self.body { Some(text) } else { None }
+    }
+
     /// Returns this request's path and query with this cursor instead of the request's own cursor.
     /// The Link header from a page to the next page has this URL.
     pub(crate) fn url_with_cursor(&self, cursor: &str) -> String {
-        let template = self.route.split_once(' ').map_or(self.route, |(_, path)| path);
-        let mut target = self.stage_prefix.clone();
-        target.push_str(&url::fill(template, |name| find(&self.path, name)));
+        let (_, mut target) = self.target();
         target.push_str("?cursor=");
         target.push_str(&url::encode(cursor));
         for (name, value) in self.query.iter().flatten().filter(|(name, _)| name != "cursor") {

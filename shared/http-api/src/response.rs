@@ -180,6 +180,12 @@ impl Response {
         self.status
     }
 
+    /// Returns the body, if there is one. Its media type is `application/json`.
+    #[must_use]
+    pub fn body(&self) -> Option<&str> {
+        self.body.as_deref()
+    }
+
     /// Returns the response as text, to be stored with the effect of an idempotent request.
     pub fn to_record(&self) -> Result<String, Problem> {
         if let Some(fault) = &self.fault {

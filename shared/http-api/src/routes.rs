@@ -39,12 +39,17 @@ pub type Handler<S> = for<'a> fn(&'a S, &'a Request<'a>) -> ResponseFuture<'a>;
 
 pub struct Routes<S> {
     routes: Vec<Route<S>>,
+    /// Completes the responses of a protocol's routes that are not public.
+    seal: Option<Seal<S>>,
     #[cfg(feature = "table")]
     checks: Option<Lookup<S>>,
 }
 
 /// Writes an error as a protocol wants it: the status, and the body as JSON.
 pub type Speak = fn(&Problem) -> (StatusCode, String);
+
+/// Completes a response, for example with a signature. The body stays as it is.
+pub type Seal<S> = for<'a> fn(&'a S, &'a Request<'a>, Response) -> ResponseFuture<'a>;
 
 /// The parts of a function's state that are needed to check a request before its handler runs.
 #[cfg(feature = "table")]
@@ -132,6 +137,7 @@ impl<S> Routes<S> {
     pub const fn new() -> Self {
         Self {
             routes: Vec::new(),
+            seal: None,
             #[cfg(feature = "table")]
             checks: None,
         }
@@ -143,6 +149,12 @@ impl<S> Routes<S> {
     #[must_use]
     pub fn checking(self, checks: Lookup<S>) -> Self {
         Self { checks: Some(checks), ..self }
+    }
+
+    /// Lets this function complete the responses of a protocol's routes that are not public.
+    #[must_use]
+    pub fn sealing(self, seal: Seal<S>) -> Self {
+        Self { seal: Some(seal), ..self }
     }
 
     #[cfg(feature = "table")]
@@ -264,6 +276,10 @@ impl<S> Routes<S> {
                 if reads {
                     request.refuse_unread_parameters()?;
                 }
+                let response = match self.seal.filter(|_| route.speak.is_some() && !route.public) {
+                    Some(seal) => seal(app, &request, response).await?,
+                    None => response,
+                };
                 Ok((response, self.caching(app, route).await))
             };
             let work = correlation::caused_by(request.cause(), work);

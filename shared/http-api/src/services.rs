@@ -87,7 +87,8 @@ impl Keys<CodeKeys> {
 }
 
 impl<K: 'static> Keys<K> {
-    fn from_env(variable: &'static str, parse: fn(&str) -> Result<K, CursorKeyError>) -> Result<Self, SetupError> {
+    /// Finds the keys in the secret that a variable names.
+    pub fn from_env(variable: &'static str, parse: fn(&str) -> Result<K, CursorKeyError>) -> Result<Self, SetupError> {
         let secret = Arc::new(Secret::from_env(variable)?);
         Ok(Self::new(move || {
             let secret = Arc::clone(&secret);

@@ -62,13 +62,15 @@ impl Route {
 
     /// Adds the log lines of a request and of the functions that it caused to run.
     fn add(&mut self, lines: &[(String, Json)]) {
-        let mut by_function = BTreeMap::<String, BTreeMap<String, u64>>::new();
+        let (mut own, mut by_function) = (BTreeMap::new(), BTreeMap::<String, BTreeMap<String, u64>>::new());
         for (function, line) in lines {
+            // A function of routes may also get events that its own request has caused.
+            let is_own = *function == self.function && (line.get("route").is_some() || !self.route.contains(" /"));
             *self.log_bytes.entry(function.clone()).or_default() += line.to_string().len() as u64;
             let Some(costs) = line["patterns"].as_array() else { continue };
             let metrics = self.metrics.entry(function.clone()).or_default();
             *metrics = metrics_in(line).max(*metrics);
-            let uses = by_function.entry(function.clone()).or_default();
+            let uses = if is_own { &mut own } else { by_function.entry(function.clone()).or_default() };
             for cost in costs {
                 let (pattern, requests) = (cost["pattern"].as_str().unwrap(), cost["requests"].as_u64().unwrap());
                 // An environment reads the settings at most once every 30 seconds: before a write,
@@ -79,7 +81,7 @@ impl Route {
                 *uses.entry(pattern.to_owned()).or_default() += requests.div_ceil(requests_of_one_use(pattern));
             }
         }
-        let mut uses = by_function.remove(&self.function).unwrap_or_default();
+        let mut uses = own;
         if self.route == "GET /v1/settings" {
             // The environment may still have the settings that another request has read.
             uses.insert(settings::READ.id.to_owned(), 1);

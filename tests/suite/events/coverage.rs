@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use serde_json::Value as Json;
 
 use super::{cases, route_key};
-use crate::support::template;
+use crate::support::{template, template_with_webhooks};
 
 /// This route needs an upload to a URL that is valid only for minutes, so its sample is a refusal.
 /// `pictures.rs` tests a success.
@@ -25,7 +25,7 @@ fn every_route_has_one_sample_with_a_successful_response() {
 
 #[test]
 fn every_kind_of_event_that_a_function_without_routes_gets_has_a_sample() {
-    let template = template();
+    let template = template_with_webhooks();
     let mut kinds = BTreeSet::new();
     for schedule in &template.schedules {
         kinds.insert((schedule.function.as_str(), "Scheduled Event".to_owned()));
@@ -38,8 +38,9 @@ fn every_kind_of_event_that_a_function_without_routes_gets_has_a_sample() {
             let queue = template.queue_mappings.iter().find(|mapping| mapping.queue == target.arn);
             let function = template.functions.iter().find(|function| function.arn == target.arn);
             let function = queue.map(|mapping| &mapping.function).or(function.map(|function| &function.logical_id));
-            let types = rule.pattern["detail-type"].as_array().unwrap();
-            kinds.extend(types.iter().map(|kind| (function.unwrap().as_str(), kind.as_str().unwrap().to_owned())));
+            let either = rule.pattern["$or"].as_array().into_iter().flatten();
+            let types = [&rule.pattern].into_iter().chain(either).filter_map(|part| part["detail-type"].as_array());
+            kinds.extend(types.flatten().map(|kind| (function.unwrap().as_str(), kind.as_str().unwrap().to_owned())));
         }
     }
     let cases = cases();

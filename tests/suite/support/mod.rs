@@ -18,7 +18,7 @@ use std::time::Duration;
 use emulators::table::{Model, Times};
 use local::{Log, Options, System};
 use serde_json::Value as Json;
-use template::Template;
+use template::{Deployment, Template};
 use tokio::runtime::Runtime;
 use tokio::sync::OnceCell;
 
@@ -121,6 +121,20 @@ pub fn template() -> Template {
     // The template is read once, because some tests need it in hundreds of cases.
     static READ: LazyLock<Template> = LazyLock::new(|| Template::read(&template_path()).unwrap());
     READ.clone()
+}
+
+/// Returns the template of a deployment that sends webhooks.
+pub fn template_with_webhooks() -> Template {
+    let secret = |name: &str| format!("arn:aws:secretsmanager:eu-central-1:123456789012:secret:{name}");
+    let deployment = Deployment::new("eu-central-1", "123456789012")
+        .parameter("SearchEndpoint", "http://127.0.0.1:9200")
+        .parameter("SearchArn", "arn:aws:es:eu-central-1:123456789012:domain/local")
+        .parameter("CursorKeysSecret", secret("cursors"))
+        .parameter("EmailCodeKeysSecret", secret("codes"))
+        .parameter("WebhookKeysSecret", secret("webhooks"))
+        .parameter("MailFrom", "shop@example.com")
+        .parameter("MailIdentity", "example.com");
+    Template::read_for(&template_path(), &deployment).unwrap()
 }
 
 pub fn template_path() -> PathBuf {

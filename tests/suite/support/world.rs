@@ -468,6 +468,7 @@ async fn put_endpoint(system: &System) {
     let born = Born::new("bad").unwrap();
     let endpoint = WebhookEndpoint {
         id: id.clone(),
+        agent: None,
         secrets: Vec::new(),
         failing_since: None,
         url: "https://erp.example".to_owned(),
@@ -484,6 +485,7 @@ async fn put_endpoint(system: &System) {
             event_id: format!("{:032x}", 1),
             kind: "order.placed".to_owned(),
             body: "{}".to_owned(),
+            signed_headers: None,
             state: DeliveryState::Delivered,
             due_at: None,
             tries: 1,

@@ -21,11 +21,12 @@ use search_index::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::wire::body;
-use super::{Pages, Root, envelope, error, nothing, shown};
+use super::{Root, envelope, error, nothing, shown};
 use crate::App;
 use crate::access::agent;
+use crate::pages::Pages;
 use crate::session::Message;
+use crate::wire::body;
 
 /// The number of identifiers in a lookup.
 pub const MAX_BATCH: usize = 20;
@@ -154,7 +155,7 @@ pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Proble
         fields.insert("cursor".to_owned(), next.into());
     }
     Ok(Response::ok(&json!({
-        "ucp": envelope(app, Root::Search, false).await,
+        "ucp": envelope(app, request, Root::Search, false).await,
         "products": found.hits.iter().map(|hit| hit_view(hit, &pages)).collect::<Vec<_>>(),
         "pagination": pagination,
     })))
@@ -390,7 +391,7 @@ pub async fn lookup(app: &App, request: &Request<'_>) -> Result<Response, Proble
         .filter(|id| !resolved.contains(*id))
         .map(|id| json!({ "type": "info", "code": "not_found", "content": id.chars().take(100).collect::<String>() }));
     Ok(Response::ok(&json!({
-        "ucp": envelope(app, Root::Lookup, false).await,
+        "ucp": envelope(app, request, Root::Lookup, false).await,
         "products": products,
         "messages": missing.collect::<Vec<_>>(),
     })))
@@ -445,7 +446,7 @@ pub async fn detail(app: &App, request: &Request<'_>) -> Result<Response, Proble
     }
     let messages: &[Message] = &[];
     Ok(Response::ok(&json!({
-        "ucp": envelope(app, Root::Lookup, false).await,
+        "ucp": envelope(app, request, Root::Lookup, false).await,
         "product": shown_product,
         "messages": messages.iter().map(shown).collect::<Vec<_>>(),
     })))

@@ -9,14 +9,19 @@ pub mod catalog;
 pub mod checkout;
 pub mod order;
 pub mod profile;
-mod view;
+pub mod view;
 mod wire;
 
-use http_api::{Code, Problem, Request, StatusCode};
-use serde::Deserialize;
+use http_api::{Code, Problem, Request, Response, StatusCode};
+use key_schema::agent::AgentScope;
+use key_schema::checkout_session::SessionKind;
 use serde_json::{Map, Value, json};
 
 use crate::App;
+use crate::access::{agent, profile_of};
+use crate::flow::{Flow, Protocol};
+use crate::pages::Pages;
+use crate::profiles::Profile;
 use crate::session::{Kind, Message, Severity};
 
 pub const VERSION: &str = "2026-04-08";
@@ -37,12 +42,22 @@ const CHECKOUT: &str = "dev.ucp.shopping.checkout";
 const CART: &str = "dev.ucp.shopping.cart";
 const SEARCH: &str = "dev.ucp.shopping.catalog.search";
 const LOOKUP: &str = "dev.ucp.shopping.catalog.lookup";
-const ORDER: &str = "dev.ucp.shopping.order";
+pub const ORDER: &str = "dev.ucp.shopping.order";
 const FULFILLMENT: &str = "dev.ucp.shopping.fulfillment";
 const DISCOUNT: &str = "dev.ucp.shopping.discount";
 const STRIPE: &str = "com.stripe.payments";
 /// The id of the shop's only payment handler.
 pub const HANDLER: &str = "stripe";
+
+/// The parts of paths that need a capability. The first one that fits counts.
+const CAPABILITIES: [(&str, &str); 5] = [
+    ("/ucp/checkout-sessions", CHECKOUT),
+    ("/ucp/carts", CART),
+    ("/ucp/catalog/search", SEARCH),
+    ("/ucp/catalog/", LOOKUP),
+    ("/ucp/orders/", ORDER),
+];
+const INCOMPATIBLE: &str = "capabilities_incompatible";
 
 impl Root {
     const fn names(self) -> &'static [&'static str] {
@@ -66,6 +81,12 @@ pub fn error(problem: &Problem) -> (StatusCode, String) {
         }
         _ => (problem.status(), ""),
     };
+    let status = match problem.spoken_code() {
+        INCOMPATIBLE => return (StatusCode::OK, incompatible(problem).to_string()),
+        "profile_unreachable" => StatusCode::FAILED_DEPENDENCY,
+        "profile_malformed" | "version_unsupported" => StatusCode::UNPROCESSABLE_ENTITY,
+        _ => status,
+    };
     let code =
         if problem.spoken_code() == problem.code().name() && !code.is_empty() { code } else { problem.spoken_code() };
     let mut content = problem.detail().to_owned();
@@ -76,17 +97,51 @@ pub fn error(problem: &Problem) -> (StatusCode, String) {
     (status, json!({ "code": code, "content": content, "messages": [message] }).to_string())
 }
 
-/// Returns the protocol's part of a response.
-async fn envelope(app: &App, root: Root, is_error: bool) -> Value {
-    let version = json!([{ "version": VERSION }]);
-    let capabilities: Map<String, Value> =
-        root.names().iter().map(|name| ((*name).to_owned(), version.clone())).collect();
-    let status = if is_error { "error" } else { "success" };
-    let mut ucp = json!({ "version": VERSION, "status": status, "capabilities": capabilities });
+/// Returns the result for an agent that does not have the capability of a request.
+fn incompatible(problem: &Problem) -> Value {
+    let content = problem.detail();
+    let message = json!({ "type": "error", "code": INCOMPATIBLE, "content": content, "severity": "unrecoverable" });
+    json!({ "ucp": { "version": VERSION, "status": "error" }, "messages": [message] })
+}
+
+/// Checks that an agent speaks this version of the protocol, and has the capability of a request.
+///
+/// # Errors
+/// 422 `version_unsupported`, and the result `capabilities_incompatible`.
+pub fn negotiate(profile: &Profile, request: &Request<'_>) -> Result<(), Problem> {
+    if profile.version != VERSION {
+        let detail = format!("The agent speaks the version {:.20}, and this shop {VERSION}.", profile.version);
+        return Err(Problem::new(Code::InvalidHeader, detail).spoken("version_unsupported"));
+    }
+    let (_, path) = request.target();
+    let named = |(part, _): &&(&str, &str)| path.contains(part);
+    match CAPABILITIES.iter().find(named) {
+        Some((_, capability)) if !profile.has(capability, VERSION) => {
+            let detail = format!("The profile of the agent does not have the capability {capability} {VERSION}.");
+            Err(Problem::new(Code::Forbidden, detail).spoken(INCOMPATIBLE))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns the protocol's part of a response: the capabilities that belong to it, and that the agent has.
+async fn envelope(app: &App, request: &Request<'_>, root: Root, is_error: bool) -> Value {
+    let profile = profile_of(app, request).and_then(|url| app.profiles.known(&url));
+    let mut ucp = part(root, is_error, profile.as_deref());
     if let (Root::Checkout | Root::Shipment, Some(ucp)) = (root, ucp.as_object_mut()) {
         ucp.insert("payment_handlers".to_owned(), handlers(app).await);
     }
     ucp
+}
+
+/// Returns the protocol's part of a message without payment handlers.
+pub fn part(root: Root, is_error: bool, profile: Option<&Profile>) -> Value {
+    let version = json!([{ "version": VERSION }]);
+    let is_shared = |name: &&&str| profile.is_none_or(|profile| profile.has(name, VERSION));
+    let names = root.names().iter().filter(is_shared);
+    let capabilities: Map<String, Value> = names.map(|name| ((*name).to_owned(), version.clone())).collect();
+    let status = if is_error { "error" } else { "success" };
+    json!({ "version": VERSION, "status": status, "capabilities": capabilities })
 }
 
 /// Returns the payment handlers of the shop: Stripe, if it has an account there
@@ -104,10 +159,27 @@ async fn handlers(app: &App) -> Value {
 async fn nothing(app: &App, request: &Request<'_>, root: Root, messages: &[Message]) -> Result<Value, Problem> {
     let pages = Pages::read(app, request).await?;
     Ok(json!({
-        "ucp": envelope(app, root, true).await,
+        "ucp": envelope(app, request, root, true).await,
         "messages": messages.iter().map(shown).collect::<Vec<_>>(),
         "continue_url": pages.shop,
     }))
+}
+
+/// Returns the response for goods that the shop does not sell, or for a session that does not exist.
+pub async fn nothing_of(
+    app: &App,
+    request: &Request<'_>,
+    kind: SessionKind,
+    messages: &[Message],
+) -> Result<Response, Problem> {
+    let root = if kind == SessionKind::Cart { Root::Cart } else { Root::Checkout };
+    Ok(Response::ok(&nothing(app, request, root, messages).await?))
+}
+
+/// Returns what an agent can do with its sessions of a kind.
+async fn flow<'a>(app: &'a App, request: &'a Request<'a>, kind: SessionKind) -> Result<Flow<'a>, Problem> {
+    let agent = agent(app, request, AgentScope::Checkout).await?;
+    Ok(Flow { app, request, agent, protocol: Protocol::Ucp, kind, once: None })
 }
 
 fn shown(message: &Message) -> Value {
@@ -131,49 +203,4 @@ fn shown(message: &Message) -> Value {
         fields.insert("path".to_owned(), path.as_str().into());
     }
     shown
-}
-
-/// The shop's pages for people, from the public setting `agents`.
-#[derive(Debug)]
-struct Pages {
-    /// The address of the shop, without a slash at its end. The default is this API's own.
-    shop: String,
-    terms: Option<String>,
-    privacy: Option<String>,
-    /// The address of this API, as agents reach it.
-    api: String,
-}
-
-impl Pages {
-    async fn read(app: &App, request: &Request<'_>) -> Result<Self, Problem> {
-        #[derive(Default, Deserialize)]
-        struct Values {
-            agents: Option<Urls>,
-        }
-        #[derive(Default, Deserialize)]
-        struct Urls {
-            shop_url: Option<String>,
-            api_url: Option<String>,
-            terms_url: Option<String>,
-            privacy_url: Option<String>,
-        }
-        let services = &app.shop.services;
-        let (known, _) = services.settings.current(&services.table).await?;
-        let Values { agents } = serde_json::from_str(&known.values).unwrap_or_default();
-        let Urls { shop_url, api_url, terms_url, privacy_url } = agents.unwrap_or_default();
-        let no_host = || Problem::new(Code::MalformedRequest, "The request has no Host.");
-        let whole = |url: String| url.trim_end_matches('/').to_owned();
-        let api = api_url.map(whole).or_else(|| request.origin()).ok_or_else(no_host)?;
-        let shop = shop_url.map_or_else(|| api.clone(), whole);
-        Ok(Self { shop, terms: terms_url, privacy: privacy_url, api })
-    }
-
-    fn links(&self) -> Vec<Value> {
-        let link = |kind: &str, url: &Option<String>| url.as_ref().map(|url| json!({ "type": kind, "url": url }));
-        [link("terms_of_service", &self.terms), link("privacy_policy", &self.privacy)].into_iter().flatten().collect()
-    }
-
-    fn picture(&self, path: &str) -> String {
-        format!("{}{path}", self.api)
-    }
 }

@@ -4,20 +4,21 @@
 use http_api::contract::route;
 use http_api::{Problem, Request, Response};
 use key_schema::address::PostalAddress;
-use key_schema::agent::AgentScope;
-use key_schema::checkout_session::{self, Wish};
+use key_schema::agent::{Agent, AgentScope};
+use key_schema::checkout_session::{self, Origin, Wish};
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::order::{self, OrderLine, OrderStatus, PlacedOrder};
 use key_schema::payment::{OperationKind, OperationState};
 use ordering::{visible, with_addresses};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::view::{order_page, totals};
-use super::{Pages, Root, envelope, error, nothing};
+use super::view::totals;
+use super::{Root, envelope, error, nothing};
 use crate::App;
 use crate::access::agent;
+use crate::pages::Pages;
 use crate::session::{Message, Totals, line_id};
 
 /// Read an order
@@ -30,37 +31,45 @@ pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem>
         Some(id) => visible(services.table.query(&order::get(id)?).await?.items, Instant::now()),
         None => None,
     };
-    let own = found.and_then(|order| {
-        let is_own = order.head.placed_at >= agent.meta.created_at;
-        let origin = order.head.origin.clone().filter(|origin| is_own && origin.agent == agent.id)?;
-        Some((order, origin))
-    });
-    let Some((order, origin)) = own else {
+    let own = found.and_then(|order| Some((own(&order, &agent)?, order)));
+    let Some((origin, order)) = own else {
         let message = Message::unrecoverable("not_found", "There is no such order of this agent.");
         return Ok(Response::ok(&nothing(app, request, Root::Order, &[message]).await?));
     };
     let order = with_addresses(services, order).await?;
     let session = services.table.get(&checkout_session::get(&origin.checkout)?).await?;
-    let wish = session.as_ref().map(|session| session.wish.clone()).unwrap_or_default();
     let pages = Pages::read(app, request).await?;
-    let charges = order.head.charges();
     // The token pays and cancels the order.
     let token = session.as_deref().filter(|_| agent.scopes.contains(&AgentScope::Checkout));
-    Ok(Response::ok(&json!({
-        "ucp": envelope(app, Root::Order, false).await,
-        "id": order.head.id,
-        "label": order::OrderNumber::of(&order.head.id).to_string(),
-        "checkout_id": origin.checkout,
-        "permalink_url": order_page(&pages.shop, token, &order.head.id),
-        "currency": order.head.total.currency,
-        "line_items": order.lines.iter().map(|line| line_item(line, &order, &wish, &pages)).collect::<Vec<_>>(),
-        "fulfillment": {
-            "expectations": expectations(&order, &wish),
-            "events": events(&order, &wish),
-        },
-        "adjustments": adjustments(&order, &wish),
-        "totals": totals(&Totals::new(&charges, order.head.total.amount)),
-    })))
+    let link = pages.order(token, &order.head.id);
+    let wish = session.as_ref().map(|session| session.wish.clone()).unwrap_or_default();
+    let mut shown = snapshot(&order, &origin, &wish, &pages, &link);
+    shown.insert("ucp".to_owned(), envelope(app, request, Root::Order, false).await);
+    Ok(Response::ok(&shown))
+}
+
+/// Returns where an order comes from, if this agent has placed it, and not an earlier one with the same id.
+pub fn own(order: &PlacedOrder, agent: &Stored<Agent>) -> Option<Origin> {
+    let is_own = |origin: &&Origin| origin.agent == agent.id && order.head.placed_at >= agent.meta.created_at;
+    order.head.origin.as_ref().filter(is_own).cloned()
+}
+
+/// Returns the present state of an order, without the protocol's part. `link` is the page of the order.
+pub fn snapshot(order: &PlacedOrder, origin: &Origin, wish: &Wish, pages: &Pages, link: &str) -> Map<String, Value> {
+    let charges = order.head.charges();
+    let lines: Vec<Value> = order.lines.iter().map(|line| line_item(line, order, wish, pages)).collect();
+    let fields = [
+        ("id", json!(order.head.id)),
+        ("label", json!(order::OrderNumber::of(&order.head.id).to_string())),
+        ("checkout_id", json!(origin.checkout)),
+        ("permalink_url", json!(link)),
+        ("currency", json!(order.head.total.currency)),
+        ("line_items", json!(lines)),
+        ("fulfillment", json!({ "expectations": expectations(order, wish), "events": events(order, wish) })),
+        ("adjustments", json!(adjustments(order, wish))),
+        ("totals", json!(totals(&Totals::new(&charges, order.head.total.amount)))),
+    ];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Returns whether the goods have left the shop.

@@ -7,8 +7,9 @@ use http_api::{Problem, Request, Response};
 use ordering::quote;
 use serde_json::{Map, Value, json};
 
-use super::{CART, CHECKOUT, DISCOUNT, FULFILLMENT, LOOKUP, ORDER, Pages, SEARCH, VERSION, error, handlers};
+use super::{CART, CHECKOUT, DISCOUNT, FULFILLMENT, LOOKUP, ORDER, SEARCH, VERSION, error, handlers};
 use crate::App;
+use crate::pages::Pages;
 
 /// How long a platform may use the profile. The protocol wants a minute at least.
 const FRESH: Duration = Duration::from_secs(5 * 60);
@@ -41,7 +42,7 @@ pub async fn describe(app: &App, request: &Request<'_>) -> Result<Response, Prob
         add(SEARCH, "catalog/search", "catalog_search", Value::Null);
     }
     add(ORDER, "order", "order", Value::Null);
-    let profile = json!({
+    let mut profile = json!({
         "ucp": {
             "version": VERSION,
             "services": {
@@ -57,5 +58,8 @@ pub async fn describe(app: &App, request: &Request<'_>) -> Result<Response, Prob
             "payment_handlers": handlers(app).await,
         },
     });
+    if let (Some(keys), Some(profile)) = (&app.signing, profile.as_object_mut()) {
+        profile.insert("signing_keys".to_owned(), json!(keys.get().await?.public()));
+    }
     Ok(Response::ok(&profile).kept_for(FRESH))
 }

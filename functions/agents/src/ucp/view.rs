@@ -2,13 +2,12 @@
 
 use http_api::Problem;
 use http_api::Request;
-use key_schema::checkout_session::{Buyer, CheckoutSession, SessionDestination, SessionKind};
-use key_schema::id::OrderId;
-use key_schema::order::guest::OrderToken;
+use key_schema::checkout_session::{Buyer, SessionDestination, SessionKind};
 use serde_json::{Map, Value, json};
 
-use super::{Pages, Root, envelope, shown};
+use super::{Root, envelope, shown};
 use crate::App;
+use crate::pages::Pages;
 use crate::purchase::Seen;
 use crate::session::{Evaluation, Line, Offer, Status, Totals};
 
@@ -23,7 +22,7 @@ pub async fn session(app: &App, request: &Request<'_>, seen: &Seen) -> Result<Va
         (false, false) => Root::Checkout,
     };
     let mut shown_session = json!({
-        "ucp": envelope(app, root, false).await,
+        "ucp": envelope(app, request, root, false).await,
         "id": session.id,
         "currency": evaluation.currency,
         "line_items": evaluation.lines.iter().map(|line| line_item(line, &pages)).collect::<Vec<_>>(),
@@ -34,8 +33,8 @@ pub async fn session(app: &App, request: &Request<'_>, seen: &Seen) -> Result<Va
     });
     let Some(fields) = shown_session.as_object_mut() else { return Ok(shown_session) };
     let wish = &session.wish;
-    if let Some(buyer) = &wish.buyer {
-        fields.insert("buyer".to_owned(), shown_buyer(buyer));
+    if let Some(buyer) = wish.buyer() {
+        fields.insert("buyer".to_owned(), shown_buyer(&buyer));
     }
     if !wish.codes.is_empty() || !evaluation.applied.is_empty() {
         fields.insert("discounts".to_owned(), discounts(&wish.codes, evaluation));
@@ -54,29 +53,19 @@ pub async fn session(app: &App, request: &Request<'_>, seen: &Seen) -> Result<Va
     match (order, status) {
         (Some(order), Status::Completed) => {
             let id = &order.head.id;
-            let link = order_page(&pages.shop, Some(session), id);
+            let link = pages.order(Some(session), id);
             fields.insert("order".to_owned(), json!({ "id": id, "permalink_url": link }));
         }
         (_, Status::Canceled) => {}
         // The buyer pays the order in the shop.
         (Some(order), _) => {
-            fields.insert("continue_url".to_owned(), order_page(&pages.shop, Some(session), &order.head.id).into());
+            fields.insert("continue_url".to_owned(), pages.order(Some(session), &order.head.id).into());
         }
         (None, _) => {
             fields.insert("continue_url".to_owned(), pages.shop.into());
         }
     }
     Ok(shown_session)
-}
-
-/// Returns the address of the page on which the buyer sees, pays and cancels the order. The token is in
-/// the fragment, which no server gets. It is known while the session lives.
-pub fn order_page(shop: &str, session: Option<&CheckoutSession>, order: &OrderId) -> String {
-    let page = format!("{shop}/orders/{order}");
-    match session {
-        Some(session) => format!("{page}#token={}", OrderToken::of(&session.cart_token(), order).as_str()),
-        None => page,
-    }
 }
 
 fn line_item(line: &Line, pages: &Pages) -> Value {

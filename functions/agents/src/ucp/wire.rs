@@ -1,39 +1,12 @@
-//! The requests of the protocol. Members that the shop does not know are ignored, as the protocol wants.
+//! The requests of the protocol.
 
-use std::collections::BTreeSet;
-
-use http_api::{Code, Problem, Request};
-use key_schema::checkout_session::{Buyer, MAX_DESTINATIONS, MAX_LINES, SessionDestination, SessionLine, Wish};
-use key_schema::id::ProductId;
-use key_schema::order::MAX_QUANTITY;
-use key_schema::promotion::{MAX_CODE_BYTES, MAX_CODES};
+use http_api::Problem;
+use key_schema::checkout_session::{Buyer, MAX_DESTINATIONS, SessionDestination, Wish};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
+use crate::flow::Wanted;
 use crate::session::Message;
-
-const MAX_TEXT_BYTES: usize = 200;
-const MAX_ID_BYTES: usize = 64;
-/// The most codes of a request. Only some of them are used together.
-const MOST_CODES: usize = 20;
-const MAX_TOKEN_BYTES: usize = 500;
-
-/// Reads a body.
-///
-/// # Errors
-/// 400 `invalid_request`.
-pub fn body<T: DeserializeOwned>(request: &Request<'_>) -> Result<T, Problem> {
-    serde_json::from_str(request.json_text()?).map_err(|error| {
-        // The parser's message can quote the body, so the response has only the place.
-        let detail =
-            format!("The body is not as the protocol wants it, at line {}, column {}.", error.line(), error.column());
-        Problem::new(Code::InvalidBody, detail)
-    })
-}
-
-fn invalid(detail: impl Into<String>) -> Problem {
-    Problem::new(Code::InvalidBody, detail.into())
-}
+use crate::wire::{MAX_ID_BYTES, MAX_TEXT_BYTES, NamedLine, bounded, codes, invalid, is_token, lines};
 
 #[derive(Debug, Deserialize)]
 pub struct Purchase {
@@ -100,13 +73,6 @@ struct Discounts {
     codes: Option<Vec<String>>,
 }
 
-/// What an agent wants, with messages about the parts that cannot be what it says.
-#[derive(Debug)]
-pub struct Wanted {
-    pub wish: Wish,
-    pub messages: Vec<Message>,
-}
-
 impl Purchase {
     /// Returns what the agent wants.
     ///
@@ -117,7 +83,8 @@ impl Purchase {
         let line_items =
             line_items.filter(|lines| !lines.is_empty()).ok_or_else(|| invalid("line_items is missing."))?;
         let mut messages = Vec::new();
-        let lines = lines(line_items, &mut messages)?;
+        let named = |LineItem { id, item, quantity }| NamedLine { id, product: item.id, quantity };
+        let lines = lines(line_items.into_iter().map(named).collect(), &mut messages)?;
         let codes = codes(discounts.and_then(|discounts| discounts.codes).unwrap_or_default(), &mut messages)?;
         let mut wish = Wish { lines, buyer: buyer.map(BuyerIn::read).transpose()?, codes, ..Wish::default() };
         // The shop sends everything in one way, to one place.
@@ -144,52 +111,6 @@ impl Purchase {
     pub fn buyer(self) -> Result<Option<Buyer>, Problem> {
         self.buyer.map(BuyerIn::read).transpose()
     }
-}
-
-/// Reads the lines. Lines of the same product become one.
-fn lines(items: Vec<LineItem>, messages: &mut Vec<Message>) -> Result<Vec<SessionLine>, Problem> {
-    if items.len() > MAX_LINES {
-        return Err(invalid(format!("There can be at most {MAX_LINES} line items.")));
-    }
-    let (mut lines, mut taken) = (Vec::<SessionLine>::new(), BTreeSet::new());
-    for (number, LineItem { id, item, quantity }) in (1..).zip(items) {
-        if !(1..=MAX_QUANTITY).contains(&quantity) {
-            return Err(invalid(format!("The quantity of a line item must be from 1 to {MAX_QUANTITY}.")));
-        }
-        let Ok(product_id) = item.id.parse::<ProductId>() else {
-            let content = "An item is not sold: its id is none of this shop's.";
-            messages.push(Message::warning("item_unavailable", "$.line_items", content));
-            continue;
-        };
-        if let Some(line) = lines.iter_mut().find(|line| line.product_id == product_id) {
-            line.quantity = line.quantity.saturating_add(quantity).min(MAX_QUANTITY);
-            continue;
-        }
-        let given = bounded(id, MAX_ID_BYTES)?.filter(|id| !id.is_empty() && !taken.contains(id));
-        let free = || (number..).map(|number: u64| format!("li_{number}")).find(|id| !taken.contains(id));
-        let id = given.or_else(free).unwrap_or_default();
-        taken.insert(id.clone());
-        lines.push(SessionLine { id, product_id, quantity });
-    }
-    Ok(lines)
-}
-
-/// Reads the codes. A code that no promotion can have is refused at once.
-fn codes(given: Vec<String>, messages: &mut Vec<Message>) -> Result<Vec<String>, Problem> {
-    if given.len() > MOST_CODES {
-        return Err(invalid(format!("There can be at most {MOST_CODES} codes.")));
-    }
-    let mut codes = Vec::new();
-    for code in given {
-        let is_code = !code.trim().is_empty() && code.len() <= MAX_CODE_BYTES && !code.contains(char::is_control);
-        if is_code && codes.len() < MAX_CODES {
-            codes.push(code);
-        } else {
-            let content = if is_code { "There are too many codes." } else { "A code is unknown." };
-            messages.push(Message::warning("discount_code_invalid", "$.discounts.codes", content));
-        }
-    }
-    Ok(codes)
 }
 
 impl BuyerIn {
@@ -220,13 +141,6 @@ impl Destination {
             country: text(self.address_country)?,
             phone: text(self.phone_number)?,
         })
-    }
-}
-
-fn bounded(text: Option<String>, most: usize) -> Result<Option<String>, Problem> {
-    match text {
-        Some(text) if text.len() > most => Err(invalid(format!("A text has more than {most} bytes."))),
-        text => Ok(text.filter(|text| !text.trim().is_empty())),
     }
 }
 
@@ -277,13 +191,7 @@ impl Completion {
             let content = "This handler is none of those that the checkout offers.";
             return Err(Message::error("payment_failed", path("handler_id"), content));
         }
-        let is_token = |token: &String| {
-            let is_known = token.starts_with("pm_") || token.starts_with("spt_");
-            is_known
-                && token.len() <= MAX_TOKEN_BYTES
-                && token.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        };
-        credential.and_then(|credential| credential.token).filter(is_token).ok_or_else(|| {
+        credential.and_then(|credential| credential.token).filter(|token| is_token(token)).ok_or_else(|| {
             Message::error("payment_failed", path("credential.token"), "This is no token of the payment handler.")
         })
     }

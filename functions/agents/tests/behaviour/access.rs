@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::shop::{CREATE, PUT_AGENT, READ, Shop, codes, on_host, profile, refused, registration, wanted, with};
 
-const ROUTES: [&str; 13] = [
+pub const ROUTES: [&str; 13] = [
     "POST /ucp/checkout-sessions",
     "GET /ucp/checkout-sessions/{id}",
     "PUT /ucp/checkout-sessions/{id}",
@@ -22,7 +22,7 @@ const ROUTES: [&str; 13] = [
 ];
 
 /// Builds a request of a route, with an id that does not exist.
-fn request(route: &'static str) -> Call {
+pub fn request(route: &'static str) -> Call {
     let call = if route.contains("{id}") { on_host(route).path("id", "none") } else { on_host(route) };
     if route.starts_with("GET") { call } else { call.json(&json!({})) }
 }

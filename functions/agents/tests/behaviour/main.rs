@@ -4,9 +4,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic)]
 
 mod access;
+mod acp;
 mod carts;
 mod catalog;
 mod checkouts;
+mod notices;
+mod profiles;
 mod purchases;
 mod routes;
 mod shop;

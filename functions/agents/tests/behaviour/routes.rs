@@ -5,9 +5,11 @@ use http_api::sample::Call;
 use key_schema::promotion::Conditions;
 use serde_json::{Value, json};
 
+use crate::access::{ROUTES, request};
+use crate::acp;
 use crate::shop::{
-    CANCEL, COMPLETE, CREATE, ORDER, PUT_AGENT, READ, REPLACE, Shop, on_host, payment, registration, shipping, usd,
-    wanted, with,
+    CANCEL, COMPLETE, CREATE, ORDER, PUT_AGENT, READ, REPLACE, Shop, on_host, payment, profile, registration, shipping,
+    usd, wanted, with,
 };
 
 const CREATE_CART: &str = "POST /ucp/carts";
@@ -95,6 +97,42 @@ async fn buy(recorder: &mut Recorder<'_, Shop>, session: &Value) {
     }
 }
 
+/// Buys over the Agentic Commerce Protocol.
+async fn buy_over_acp(recorder: &mut Recorder<'_, Shop>) {
+    let body = with(acp::wanted(2), &json!({ "discounts": { "codes": ["TEN", "WRONG"] } }));
+    let mut session = Value::Null;
+    for _ in 0..2 {
+        session = send(recorder, 201, acp::call(recorder.shop, acp::CREATE, "c").json(&body)).await;
+    }
+    let about = |shop: &Shop, route, key: &str| acp::about(shop, route, &session, key);
+    let ready = with(acp::buyer(), &acp::address("CH"));
+    for _ in 0..2 {
+        send(recorder, 200, about(recorder.shop, acp::UPDATE, "u").json(&ready)).await;
+    }
+    recorder.shop.reprice("tea", 650).await;
+    send(recorder, 200, about(recorder.shop, acp::READ, "")).await;
+    recorder.shop.reprice("tea", 700).await;
+    send(recorder, 200, about(recorder.shop, acp::COMPLETE, "k0").json(&acp::card("pm_card_visa"))).await;
+    for token in ["pm_card_chargeDeclined", "pm_card_threeDSecure2Required"] {
+        send(recorder, 200, about(recorder.shop, acp::COMPLETE, token).json(&acp::card(token))).await;
+        send(recorder, 200, about(recorder.shop, acp::READ, "")).await;
+        send(recorder, 200, about(recorder.shop, acp::UPDATE, &format!("u{token}")).json(&ready)).await;
+    }
+    send(recorder, 200, about(recorder.shop, acp::COMPLETE, "k1").json(&acp::card("pm_card_chargeDeclined"))).await;
+    for _ in 0..2 {
+        let done =
+            send(recorder, 200, about(recorder.shop, acp::COMPLETE, "k2").json(&acp::card("pm_card_visa"))).await;
+        assert_eq!(done["status"], "completed", "{done}");
+    }
+    let more = with(acp::wanted(1), &ready);
+    let other = send(recorder, 201, acp::call(recorder.shop, acp::CREATE, "d").json(&more)).await;
+    let about = |shop: &Shop, route, key: &str| acp::about(shop, route, &other, key);
+    send(recorder, 200, about(recorder.shop, acp::COMPLETE, "k3").json(&acp::card("pm_card_chargeDeclined"))).await;
+    for _ in 0..2 {
+        send(recorder, 200, about(recorder.shop, acp::CANCEL, "x")).await;
+    }
+}
+
 #[tokio::test]
 async fn every_route_uses_exactly_the_recorded_patterns() {
     let shop = Shop::open().await;
@@ -115,5 +153,11 @@ async fn every_route_uses_exactly_the_recorded_patterns() {
     carts(&mut recorder).await;
     let session = check_out(&mut recorder).await;
     buy(&mut recorder, &session).await;
+    buy_over_acp(&mut recorder).await;
+    for route in ROUTES {
+        // The signature names the agent, before it is found to be malformed.
+        let call = request(route).header("signature", "").header("signature-input", "");
+        recorder.send(call.header("ucp-agent", &format!("profile=\"{}\"", profile("acme")))).await;
+    }
     recorder.assert_recorded();
 }

@@ -4,10 +4,11 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use aws::Reach;
 use emulators::payments::{PaymentServer, Settings};
-use fixture::{Harness, TestTable, seed};
+use fixture::{CURSOR_KEYS, Harness, TestTable, seed};
 use http_api::sample::{Answered, Call};
-use http_api::{Services, SettingsCache};
+use http_api::{Keys, Services, SettingsCache};
 use key_schema::checkout_session::{self, CheckoutSession};
 use key_schema::entity::AnyEntity;
 use key_schema::id::{Born, OrderId, ProductId};
@@ -17,11 +18,14 @@ use key_schema::money::Money;
 use key_schema::order::{self, PlacedOrder};
 use key_schema::pricing::{self, Rules, ShippingMethod, ShippingRate, ShippingZone};
 use key_schema::promotion::{self, Conditions, Goods, Promotion, Reduction};
+use key_schema::webhook_secret::WebhookKeys;
 use key_schema::{product, settings};
-use payments::{Account, Keys, Stripe};
+use payments::{Account, Stripe};
 use serde_json::{Value, json};
 
 use agents::App;
+use agents::profiles::Profiles;
+use signatures::SigningKeys;
 
 pub const CREATE: &str = "POST /ucp/checkout-sessions";
 pub const READ: &str = "GET /ucp/checkout-sessions/{id}";
@@ -93,25 +97,33 @@ pub fn registration(id: &str) -> Value {
 impl Shop {
     /// Opens a shop with ten pieces of tea for five dollars. It sends nothing.
     pub async fn open() -> Self {
+        Self::reaching(Reach::Public).await
+    }
+
+    /// Opens such a shop that reads profiles from these addresses.
+    pub async fn reaching(reach: Reach) -> Self {
         let provider = PaymentServer::start(Settings { seed: 7, ..Settings::default() }).await.unwrap();
         let service = aws::Service::new(aws::connector().unwrap(), provider.url(), None);
         let stripe = Stripe::new(service, "sk_test_1".to_owned());
-        let keys = Keys::new(Arc::new(stripe), vec!["whsec_1".to_owned()]);
-        Self::open_with(provider, Account::with(Some(keys))).await
+        let keys = payments::Keys::new(Arc::new(stripe), vec!["whsec_1".to_owned()]);
+        Self::open_with(provider, Account::with(Some(keys)), reach).await
     }
 
     /// Opens such a shop without an account at the payment provider.
     pub async fn open_without_cards() -> Self {
-        Self::open_with(PaymentServer::start(Settings::default()).await.unwrap(), Account::with(None)).await
+        let provider = PaymentServer::start(Settings::default()).await.unwrap();
+        Self::open_with(provider, Account::with(None), Reach::Public).await
     }
 
-    async fn open_with(provider: PaymentServer, account: Account) -> Self {
+    async fn open_with(provider: PaymentServer, account: Account, reach: Reach) -> Self {
         let clock = Arc::new(AtomicI64::new(0));
         let ahead = Arc::clone(&clock);
         let settings = SettingsCache::new(move || Instant::now().plus_seconds(ahead.load(Ordering::Relaxed)));
         let app = |test: &TestTable| {
             let services = Services { settings, ..test.services() };
-            App { shop: ordering::Shop { account, ..ordering::Shop::new(services) }, search: None }
+            let shop = ordering::Shop { account, ..ordering::Shop::new(services) };
+            let signing = Some(Keys::known(SigningKeys::of(&WebhookKeys::new(CURSOR_KEYS).unwrap())));
+            App { shop, search: None, signing, profiles: Profiles::new(reach) }
         };
         let harness = Harness::start(agents::routes(), app).await;
         let none = Agent { id: String::new(), key: String::new() };

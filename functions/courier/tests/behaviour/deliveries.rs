@@ -6,10 +6,11 @@ use emulators::faults::FaultKind;
 use fixture::crash_after;
 use fixture::receiver::{Answer, Received, Receiver};
 use key_schema::instant::Instant;
-use key_schema::webhook_delivery::{self, DeliveryState, MAX_BODY_BYTES, MAX_TRIES, PAUSES_SECONDS};
+use key_schema::webhook_delivery::{self, DeliveryState, MAX_TRIES, PAUSES_SECONDS};
 use key_schema::webhook_endpoint::{self, Disabled, DisabledReason, FAILING_SECONDS, WebhookEndpoint};
 use key_schema::webhook_secret::SecretSeed;
 use serde_json::{Value, json};
+use signatures::{Signature, SigningKeys, has_digest};
 use standardwebhooks::Webhook;
 
 use crate::shop::{Shop, low, message, nonce};
@@ -53,6 +54,42 @@ async fn an_endpoint_gets_the_events_that_it_wants_once_with_a_signature_that_re
     assert_eq!((delivery.state, delivery.due_at, delivery.tries), (DeliveryState::Delivered, None, 1));
     assert_eq!(delivery.attempts.iter().map(|attempt| attempt.status).collect::<Vec<_>>(), [Some(204)]);
     assert!(shop.deliveries(&orders).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_message_to_an_agent_is_signed_by_the_shops_key_and_repeated_like_any_other() {
+    let (shop, receiver) = (Shop::open().await, Receiver::start().await);
+    let id = shop.notice(&receiver.url, "{\"id\":1}").await;
+    receiver.next([Answer::Status(500)]);
+    for (delivered, failed) in [(0, 1), (1, 0)] {
+        assert_eq!(shop.run_round(&id).await, Tally { delivered, failed, ..Tally::default() });
+    }
+    assert!(shop.take(&[low(1)]).await.0.is_empty());
+    let requests = receiver.received();
+    assert_eq!(requests.len(), 2, "an agent gets no events");
+    let keys = SigningKeys::of(&shop.keys).public();
+    for request in requests {
+        assert_eq!((request.body.as_str(), request.header("webhook-timestamp")), ("{\"id\":1}", "1700000000"));
+        assert!(has_digest(request.header("content-digest"), request.body.as_bytes()));
+        let signature = Signature::read(Some(request.header("signature-input")), Some(request.header("signature")));
+        let signature = signature.unwrap().unwrap();
+        let check = |path: &str| {
+            signature.check(&keys, Instant::now().as_seconds(), |component| {
+                Some(match component {
+                    "@method" => "POST".to_owned(),
+                    "@authority" => receiver.url["http://".len()..].split('/').next().unwrap().to_owned(),
+                    "@path" => path.to_owned(),
+                    "@query" => "?shop=1".to_owned(),
+                    header => request.header(header).to_owned(),
+                })
+            })
+        };
+        assert_eq!(check("/hook"), Ok(()));
+        assert!(check("/other").is_err());
+        let covered = ["@query", "content-type", "content-digest", "ucp-agent", "webhook-timestamp"];
+        assert!(covered.iter().all(|component| signature.covers(component)));
+        assert_eq!(request.header("webhook-signature"), "");
+    }
 }
 
 #[tokio::test]
@@ -265,7 +302,7 @@ async fn an_order_of_many_lines_comes_without_them() {
         shop.take(&[message("OrderPlaced", number, &data)]).await;
     }
     let [small, large] = <[_; 2]>::try_from(receiver.received()).unwrap().map(|request| {
-        assert!(request.body.len() <= MAX_BODY_BYTES, "{} bytes", request.body.len());
+        assert!(request.body.len() <= 16 * 1024, "{} bytes", request.body.len());
         serde_json::from_str::<Value>(&request.body).unwrap()["data"].take()
     });
     assert_eq!((small["lines"].as_array().unwrap().len(), &small["lines_left_out"]), (1, &json!(0)));

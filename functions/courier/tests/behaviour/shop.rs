@@ -9,10 +9,11 @@ use bus::queue::Batch;
 use courier::{Courier, Tally};
 use fixture::records::{delivered, detail};
 use fixture::{CURSOR_KEYS, TestTable, seed};
+use key_schema::agent::{self, Agent, AgentScope};
 use key_schema::id::EndpointId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
-use key_schema::webhook_delivery::{self, WebhookDelivery};
+use key_schema::webhook_delivery::{self, DeliveryState, WebhookDelivery};
 use key_schema::webhook_endpoint::{self, WebhookEndpoint};
 use key_schema::webhook_secret::{SecretSeed, WebhookKeys};
 use serde_json::{Value, json};
@@ -52,6 +53,7 @@ impl Shop {
         let id = EndpointId::generate(Instant::EPOCH, [number; 10]);
         let endpoint = WebhookEndpoint {
             id: id.clone(),
+            agent: None,
             secrets: vec![nonce(&format!("nonce-{number}"), Instant::EPOCH)],
             failing_since: None,
             url: url.to_owned(),
@@ -60,6 +62,49 @@ impl Shop {
             disabled: None,
         };
         self.transact(&webhook_endpoint::create(&seed::stored(endpoint), None).unwrap()).await;
+        id
+    }
+
+    /// Keeps the message of an agent's order for the agent's endpoint.
+    pub async fn notice(&self, url: &str, body: &str) -> EndpointId {
+        let agent = seed::stored(Agent {
+            id: "acme".parse().unwrap(),
+            name: "Acme".to_owned(),
+            profile_url: "https://agent.example/profile".to_owned(),
+            scopes: [AgentScope::Orders].into(),
+            checkouts_per_day: 1,
+            key_hash: String::new(),
+            key_created_at: Instant::EPOCH,
+        });
+        self.transact(&agent::create(&agent).unwrap()).await;
+        let endpoint = WebhookEndpoint {
+            id: webhook_endpoint::id_of_agent(&agent),
+            agent: Some(agent.id.clone()),
+            secrets: Vec::new(),
+            failing_since: None,
+            url: url.to_owned(),
+            kinds: [].into(),
+            description: None,
+            disabled: None,
+        };
+        let headers = [("ucp-agent", "profile=\"https://shop.example\""), ("webhook-timestamp", "1700000000")];
+        let (event, now) = (format!("{:032x}", 7), Instant::now());
+        let delivery = WebhookDelivery {
+            id: webhook_delivery::id_of(&event, now),
+            endpoint_id: endpoint.id.clone(),
+            event_id: event,
+            kind: "ucp.order".to_owned(),
+            body: body.to_owned(),
+            signed_headers: Some(headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into()),
+            state: DeliveryState::Pending,
+            due_at: Some(now),
+            tries: 0,
+            expires_at: now.plus_seconds(webhook_delivery::LIFETIME_SECONDS),
+            attempts: Vec::new(),
+        };
+        let id = endpoint.id.clone();
+        self.transact(&webhook_endpoint::adopt(&seed::stored(endpoint), &agent).unwrap()).await;
+        self.table().write(&webhook_delivery::add(&seed::stored(delivery)).unwrap()).await.unwrap().unwrap();
         id
     }
 

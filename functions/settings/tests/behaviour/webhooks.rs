@@ -3,10 +3,10 @@
 use fixture::CURSOR_KEYS;
 use fixture::seed::stored;
 use http_api::sample::Call;
-use key_schema::id::{DeliveryId, EndpointId};
+use key_schema::id::{AgentId, DeliveryId, EndpointId};
 use key_schema::instant::Instant;
 use key_schema::webhook_delivery::{Attempt, DeliveryState, LIFETIME_SECONDS, WebhookDelivery};
-use key_schema::webhook_endpoint::MAX_ENDPOINTS;
+use key_schema::webhook_endpoint::{self, MAX_ENDPOINTS, WebhookEndpoint};
 use key_schema::webhook_secret::WebhookKeys;
 use serde_json::{Value, json};
 
@@ -46,6 +46,7 @@ async fn store_delivery(shop: &Shop, endpoint: &Value, number: u8) -> String {
         event_id: format!("{number:032x}"),
         kind: "order.placed".to_owned(),
         body: r#"{"type":"order.placed"}"#.to_owned(),
+        signed_headers: None,
         state: DeliveryState::Failed,
         due_at: None,
         tries: 10,
@@ -147,7 +148,7 @@ async fn a_new_secret_leaves_two_former_ones_valid_for_a_day() {
     let instant = |name: &str| renewed[name].as_str().unwrap().parse::<Instant>().unwrap();
     assert_eq!(instant("former_secret_ends_at"), instant("secret_created_at").plus_seconds(24 * 60 * 60));
     let id: EndpointId = endpoint["id"].as_str().unwrap().parse().unwrap();
-    let stored = function.table().get(&key_schema::webhook_endpoint::get(&id).unwrap()).await.unwrap().unwrap();
+    let stored = function.table().get(&webhook_endpoint::get(&id).unwrap()).await.unwrap().unwrap();
     let keys = WebhookKeys::new(CURSOR_KEYS).unwrap();
     let kept: Vec<Value> = stored.secrets.iter().map(|seed| keys.secret(&id, seed).unwrap().text().into()).collect();
     assert_eq!(kept, [secrets[3].clone(), secrets[2].clone(), secrets[1].clone()]);
@@ -189,6 +190,51 @@ async fn a_shop_has_at_most_twenty_endpoints() {
     let all = function.ok(Call::new(LIST).staff("sam")).await.body;
     function.ok(at(REMOVE, &all["items"][0])).await;
     function.ok(create(&wanted())).await;
+}
+
+#[tokio::test]
+async fn staff_can_close_and_open_the_endpoint_of_an_agent_and_nothing_else() {
+    let shop = Shop::open().await;
+    let function = shop.function();
+    let agent: AgentId = "acme".parse().unwrap();
+    let own = EndpointId::generate(Instant::EPOCH, [9; 10]);
+    shop.put(&stored(WebhookEndpoint {
+        id: own.clone(),
+        agent: Some(agent),
+        secrets: Vec::new(),
+        failing_since: None,
+        url: "https://agent.example/orders".to_owned(),
+        kinds: [].into(),
+        description: None,
+        disabled: None,
+    }))
+    .await;
+    let list = function.ok(Call::new(LIST).staff("sam")).await.body;
+    let shown = &list["items"][0];
+    assert_eq!((&shown["agent"], &shown["kinds"], &shown["enabled"]), (&json!("acme"), &json!([]), &json!(true)));
+    let but = |name: &str, value: Value| {
+        let mut body = json!({ "url": "https://agent.example/orders", "kinds": [] });
+        body[name] = value;
+        body
+    };
+    let closed = function.ok(change(shown, 1, &but("enabled", json!(false)))).await.body;
+    assert_eq!((&closed["enabled"], &closed["disabled_reason"]), (&json!(false), &json!("staff")));
+    let opened = function.ok(change(shown, 2, &but("enabled", json!(true)))).await.body;
+    assert_eq!((&opened["enabled"], &opened["agent"]), (&json!(true), &json!("acme")));
+    for (name, value) in [("url", json!("https://other.example")), ("kinds", json!(["*"]))] {
+        let answer = function.send(change(shown, 3, &but(name, value))).await;
+        assert_eq!((answer.status, answer.pointers()), (422, vec!["/url"]), "{}", answer.body);
+    }
+    for route in [RENEW, REMOVE] {
+        let answer = function.send(at(route, shown).header("if-match", "\"3\"")).await;
+        assert_eq!((answer.status, answer.code()), (409, Some("conflict")), "{route}: {}", answer.body);
+    }
+    // Any other endpoint needs kinds.
+    let answer = function.send(create(&but("kinds", json!([])))).await;
+    assert_eq!((answer.status, answer.pointers()), (422, vec!["/kinds"]), "{}", answer.body);
+    let other = function.ok(create(&wanted())).await.body;
+    let answer = function.send(change(&other, 1, &but("kinds", json!([])))).await;
+    assert_eq!((answer.status, answer.pointers()), (422, vec!["/kinds"]), "{}", answer.body);
 }
 
 #[tokio::test]

@@ -162,6 +162,10 @@ fn the_real_rules_match_only_the_events_of_their_subscribers() {
     let low = json!({"source": "bodega", "detail-type": "StockLow", "detail": {"data": {}}});
     assert_eq!(taken_by(&low), ["WebhookRule"]);
     assert!(taken_by(&json!({"source": "other", "detail-type": "OrderPlaced"})).is_empty());
+    let of_agent = json!({"source": "bodega", "detail-type": "OrderPlaced", "detail": {"data": {"agent": "acme"}}});
+    assert_eq!(taken_by(&of_agent), ["NotifierRule", "WebhookRule", "AgentRule"]);
+    let refunded = json!({"source": "bodega", "detail-type": "PaymentReversed", "detail": {"data": {}}});
+    assert_eq!(taken_by(&refunded), ["NotifierRule", "WebhookRule", "AgentRule"]);
     let requested = json!({"source": "bodega", "detail-type": "EmailVerificationRequested", "detail": {"data": {}}});
     assert_eq!(taken_by(&requested), ["NotifierRule"]);
     // SES sends the events of all stacks of an account to one bus, so the rule must select the
@@ -183,7 +187,12 @@ fn the_real_rules_match_only_the_events_of_their_subscribers() {
     for rule in &template.rules {
         assert!(rule.targets.iter().all(|target| target.dead_letter.is_some()), "{}", rule.logical_id);
     }
-    let expected = [("Fulfilment", "PickingFailures"), ("Cashier", "PaymentFailures"), ("Courier", "WebhookFailures")];
+    let expected = [
+        ("Agents", "AgentFailures"),
+        ("Fulfilment", "PickingFailures"),
+        ("Cashier", "PaymentFailures"),
+        ("Courier", "WebhookFailures"),
+    ];
     assert_eq!(template.queue_mappings.len(), expected.len());
     for (mapping, (function, failed)) in template.queue_mappings.iter().zip(expected) {
         assert!(mapping.function == function && mapping.report_batch_item_failures);

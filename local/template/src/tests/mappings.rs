@@ -10,7 +10,7 @@ fn the_real_stream_mappings_report_failures_and_keep_discarded_batches() {
     let ids: Vec<&str> = template.streams.iter().map(|mapping| mapping.logical_id.as_str()).collect();
     assert_eq!(
         (ids, template.queue_mappings.iter().map(|mapping| mapping.logical_id.as_str()).collect::<Vec<_>>()),
-        (vec!["StreamSearchTable", "StreamEventsTable"], vec!["FulfilmentJobs", "CashierNotices", "CourierEvents"])
+        (vec!["StreamSearchTable", "StreamEventsTable"], vec!["FulfilmentJobs", "CashierNotices"])
     );
     let bucket = template.buckets.iter().find(|bucket| bucket.logical_id == "FailedRecords").unwrap();
     for mapping in &template.streams {
@@ -132,7 +132,7 @@ fn only_the_consumers_may_read_the_stream_and_only_their_subscribers_may_receive
         template.functions.iter().filter(holds).map(|function| function.logical_id.as_str()).collect()
     };
     assert_eq!(holders("dynamodb:"), ["StreamEvents", "StreamSearch"].into());
-    assert_eq!(holders("sqs:"), ["Cashier", "Courier", "Fulfilment"].into());
+    assert_eq!(holders("sqs:"), ["Agents", "Cashier", "Courier", "Fulfilment"].into());
     for mapping in &template.streams {
         let function = template.function(&mapping.function).unwrap();
         for (action, on) in [

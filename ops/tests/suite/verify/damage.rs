@@ -294,6 +294,7 @@ async fn the_number_of_endpoints_is_that_of_the_endpoints() {
     for number in [1, 2] {
         let endpoint = WebhookEndpoint {
             id: EndpointId::generate(Instant::EPOCH, [number; 10]),
+            agent: None,
             secrets: Vec::new(),
             failing_since: None,
             url: "https://erp.example".to_owned(),

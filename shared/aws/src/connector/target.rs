@@ -116,6 +116,15 @@ impl Target {
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         Ok(Self { base: format!("{scheme}://{authority}"), path: path.to_owned() })
     }
+
+    /// Returns the host, and the port if it is not that of the scheme, as signatures have them (RFC 9421,
+    /// section 2.2.3).
+    #[must_use]
+    pub fn authority(&self) -> String {
+        let (scheme, authority) = self.base.split_once("://").unwrap_or(("", &self.base));
+        let port = if scheme == "https" { ":443" } else { ":80" };
+        authority.strip_suffix(port).unwrap_or(authority).to_ascii_lowercase()
+    }
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ pub struct Call<'a> {
     /// service's address.
     pub path: &'a str,
     /// Headers, with names in lower case.
-    pub headers: &'a [(&'static str, &'a str)],
+    pub headers: &'a [(&'a str, &'a str)],
     /// The body. Attempts share it.
     pub body: Bytes,
     /// The size limit of the response in bytes.

@@ -365,12 +365,13 @@ pub fn first_example(examples: &[&str]) -> Option<Node> {
 /// The first name is the function's state. Then come the handlers.
 #[macro_export]
 macro_rules! routes {
-    ($state:ty; $($($handler:ident)::+),+ $(,)?) => {
+    ($state:ty $(, seal = $seal:path)?; $($($handler:ident)::+),+ $(,)?) => {
         /// Returns the routes of this function.
         #[must_use]
         pub fn routes() -> $crate::Routes<$state> {
             $crate::Routes::new()
                 .checking(|state| $crate::Has::<$crate::Services>::part(state).checks())
+                $(.sealing(|state, request, response| ::std::boxed::Box::pin($seal(state, request, response))))?
                 $(.with($($handler)::+::route()))+
         }
 

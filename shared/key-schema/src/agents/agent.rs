@@ -12,7 +12,7 @@ use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::change::Change;
-use crate::expression::Condition;
+use crate::expression::{Condition, value};
 use crate::guest_cart::{hash, hexadecimal, secret};
 use crate::id::{AgentId, Born};
 use crate::instant::Instant;
@@ -20,6 +20,7 @@ use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
 use crate::request::{Get, Guarded, Query, Range, Single, Transaction};
+use crate::webhook_endpoint;
 
 pub const MAX_AGENTS: u32 = 50;
 /// The bounds and the default of the carts and checkouts that an agent begins in a day.
@@ -180,6 +181,15 @@ patterns! {
         consistency: Consistency::Eventual,
         callers: "staff",
     }
+    SIGNERS {
+        id: "agents.signers",
+        purpose: "Find the agent of a profile whose key has signed a request",
+        request: Query,
+        key: "PK = AGENTS, SK under AGENT#",
+        returns: "the agents, by id",
+        consistency: Consistency::Strong("a removed agent is refused at once"),
+        callers: "any",
+    }
     CREATE {
         id: "agents.create",
         purpose: "Register an agent",
@@ -206,10 +216,10 @@ patterns! {
     }
     REMOVE {
         id: "agents.remove",
-        purpose: "Remove an agent",
+        purpose: "Remove an agent with its endpoint",
         request: TransactWriteItems,
-        key: "PK = AGENTS, SK = AGENT#<id>; PK = AGENTS, SK = AGENTS",
-        requires: "the agent exists",
+        key: "PK = AGENTS, SK = AGENT#<id>; PK = AGENTS, SK = AGENTS; PK = WEBHOOKS, SK = ENDPOINT#<id>",
+        requires: "the agent was not registered again since it was read",
         callers: "staff",
     }
 }
@@ -221,6 +231,8 @@ pub enum AgentAction {
     Agent,
     /// The head. The condition fails if there are [`MAX_AGENTS`].
     Head,
+    /// The endpoint, which is removed with its agent.
+    Endpoint,
 }
 
 pub fn get(id: &AgentId) -> Result<Get<Stored<Agent>>, KeyError> {
@@ -230,6 +242,11 @@ pub fn get(id: &AgentId) -> Result<Get<Stored<Agent>>, KeyError> {
 /// Lists the agents, by id.
 pub fn list() -> Result<Query<Stored<Agent>>, KeyError> {
     Ok(Query::new(&LIST, partition()?, Range::under(AGENT)).limit(MAX_AGENTS as usize))
+}
+
+/// Lists the agents, to find the one of a profile.
+pub fn signers() -> Result<Query<Stored<Agent>>, KeyError> {
+    Ok(Query::new(&SIGNERS, partition()?, Range::under(AGENT)).limit(MAX_AGENTS as usize))
 }
 
 pub fn create(agent: &Stored<Agent>) -> Result<Transaction<AgentAction>, EncodeError> {
@@ -257,9 +274,12 @@ pub fn renew_key(id: &AgentId, new: &AgentKey, at: Instant) -> Result<Single<Sto
     Ok(Single::new(&RENEW, Guarded::update(key(id)?, change, Condition::Exists)))
 }
 
-pub fn remove(id: &AgentId, at: Instant) -> Result<Transaction<AgentAction>, EncodeError> {
+/// Removes an agent that was read.
+pub fn remove(agent: &Stored<Agent>, at: Instant) -> Result<Transaction<AgentAction>, EncodeError> {
+    let same = Condition::Is("born", value(&agent.meta.born)?);
     let counted = Change::<Agents>::visible(at).add("agents", -1);
     Ok(Transaction::new(&REMOVE)
-        .action(AgentAction::Agent, Guarded::delete(key(id)?, Condition::Exists))
-        .action(AgentAction::Head, Guarded::update(head_key()?, counted, Condition::Exists)))
+        .action(AgentAction::Agent, Guarded::delete(key(&agent.id)?, same))
+        .action(AgentAction::Head, Guarded::update(head_key()?, counted, Condition::Exists))
+        .action(AgentAction::Endpoint, webhook_endpoint::remove_of_agent(agent)?))
 }

@@ -86,6 +86,9 @@ pub struct Wish {
     pub lines: Vec<SessionLine>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub buyer: Option<Buyer>,
+    /// The person who gets the goods, who is the buyer as far as the agent names none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub contact: Option<Buyer>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub destinations: Vec<SessionDestination>,
     /// The id of the chosen destination.
@@ -97,6 +100,24 @@ pub struct Wish {
     /// The codes of promotions, also those that do not apply.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub codes: Vec<String>,
+}
+
+impl Wish {
+    /// Returns the buyer, with the contact's parts where the buyer has none.
+    #[must_use]
+    pub fn buyer(&self) -> Option<Buyer> {
+        let (Some(buyer), Some(contact)) = (&self.buyer, &self.contact) else {
+            return self.buyer.clone().or_else(|| self.contact.clone());
+        };
+        let Buyer { email, first_name, last_name, phone } = buyer.clone();
+        let named = if first_name.is_none() && last_name.is_none() { contact } else { buyer };
+        Some(Buyer {
+            email: email.or_else(|| contact.email.clone()),
+            first_name: named.first_name.clone(),
+            last_name: named.last_name.clone(),
+            phone: phone.or_else(|| contact.phone.clone()),
+        })
+    }
 }
 
 entity! {
@@ -135,6 +156,8 @@ entity! {
 pub struct Origin {
     pub agent: AgentId,
     pub checkout: CheckoutId,
+    /// The address of the API as the agent knows it, without a slash at its end.
+    pub api: String,
 }
 
 impl CheckoutSession {

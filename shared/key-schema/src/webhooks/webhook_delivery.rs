@@ -7,6 +7,8 @@
 //! An attempt begins with a lease: it sets `due_at` to the end of the lease. So nobody else attempts
 //! the delivery, and a crash delays it only until the lease ends.
 
+use std::collections::BTreeMap;
+
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_dynamo::AttributeValue;
@@ -31,9 +33,9 @@ pub const PAUSES_SECONDS: [i64; 9] = [5, 300, 1_800, 7_200, 18_000, 36_000, 50_4
 pub const MAX_TRIES: u64 = PAUSES_SECONDS.len() as u64 + 1;
 /// The maximum number of attempts in the log of a delivery. The oldest ones are dropped.
 pub const MAX_ATTEMPTS: usize = 20;
-/// The maximum size of the text that is sent. Each attempt writes the item twice, and DynamoDB charges its
-/// whole size.
-pub const MAX_BODY_BYTES: usize = 16 * 1024;
+/// The maximum size of the text that is sent. Only a long order of an agent comes near it. Each attempt
+/// writes the item twice, and DynamoDB charges its whole size.
+pub const MAX_BODY_BYTES: usize = 128 * 1024;
 
 const DELIVERY: &str = "DELIVERY";
 
@@ -83,6 +85,10 @@ entity! {
             kind: String,
             /// The JSON text that is sent.
             body: String,
+            /// Headers that a key of the shop signs together with the body, as the protocol of an agent wants.
+            /// Other deliveries have none, and the secrets of their endpoint sign them.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            signed_headers: Option<BTreeMap<String, String>>,
             state: DeliveryState,
             /// When the next attempt may begin. Absent if no attempt follows.
             #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -245,6 +251,18 @@ pub fn get(endpoint: &EndpointId, id: &DeliveryId) -> Result<Get<Stored<WebhookD
 /// Lists the deliveries to an endpoint, newest first.
 pub fn list(endpoint: &EndpointId) -> Result<Query<Stored<WebhookDelivery>>, KeyError> {
     Ok(Query::new(&LIST, partition(endpoint)?, Range::under(DELIVERY)).descending())
+}
+
+/// Returns the id of an event's deliveries. The event's id has 32 hexadecimal digits, of which the last
+/// ones count.
+#[must_use]
+pub fn id_of(event: &str, occurred_at: Instant) -> DeliveryId {
+    let mut bytes = [0; 10];
+    for (byte, digits) in bytes.iter_mut().rev().zip(event.as_bytes().rchunks(2)) {
+        let digits = std::str::from_utf8(digits).unwrap_or_default();
+        *byte = u8::from_str_radix(digits, 16).unwrap_or_default();
+    }
+    DeliveryId::generate(occurred_at, bytes)
 }
 
 /// Keeps a new delivery.

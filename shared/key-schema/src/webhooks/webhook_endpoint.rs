@@ -1,5 +1,8 @@
 //! Endpoints: addresses of other systems to which the shop sends its events. Staff register them.
 //!
+//! An agent also has an endpoint, which the shop finds in the agent's profile. It gets the agent's orders,
+//! and no events.
+//!
 //! All endpoints are in one partition, and its head counts them, so one Query lists them.
 
 use std::collections::BTreeSet;
@@ -7,9 +10,10 @@ use std::collections::BTreeSet;
 use item_model::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::agent::{Agent, MAX_AGENTS};
 use crate::change::Change;
 use crate::expression::{Condition, value};
-use crate::id::{Born, EndpointId};
+use crate::id::{AgentId, Born, EndpointId};
 use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
@@ -69,7 +73,10 @@ entity! {
     WebhookEndpoint = "WebhookEndpoint" {
         fixed {
             id: EndpointId,
-            /// The seeds of the secrets, the newest one first.
+            /// The agent that gets its orders here.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            agent: Option<AgentId>,
+            /// The seeds of the secrets, the newest one first. An agent's endpoint has none.
             secrets: Vec<SecretSeed>,
             /// When an attempt failed first after the last success.
             #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -77,7 +84,7 @@ entity! {
         }
         mutable by WebhookEndpointChanges {
             url: String,
-            /// Some of [`KINDS`].
+            /// Some of [`KINDS`]. An agent's endpoint has none.
             kinds: BTreeSet<String>,
             #[serde(skip_serializing_if = "Option::is_none", default)]
             description: Option<String>,
@@ -178,6 +185,14 @@ patterns! {
         requires: "the endpoint does not exist; there are fewer than 20; the key is free",
         callers: "staff",
     }
+    ADOPT {
+        id: "webhooks.adopt",
+        purpose: "Create the endpoint of an agent, whose profile names it",
+        request: TransactWriteItems,
+        key: "PK = WEBHOOKS, SK = ENDPOINT#<id>; PK = AGENTS, SK = AGENT#<id>",
+        requires: "the endpoint does not exist; the agent does",
+        callers: "system",
+    }
     CHANGE {
         id: "webhooks.change",
         purpose: "Change an endpoint, or give it a new secret",
@@ -211,6 +226,8 @@ pub enum EndpointAction {
     Endpoint,
     /// The head. The condition fails if there are [`MAX_ENDPOINTS`].
     Head,
+    /// The agent whose endpoint it is. The condition fails if the agent was removed.
+    Agent,
     Idempotency,
 }
 
@@ -220,7 +237,35 @@ pub fn get(id: &EndpointId) -> Result<Get<Stored<WebhookEndpoint>>, KeyError> {
 
 /// Lists the endpoints, by id.
 pub fn list() -> Result<Query<Stored<WebhookEndpoint>>, KeyError> {
-    Ok(Query::new(&LIST, partition()?, Range::under(ENDPOINT)).limit(MAX_ENDPOINTS as usize))
+    Ok(Query::new(&LIST, partition()?, Range::under(ENDPOINT)).limit((MAX_ENDPOINTS + MAX_AGENTS) as usize))
+}
+
+/// Returns the id of an agent's endpoint. An agent that is registered again under its id has another
+/// endpoint, with other deliveries.
+#[must_use]
+pub fn id_of_agent(agent: &Stored<Agent>) -> EndpointId {
+    let name = format!("endpoint of {} {}", agent.id, agent.meta.born);
+    let digest = ring::digest::digest(&ring::digest::SHA256, name.as_bytes());
+    let mut bytes = [0; 10];
+    bytes.iter_mut().zip(digest.as_ref()).for_each(|(byte, digit)| *byte = *digit);
+    EndpointId::generate(Instant::EPOCH, bytes)
+}
+
+/// Returns an action that removes the endpoint of an agent, if it has one.
+pub fn remove_of_agent(agent: &Stored<Agent>) -> Result<Guarded, EncodeError> {
+    let own = Condition::NotExists.or(Condition::Is("agent", value(&agent.id)?));
+    Ok(Guarded::delete(key(&id_of_agent(agent))?, own))
+}
+
+/// Creates the endpoint of an agent that was read.
+pub fn adopt(
+    endpoint: &Stored<WebhookEndpoint>,
+    agent: &Stored<Agent>,
+) -> Result<Transaction<EndpointAction>, EncodeError> {
+    let same = Condition::Is("born", value(&agent.meta.born)?);
+    Ok(Transaction::new(&ADOPT)
+        .action(EndpointAction::Endpoint, Guarded::put(endpoint, Condition::NotExists)?)
+        .action(EndpointAction::Agent, Guarded::check(agent.data.key()?, same)))
 }
 
 /// Registers an endpoint. `claim` is the claim of the idempotency key.

@@ -64,6 +64,14 @@ impl WebhookKeys {
         self.keys.first().map_or("", |(name, _)| name)
     }
 
+    /// Returns 32 bytes that follow from each key, the newest key first. `purpose` keeps them different from
+    /// all secrets, whose texts begin with a length.
+    #[must_use]
+    pub fn derive(&self, purpose: &str) -> Vec<(&str, [u8; 32])> {
+        let derived = |key| sign(key, purpose.as_bytes()).as_ref().try_into().ok();
+        self.keys.iter().filter_map(|(name, key)| Some((name.as_str(), derived(key)?))).collect()
+    }
+
     /// Returns the secret of an endpoint, or `None` if its key is gone.
     #[must_use]
     pub fn secret(&self, endpoint: &EndpointId, seed: &SecretSeed) -> Option<WebhookSecret> {

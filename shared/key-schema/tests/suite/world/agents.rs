@@ -74,7 +74,11 @@ impl World {
 
     pub fn order_of_agent(&self) -> Stored<Order> {
         with(self.guest_order(), |order| {
-            order.origin = Some(Origin { agent: self.agent.clone(), checkout: self.checkout() });
+            order.origin = Some(Origin {
+                agent: self.agent.clone(),
+                checkout: self.checkout(),
+                api: "https://api.example".into(),
+            });
         })
     }
 }
@@ -104,10 +108,11 @@ pub fn agents(world: &World) -> Vec<Shown> {
     vec![
         agent::get(&world.agent).unwrap().show("agent::get"),
         agent::list().unwrap().show("agent::list"),
+        agent::signers().unwrap().show("agent::signers"),
         agent::create(&stored).unwrap().show("agent::create"),
         agent::change(&stored, 3, now).unwrap().show("agent::change"),
         agent::renew_key(&world.agent, &key, now).unwrap().show("agent::renew_key"),
-        agent::remove(&world.agent, now).unwrap().show("agent::remove"),
+        agent::remove(&stored, now).unwrap().show("agent::remove"),
     ]
 }
 

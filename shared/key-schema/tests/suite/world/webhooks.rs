@@ -21,12 +21,22 @@ impl World {
     pub fn webhook_endpoint(&self) -> Stored<WebhookEndpoint> {
         self.stored(WebhookEndpoint {
             id: self.endpoint.clone(),
+            agent: None,
             secrets: vec![Self::seed("nonce-1", "2017-02-03T09:41:00.000Z")],
             failing_since: None,
             url: "https://erp.example/webhooks".into(),
             kinds: ["order.*".to_owned(), "stock.low".to_owned()].into(),
             description: Some("The warehouse".into()),
             disabled: None,
+        })
+    }
+
+    pub fn endpoint_of_agent(&self) -> Stored<WebhookEndpoint> {
+        with(self.webhook_endpoint(), |endpoint| {
+            endpoint.id = webhook_endpoint::id_of_agent(&self.agent());
+            endpoint.agent = Some(self.agent.clone());
+            (endpoint.secrets, endpoint.kinds, endpoint.description) = (Vec::new(), [].into(), None);
+            endpoint.url = "https://agent.example/orders".into();
         })
     }
 
@@ -42,6 +52,7 @@ impl World {
             event_id: self.event_id.clone(),
             kind: "order.placed".into(),
             body: r#"{"type":"order.placed"}"#.into(),
+            signed_headers: None,
             state: DeliveryState::Pending,
             due_at: Some(at(LEASE)),
             tries: 1,
@@ -67,9 +78,17 @@ pub fn webhooks_goldens(world: &World) -> Vec<Golden> {
         delivery.attempts = vec![attempt(None, Some("timeout")), attempt(Some(204), None)];
         (delivery.state, delivery.due_at, delivery.tries) = (DeliveryState::Delivered, None, 2);
     });
+    let headers = [("ucp-agent", "profile=\"https://api.example/.well-known/ucp\""), ("webhook-id", &world.event_id)];
+    let to_agent = with(world.webhook_delivery(), |delivery| {
+        delivery.endpoint_id = webhook_endpoint::id_of_agent(&world.agent());
+        delivery.kind = "ucp.order".into();
+        delivery.signed_headers = Some(headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+    });
     vec![
         Golden::of("WebhookEndpoint", world.webhook_endpoint(), Any::WebhookEndpoint),
         Golden::of("WebhookEndpoint-failing", failing, Any::WebhookEndpoint),
+        Golden::of("WebhookEndpoint-agent", world.endpoint_of_agent(), Any::WebhookEndpoint),
+        Golden::of("WebhookDelivery-agent", to_agent, Any::WebhookDelivery),
         Golden::of("WebhookEndpoints", world.webhook_endpoints(), Any::WebhookEndpoints),
         Golden::of("WebhookDelivery", world.webhook_delivery(), Any::WebhookDelivery),
         Golden::of("WebhookDelivery-delivered", delivered, Any::WebhookDelivery),
@@ -89,6 +108,7 @@ pub fn webhooks(world: &World) -> Vec<Shown> {
         webhook_endpoint::create(&endpoint, Some(idempotency::claim(&record, now).unwrap()))
             .unwrap()
             .show("webhook_endpoint::create"),
+        webhook_endpoint::adopt(&world.endpoint_of_agent(), &world.agent()).unwrap().show("webhook_endpoint::adopt"),
         webhook_endpoint::change(&endpoint, 3, true, now).unwrap().show("webhook_endpoint::change"),
         webhook_endpoint::rotate(&endpoint, World::seed("nonce-2", NOW)).unwrap().show("webhook_endpoint::rotate"),
         webhook_endpoint::remove(of, now).unwrap().show("webhook_endpoint::remove"),

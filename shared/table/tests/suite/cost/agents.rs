@@ -11,6 +11,7 @@ use key_schema::item::Stored;
 use key_schema::request::Guarded;
 
 use super::meter::Bench;
+use super::webhooks;
 use crate::data::{self, at, product_id};
 
 pub(super) async fn measure(bench: &mut Bench) {
@@ -27,10 +28,12 @@ pub(super) async fn measure(bench: &mut Bench) {
     let _ = bench.table.meter().take();
     let one = bench.get("one agent", agent::get(&id).unwrap()).await;
     bench.query("20 agents", 20, agent::list().unwrap()).await;
+    bench.query("20 agents", 20, agent::signers().unwrap()).await;
     let one = bench.update("one agent", agent::change(&one.data, one.meta.version, at(1)).unwrap()).await;
     let key = AgentKey::new(&one.id, [7; 32]);
-    bench.update("one agent", agent::renew_key(&id, &key, at(2)).unwrap()).await;
-    bench.transact("one agent", agent::remove(&id, at(3)).unwrap()).await;
+    let one = bench.update("one agent", agent::renew_key(&id, &key, at(2)).unwrap()).await;
+    webhooks::adopt(bench, &one).await;
+    bench.transact("one agent", agent::remove(&one, at(3)).unwrap()).await;
     sessions(bench, &id).await;
 }
 
@@ -89,6 +92,7 @@ fn session(agent: &AgentId, number: u8, kind: SessionKind) -> Stored<CheckoutSes
             last_name: Some("King".to_owned()),
             phone: None,
         }),
+        contact: None,
         destinations: vec![SessionDestination {
             id: "dest_1".to_owned(),
             line1: Some(address.line1),

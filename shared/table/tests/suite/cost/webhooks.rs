@@ -1,6 +1,8 @@
 //! Measures endpoints of webhooks, and deliveries to them.
 
+use key_schema::agent::Agent;
 use key_schema::id::{DeliveryId, EndpointId};
+use key_schema::item::Stored;
 use key_schema::webhook_delivery::{self, Attempt, DeliveryState, WebhookDelivery};
 use key_schema::webhook_endpoint::{self, Disabled, DisabledReason, WebhookEndpoint};
 use key_schema::webhook_secret::SecretSeed;
@@ -40,6 +42,13 @@ pub(super) async fn measure(bench: &mut Bench) {
     bench.transact("one endpoint", webhook_endpoint::remove(&id, at(4)).unwrap()).await;
 }
 
+/// Measures how an agent gets its endpoint.
+pub(super) async fn adopt(bench: &mut Bench, agent: &Stored<Agent>) {
+    let own = WebhookEndpoint { agent: Some(agent.id.clone()), ..endpoint(webhook_endpoint::id_of_agent(agent)) };
+    let adopt = webhook_endpoint::adopt(&data::stored(own, 9), agent).unwrap();
+    bench.transact("the endpoint of an agent", adopt).await;
+}
+
 async fn deliveries(bench: &mut Bench, endpoint: &EndpointId) {
     for number in 2..=20 {
         let delivery = data::stored(delivery(endpoint, number), number);
@@ -65,6 +74,7 @@ fn endpoint(id: EndpointId) -> WebhookEndpoint {
     let seed = SecretSeed { key: "k1".to_owned(), nonce: "n".repeat(36), created_at: at(0), ends_at: None };
     WebhookEndpoint {
         id,
+        agent: None,
         secrets: vec![seed],
         failing_since: None,
         url: "https://erp.example/webhooks/bodega".to_owned(),
@@ -81,6 +91,7 @@ fn delivery(endpoint: &EndpointId, number: u8) -> WebhookDelivery {
         event_id: format!("{number:032x}"),
         kind: "order.placed".to_owned(),
         body: "b".repeat(BODY_BYTES),
+        signed_headers: None,
         state: DeliveryState::Pending,
         due_at: Some(at(60)),
         tries: 1,

@@ -1,0 +1,274 @@
+//! What agents can do with a session, whatever their protocol: begin, see, replace, complete and cancel it.
+
+use http_api::{Code, Once, Problem, Request, Response};
+use key_schema::agent::Agent;
+use key_schema::checkout_session::{self, Buyer, CheckoutSession, SessionAction, SessionKind, Wish};
+use key_schema::guest_cart::CartToken;
+use key_schema::id::CheckoutId;
+use key_schema::instant::Instant;
+use key_schema::item::Stored;
+use serde_json::Value;
+
+use crate::App;
+use crate::purchase::{self, Completion, Seen, find, quote_text, see};
+use crate::session::{self, Message, Status};
+use crate::{acp, ucp};
+
+/// What an agent wants, with messages about the parts that cannot be what it says.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    pub wish: Wish,
+    pub messages: Vec<Message>,
+}
+
+/// The protocol in which the agent speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    Ucp,
+    Acp,
+}
+
+/// A request of an agent about its sessions of one kind.
+#[derive(Debug)]
+pub struct Flow<'a> {
+    pub app: &'a App,
+    pub request: &'a Request<'a>,
+    pub agent: Stored<Agent>,
+    pub protocol: Protocol,
+    pub kind: SessionKind,
+    pub once: Option<Once>,
+}
+
+impl Flow<'_> {
+    /// Returns the first response to a request with the same key, if there was one.
+    pub async fn replay(&self) -> Result<Option<Response>, Problem> {
+        let Some(once) = &self.once else { return Ok(None) };
+        let first = once.replay(&self.app.shop.services).await?;
+        Ok(match self.protocol {
+            Protocol::Ucp => first,
+            Protocol::Acp => first.map(|first| first.header("idempotent-replayed", "true")),
+        })
+    }
+
+    /// Reads the Idempotency-Key, which may be missing.
+    pub fn once(self) -> Result<Self, Problem> {
+        let once = Once::of_agent(self.request, &self.agent.id)?;
+        Ok(Self { once, ..self })
+    }
+
+    /// Returns the id of the session. No session has an id that is malformed.
+    fn id(&self) -> Result<CheckoutId, Problem> {
+        self.request.path("id").map_err(|_| Problem::not_found("session"))
+    }
+
+    async fn shown(&self, seen: &Seen) -> Result<Value, Problem> {
+        match self.protocol {
+            Protocol::Ucp => ucp::view::session(self.app, self.request, seen).await,
+            Protocol::Acp => acp::view::session(self.app, self.request, seen).await,
+        }
+    }
+
+    /// Returns the response for goods that the shop does not sell.
+    async fn nothing(&self, messages: &[Message]) -> Result<Response, Problem> {
+        match self.protocol {
+            Protocol::Ucp => ucp::nothing_of(self.app, self.request, self.kind, messages).await,
+            Protocol::Acp => Err(acp::nothing(messages)),
+        }
+    }
+
+    /// Returns the response of a session that does not exist.
+    async fn missing(&self) -> Result<Response, Problem> {
+        let what = if self.kind == SessionKind::Cart { "cart" } else { "checkout" };
+        let message = Message::unrecoverable("not_found", format!("There is no such {what}, or it has expired."));
+        self.nothing(&[message]).await
+    }
+
+    async fn answer(&self, seen: Result<Seen, Vec<Message>>) -> Result<Response, Problem> {
+        match seen {
+            Ok(seen) => Ok(Response::ok(&self.shown(&seen).await?)),
+            Err(messages) => self.nothing(&messages).await,
+        }
+    }
+
+    async fn find(&self, now: Instant) -> Result<Option<Stored<CheckoutSession>>, Problem> {
+        let found = match self.id() {
+            Ok(id) => find(self.app, &self.agent, &id, self.kind, now).await,
+            Err(problem) => Err(problem),
+        };
+        match found {
+            // A cancelled cart is gone.
+            Ok(session) => Ok(Some(session).filter(|session| self.kind == SessionKind::Checkout || !session.cancelled)),
+            Err(problem) if problem.code() == Code::NotFound => Ok(None),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// Returns the session, open for changes. An order that was not paid is cancelled first.
+    async fn open(&self) -> Result<Option<Stored<CheckoutSession>>, Problem> {
+        let opened = match self.id() {
+            Ok(id) => purchase::undo(self.app, &self.agent, &id, self.kind).await,
+            Err(problem) => Err(problem),
+        };
+        match opened {
+            Ok(session) => Ok(Some(session)),
+            Err(problem) if problem.code() == Code::NotFound => Ok(None),
+            Err(problem) => Err(problem),
+        }
+    }
+
+    async fn see(&self, session: Stored<CheckoutSession>, now: Instant) -> Result<Result<Seen, Vec<Message>>, Problem> {
+        see(self.app, self.request, &self.agent, session, now).await
+    }
+
+    /// Begins a session.
+    pub async fn begin(self, wanted: Wanted, cart: Option<&Stored<CheckoutSession>>) -> Result<Response, Problem> {
+        let Self { app, request, agent, kind, once, .. } = &self;
+        let (services, now) = (&app.shop.services, Instant::now());
+        let Wanted { mut wish, messages } = wanted;
+        let mut evaluation = match session::evaluate(app, request, agent, *kind, &wish, true, now).await? {
+            Ok(evaluation) => evaluation,
+            Err(found) => {
+                let messages: Vec<Message> = messages.into_iter().chain(found).collect();
+                return self.nothing(&messages).await;
+            }
+        };
+        keep(&mut wish, &evaluation);
+        evaluation.messages.extend(messages);
+        let (id, born) = (CheckoutId::generate(now, services.random()?), services.born(now)?);
+        let session = CheckoutSession {
+            quote: quote_text(evaluation.quote.as_ref())?,
+            ..CheckoutSession::new(id.clone(), agent.id.clone(), *kind, wish, &CartToken::new(services.random()?), now)
+        };
+        let status = Status::of(&evaluation.messages);
+        let seen = Seen { session: Stored::new(session, born.clone(), now), evaluation, status, order: None };
+        let response = Response::created(self.location(&id), &self.shown(&seen).await?);
+        let claim = once.as_ref().map(|once| once.claim_with(&response, born, now)).transpose()?;
+        let create = checkout_session::create(&seen.session, agent.checkouts_per_day, cart, claim)?;
+        if let Err(refusals) = services.table.transact(&create).await? {
+            if let Some(replayed) = self.replay().await? {
+                return Ok(replayed);
+            }
+            if refusals.names(SessionAction::Quota) {
+                return Err(Problem::daily_limit(agent.checkouts_per_day, "carts and checkouts of this agent", now));
+            }
+            return Err(table::TableError::Contended.into());
+        }
+        Ok(response)
+    }
+
+    fn location(&self, id: &CheckoutId) -> String {
+        let path = match (self.protocol, self.kind) {
+            (Protocol::Ucp, SessionKind::Cart) => "ucp/carts",
+            (Protocol::Ucp, SessionKind::Checkout) => "ucp/checkout-sessions",
+            (Protocol::Acp, _) => "acp/checkout_sessions",
+        };
+        format!("/{path}/{}", id.as_str())
+    }
+
+    pub async fn show(self) -> Result<Response, Problem> {
+        let now = Instant::now();
+        let Some(session) = self.find(now).await? else { return self.missing().await };
+        let seen = self.see(session, now).await?;
+        if let (SessionKind::Checkout, Ok(seen)) = (self.kind, &seen) {
+            purchase::note_price(self.app, seen, now).await?;
+        }
+        self.answer(seen).await
+    }
+
+    /// Replaces what the agent wants. `want` gets what it wanted before.
+    pub async fn replace(
+        self,
+        want: impl Fn(&Wish) -> Result<Wanted, Problem> + Send + Sync,
+    ) -> Result<Response, Problem> {
+        let Self { app, request, agent, kind, once, .. } = &self;
+        if let Some(replayed) = self.replay().await? {
+            return Ok(replayed);
+        }
+        let mut backoff = table::Backoff::new();
+        loop {
+            let Some(session) = self.open().await? else { return self.missing().await };
+            let Wanted { mut wish, messages } = want(&session.wish)?;
+            let now = Instant::now();
+            let mut evaluation = match session::evaluate(app, request, agent, *kind, &wish, true, now).await? {
+                Ok(evaluation) => evaluation,
+                Err(found) => {
+                    let messages: Vec<Message> = messages.into_iter().chain(found).collect();
+                    return self.nothing(&messages).await;
+                }
+            };
+            keep(&mut wish, &evaluation);
+            evaluation.messages.extend(messages);
+            let quote = quote_text(evaluation.quote.as_ref())?;
+            let status = Status::of(&evaluation.messages);
+            let mut shown = session.clone();
+            shown.data.wish = wish.clone();
+            shown.data.expires_at = now.plus_seconds(checkout_session::LIFETIME_SECONDS);
+            let seen = Seen { session: shown, evaluation, status, order: None };
+            let response = Response::ok(&self.shown(&seen).await?);
+            let born = app.shop.services.born(now)?;
+            let claim = once.as_ref().map(|once| once.claim_with(&response, born, now)).transpose()?;
+            let change = checkout_session::replace(&session, &wish, &quote, claim, now)?;
+            if app.shop.services.table.transact(&change).await?.is_ok() {
+                return Ok(response);
+            }
+            if let Some(replayed) = self.replay().await? {
+                return Ok(replayed);
+            }
+            // Another request changed the session. The last one counts.
+            backoff.after_conflict().await?;
+        }
+    }
+
+    /// Places the order of a checkout, and pays it with this token. A token that cannot be one is a message.
+    pub async fn complete(self, token: Result<String, Message>, buyer: Option<Buyer>) -> Result<Response, Problem> {
+        let now = Instant::now();
+        let Some(session) = self.find(now).await? else { return self.missing().await };
+        let token = match token {
+            Ok(token) => token,
+            Err(message) => {
+                let seen = self.see(session, now).await?.map(|mut seen| {
+                    seen.evaluation.messages.push(message);
+                    seen
+                });
+                return self.answer(seen).await;
+            }
+        };
+        let completion = Completion { id: &session.id, token: &token, buyer, once: self.once.as_ref() };
+        let seen = purchase::complete(self.app, self.request, &self.agent, completion).await?;
+        self.answer(seen).await
+    }
+
+    /// Cancels a session, and its order if that was not paid. Returns the session as it was.
+    pub async fn end(self) -> Result<Response, Problem> {
+        if let Some(replayed) = self.replay().await? {
+            return Ok(replayed);
+        }
+        let mut backoff = table::Backoff::new();
+        loop {
+            let Some(session) = self.open().await? else { return self.missing().await };
+            let now = Instant::now();
+            let response = match self.see(session.clone(), now).await? {
+                Ok(seen) => Response::ok(&self.shown(&Seen { status: Status::Canceled, ..seen }).await?),
+                Err(messages) => self.nothing(&messages).await?,
+            };
+            let born = self.app.shop.services.born(now)?;
+            let claim = self.once.as_ref().map(|once| once.claim_with(&response, born, now)).transpose()?;
+            let cancel = checkout_session::cancel(&session, claim, now)?;
+            if self.app.shop.services.table.transact(&cancel).await?.is_ok() {
+                return Ok(response);
+            }
+            if let Some(replayed) = self.replay().await? {
+                return Ok(replayed);
+            }
+            backoff.after_conflict().await?;
+        }
+    }
+}
+
+/// Leaves out the lines that are not for sale, and codes that were not checked.
+fn keep(wish: &mut Wish, evaluation: &session::Evaluation) {
+    wish.lines.retain(|line| evaluation.lines.iter().any(|known| known.product_id == line.product_id));
+    if !evaluation.are_codes_checked {
+        wish.codes.clear();
+    }
+}
