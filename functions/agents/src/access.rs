@@ -17,6 +17,8 @@ const KEY: &str = "x-api-key";
 const PROFILE: &str = "ucp-agent";
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const DIGEST: &str = "content-digest";
+/// Where readers of Web Bot Auth find the key. This shop finds it in the profile.
+const SIGNATURE_AGENT: &str = "signature-agent";
 
 /// Returns the agent that sends a request.
 ///
@@ -27,21 +29,22 @@ const DIGEST: &str = "content-digest";
 /// `profile_not_trusted` for the profile of another agent, 403 `forbidden` without the scope, and the
 /// protocol's errors of signatures and profiles.
 pub async fn agent(app: &App, request: &Request<'_>, scope: AgentScope) -> Result<Stored<Agent>, Problem> {
-    let signature = (request.header("signature-input"), request.header("signature"));
-    let signature = Signature::read(signature.0, signature.1);
+    let signatures = Signature::read(request.header("signature-input"), request.header("signature"));
+    let is_signed = !matches!(&signatures, Ok(none) if none.is_empty());
     let agent = match request.secret(KEY) {
         Some(key) => keyed(app, request, &AgentKey::given(key)).await?,
-        None if matches!(signature, Ok(None)) => return Err(unknown()),
+        None if !is_signed => return Err(unknown()),
         None => registered(app, request).await?,
     };
     let profile = app.profiles.read(&agent.profile_url).await;
-    if let Some(signature) = signature.map_err(refused)? {
+    if is_signed {
+        let signatures = signatures.map_err(refused)?;
         let keys = &profile.as_ref().map_err(|error| no_profile(*error))?.keys;
-        match check(app, request, &signature, keys).await? {
+        match check(app, request, &signatures, keys).await? {
             // The agent may have a new key.
             Err(Refusal::UnknownKey) => {
                 let renewed = app.profiles.renew(&agent.profile_url).await.map_err(no_profile)?;
-                check(app, request, &signature, &renewed.keys).await?
+                check(app, request, &signatures, &renewed.keys).await?
             }
             checked => checked,
         }
@@ -110,24 +113,28 @@ fn profile_url(header: &str) -> Option<String> {
     Some(url.as_str().to_owned())
 }
 
-/// Checks the signature of a request, which must cover all that the protocol wants.
+/// Checks that one of the signatures of a request is valid, and covers all that the protocol wants.
 async fn check(
     app: &App,
     request: &Request<'_>,
-    signature: &Signature,
+    signatures: &[Signature],
     keys: &[Jwk],
 ) -> Result<Result<(), Refusal>, Problem> {
     // Behind a proxy, the agent has signed the address that it knows.
     let api = Pages::read(app, request).await?.api;
     let hosts = [request.header("host").map(str::to_owned), api.split('/').nth(2).map(str::to_owned)];
-    let mut checked = Err(Refusal::Missing("Host"));
-    for host in hosts.into_iter().flatten() {
-        checked = check_at(request, signature, keys, &host);
-        if !matches!(checked, Err(Refusal::Invalid(_))) {
-            break;
+    let mut refusal = Refusal::Missing("Host");
+    for signature in signatures {
+        for host in hosts.iter().flatten() {
+            match check_at(request, signature, keys, host) {
+                Ok(()) => return Ok(Ok(())),
+                // A key that is not known yet is the reason to read the profile again.
+                Err(_) if refusal == Refusal::UnknownKey => {}
+                Err(refused) => refusal = refused,
+            }
         }
     }
-    Ok(checked)
+    Ok(Err(refusal))
 }
 
 fn check_at(request: &Request<'_>, signature: &Signature, keys: &[Jwk], host: &str) -> Result<(), Refusal> {
@@ -142,6 +149,9 @@ fn check_at(request: &Request<'_>, signature: &Signature, keys: &[Jwk], host: &s
     }
     if request.has_query() {
         needed.push("@query");
+    }
+    if request.header(SIGNATURE_AGENT).is_some() {
+        needed.push(SIGNATURE_AGENT);
     }
     if !needed.into_iter().all(|component| signature.covers(component)) {
         return Err(Refusal::Invalid("the signature does not cover all that it must"));

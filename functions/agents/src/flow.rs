@@ -5,12 +5,13 @@ use key_schema::agent::Agent;
 use key_schema::checkout_session::{self, Buyer, CheckoutSession, SessionAction, SessionKind, Wish};
 use key_schema::guest_cart::CartToken;
 use key_schema::id::CheckoutId;
+use key_schema::idempotency::StoredResponse;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use serde_json::Value;
 
 use crate::App;
-use crate::purchase::{self, Completion, Seen, find, quote_text, see};
+use crate::purchase::{self, Completed, Completion, Earlier, Seen, Undone, find, quote_text, see};
 use crate::session::{self, Message, Status};
 use crate::{acp, ucp};
 
@@ -19,6 +20,8 @@ use crate::{acp, ucp};
 pub struct Wanted {
     pub wish: Wish,
     pub messages: Vec<Message>,
+    /// What the shop must not replace with something else, so a change without it does not happen.
+    pub refused: Vec<Message>,
 }
 
 /// The protocol in which the agent speaks.
@@ -44,10 +47,15 @@ impl Flow<'_> {
     pub async fn replay(&self) -> Result<Option<Response>, Problem> {
         let Some(once) = &self.once else { return Ok(None) };
         let first = once.replay(&self.app.shop.services).await?;
-        Ok(match self.protocol {
+        Ok(first.map(|first| self.marked(first)))
+    }
+
+    /// Says that a response is a repetition, in the words of the protocol.
+    fn marked(&self, first: Response) -> Response {
+        match self.protocol {
             Protocol::Ucp => first,
-            Protocol::Acp => first.map(|first| first.header("idempotent-replayed", "true")),
-        })
+            Protocol::Acp => first.header("idempotent-replayed", "true"),
+        }
     }
 
     /// Reads the Idempotency-Key, which may be missing.
@@ -80,7 +88,24 @@ impl Flow<'_> {
     async fn missing(&self) -> Result<Response, Problem> {
         let what = if self.kind == SessionKind::Cart { "cart" } else { "checkout" };
         let message = Message::unrecoverable("not_found", format!("There is no such {what}, or it has expired."));
-        self.nothing(&[message]).await
+        self.keep(self.nothing(&[message]).await?).await
+    }
+
+    /// Stores the response to a request that has changed nothing with its key, as UCP wants it for every
+    /// result. Returns the response of another attempt that was quicker.
+    pub async fn keep(&self, response: Response) -> Result<Response, Problem> {
+        self.keep_as(response.stored()?, response).await
+    }
+
+    async fn keep_as(&self, stored: StoredResponse, response: Response) -> Result<Response, Problem> {
+        let Some(once) = &self.once else { return Ok(response) };
+        if once.keep(&self.app.shop.services, stored, Instant::now()).await? {
+            return Ok(response);
+        }
+        match purchase::earlier(self.app, Some(once), Instant::now()).await? {
+            Some(Earlier::Shown(first)) => Ok(self.marked(first)),
+            _ => Ok(response),
+        }
     }
 
     async fn answer(&self, seen: Result<Seen, Vec<Message>>) -> Result<Response, Problem> {
@@ -103,17 +128,16 @@ impl Flow<'_> {
         }
     }
 
-    /// Returns the session, open for changes. An order that was not paid is cancelled first.
-    async fn open(&self) -> Result<Option<Stored<CheckoutSession>>, Problem> {
-        let opened = match self.id() {
-            Ok(id) => purchase::undo(self.app, &self.agent, &id, self.kind).await,
-            Err(problem) => Err(problem),
-        };
-        match opened {
-            Ok(session) => Ok(Some(session)),
-            Err(problem) if problem.code() == Code::NotFound => Ok(None),
-            Err(problem) => Err(problem),
-        }
+    /// Returns a session as it is, with messages why a request does not change it.
+    async fn unchanged(&self, session: Stored<CheckoutSession>, messages: Vec<Message>) -> Result<Response, Problem> {
+        let seen = self.see(session, Instant::now()).await?.map(|mut seen| {
+            // The agent has nothing to do about a session that is over.
+            if !matches!(seen.status, Status::Completed | Status::Canceled) {
+                seen.evaluation.messages.extend(messages);
+            }
+            seen
+        });
+        self.keep(self.answer(seen).await?).await
     }
 
     async fn see(&self, session: Stored<CheckoutSession>, now: Instant) -> Result<Result<Seen, Vec<Message>>, Problem> {
@@ -124,12 +148,13 @@ impl Flow<'_> {
     pub async fn begin(self, wanted: Wanted, cart: Option<&Stored<CheckoutSession>>) -> Result<Response, Problem> {
         let Self { app, request, agent, kind, once, .. } = &self;
         let (services, now) = (&app.shop.services, Instant::now());
-        let Wanted { mut wish, messages } = wanted;
+        let Wanted { mut wish, mut messages, refused } = wanted;
+        messages.extend(refused);
         let mut evaluation = match session::evaluate(app, request, agent, *kind, &wish, true, now).await? {
             Ok(evaluation) => evaluation,
             Err(found) => {
                 let messages: Vec<Message> = messages.into_iter().chain(found).collect();
-                return self.nothing(&messages).await;
+                return self.keep(self.nothing(&messages).await?).await;
             }
         };
         keep(&mut wish, &evaluation);
@@ -186,14 +211,28 @@ impl Flow<'_> {
         }
         let mut backoff = table::Backoff::new();
         loop {
-            let Some(session) = self.open().await? else { return self.missing().await };
-            let Wanted { mut wish, messages } = want(&session.wish)?;
+            let Some(session) = self.find(Instant::now()).await? else { return self.missing().await };
+            let refused = want(&session.wish)?.refused;
+            if !refused.is_empty() {
+                return self.unchanged(session, refused).await;
+            }
+            let session = match purchase::undo(app, agent, session).await? {
+                Undone::Open(session) => session,
+                Undone::InProgress(session) if self.protocol == Protocol::Ucp => {
+                    let content = "The payment is being processed, so nothing was changed. Read the checkout again.";
+                    return self
+                        .unchanged(session, vec![Message::error("payment_in_progress", "$.status", content)])
+                        .await;
+                }
+                Undone::InProgress(_) => return Err(purchase::in_progress()),
+            };
+            let Wanted { mut wish, messages, .. } = want(&session.wish)?;
             let now = Instant::now();
             let mut evaluation = match session::evaluate(app, request, agent, *kind, &wish, true, now).await? {
                 Ok(evaluation) => evaluation,
                 Err(found) => {
                     let messages: Vec<Message> = messages.into_iter().chain(found).collect();
-                    return self.nothing(&messages).await;
+                    return self.keep(self.nothing(&messages).await?).await;
                 }
             };
             keep(&mut wish, &evaluation);
@@ -222,20 +261,26 @@ impl Flow<'_> {
     /// Places the order of a checkout, and pays it with this token. A token that cannot be one is a message.
     pub async fn complete(self, token: Result<String, Message>, buyer: Option<Buyer>) -> Result<Response, Problem> {
         let now = Instant::now();
+        let earlier = purchase::earlier(self.app, self.once.as_ref(), now).await?;
+        if let Some(Earlier::Shown(first)) = earlier {
+            return Ok(self.marked(first));
+        }
         let Some(session) = self.find(now).await? else { return self.missing().await };
         let token = match token {
             Ok(token) => token,
-            Err(message) => {
-                let seen = self.see(session, now).await?.map(|mut seen| {
-                    seen.evaluation.messages.push(message);
-                    seen
-                });
-                return self.answer(seen).await;
-            }
+            Err(_) if session.cancelled => return Err(purchase::ended("canceled")),
+            Err(message) => return self.unchanged(session, vec![message]).await,
         };
-        let completion = Completion { id: &session.id, token: &token, buyer, once: self.once.as_ref() };
-        let seen = purchase::complete(self.app, self.request, &self.agent, completion).await?;
-        self.answer(seen).await
+        let completion = Completion { id: &session.id, token: &token, buyer, once: self.once.as_ref(), earlier };
+        let Completed { seen, uses_key } = purchase::complete(self.app, self.request, &self.agent, completion).await?;
+        // An order goes on, and a repeated request shows how far it has come.
+        let has_order = seen.as_ref().is_ok_and(|seen| seen.order.is_some());
+        let response = self.answer(seen).await?;
+        match (uses_key, has_order) {
+            (true, _) => Ok(response),
+            (false, true) => self.keep_as(StoredResponse::Checkout(session.data.id), response).await,
+            (false, false) => self.keep(response).await,
+        }
     }
 
     /// Cancels a session, and its order if that was not paid. Returns the session as it was.
@@ -245,7 +290,10 @@ impl Flow<'_> {
         }
         let mut backoff = table::Backoff::new();
         loop {
-            let Some(session) = self.open().await? else { return self.missing().await };
+            let Some(session) = self.find(Instant::now()).await? else { return self.missing().await };
+            let Undone::Open(session) = purchase::undo(self.app, &self.agent, session).await? else {
+                return Err(purchase::in_progress());
+            };
             let now = Instant::now();
             let response = match self.see(session.clone(), now).await? {
                 Ok(seen) => Response::ok(&self.shown(&Seen { status: Status::Canceled, ..seen }).await?),

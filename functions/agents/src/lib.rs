@@ -94,10 +94,10 @@ async fn seal(app: &App, request: &Request<'_>, response: Response) -> Result<Re
 http_api::routes! {
     App, seal = seal;
     registry::list, registry::read, registry::put, registry::renew_key, registry::remove, ucp::profile::describe,
-    ucp::checkout::create, ucp::checkout::read, ucp::checkout::update, ucp::checkout::complete,
-    ucp::checkout::cancel, ucp::cart::create, ucp::cart::read, ucp::cart::update, ucp::cart::cancel,
-    ucp::catalog::search, ucp::catalog::lookup, ucp::catalog::detail, ucp::order::read, acp::create, acp::read,
-    acp::update, acp::complete, acp::cancel
+    ucp::profile::describe_of_april, ucp::checkout::create, ucp::checkout::read, ucp::checkout::update,
+    ucp::checkout::complete, ucp::checkout::cancel, ucp::cart::create, ucp::cart::read, ucp::cart::update,
+    ucp::cart::cancel, ucp::catalog::search, ucp::catalog::lookup, ucp::catalog::detail, ucp::order::read,
+    acp::describe, acp::create, acp::read, acp::update, acp::complete, acp::cancel
 }
 
 pub async fn run() -> Result<(), http_api::Error> {

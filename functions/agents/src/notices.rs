@@ -30,7 +30,7 @@ use tokio::time::Instant as Clock;
 use crate::App;
 use crate::pages::Pages;
 use crate::profiles::NoProfile;
-use crate::ucp::{self, ORDER, Root, VERSION};
+use crate::ucp::{self, ORDER, Root};
 
 const KIND: &str = "ucp.order";
 
@@ -205,7 +205,7 @@ async fn endpoint(
         Err(error @ NoProfile::Unreachable) if known.is_none() => return Err(error.into()),
         Err(_) => return Ok(known),
     };
-    let Some(url) = profile.webhook_url(ORDER, VERSION) else { return Ok(None) };
+    let Some(url) = profile.webhook_url(ORDER) else { return Ok(None) };
     if let Err(bad) = aws::Target::new(url, app.profiles.reach()) {
         tracing::warn!(agent = %agent.id, %bad, "the agent's profile names no usable address for webhooks");
         return Ok(None);

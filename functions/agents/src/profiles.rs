@@ -15,6 +15,8 @@ use serde_json::Value;
 use signatures::Jwk;
 use tokio::time::timeout;
 
+use crate::ucp::Version;
+
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a request waits for a profile.
 const LIMIT: Duration = Duration::from_secs(2);
@@ -51,6 +53,8 @@ impl Profile {
             ucp: Described,
             #[serde(default)]
             signing_keys: Vec<Value>,
+            #[serde(default)]
+            keys: Vec<Value>,
         }
         #[derive(Deserialize)]
         struct Described {
@@ -58,22 +62,28 @@ impl Profile {
             #[serde(default)]
             capabilities: BTreeMap<String, Vec<Capability>>,
         }
-        let Document { ucp, signing_keys } = serde_json::from_slice(text).map_err(|_| NoProfile::Malformed)?;
-        let keys = signing_keys.into_iter().take(MOST_KEYS).filter_map(|key| serde_json::from_value(key).ok());
+        let Document { ucp, signing_keys, keys } = serde_json::from_slice(text).map_err(|_| NoProfile::Malformed)?;
+        // A key that an agent has removed from the one list must not count because of the other one.
+        let keys = if ucp.version.as_str() < Version::August.name() { signing_keys } else { keys };
+        let keys = keys.into_iter().take(MOST_KEYS).filter_map(|key| serde_json::from_value(key).ok());
         Ok(Self { version: ucp.version, capabilities: ucp.capabilities, keys: keys.collect() })
     }
 
-    /// Returns whether the agent has a capability in this version.
+    /// Returns whether the agent has a capability, in the version that it speaks.
     #[must_use]
-    pub fn has(&self, capability: &str, version: &str) -> bool {
-        self.capabilities.get(capability).is_some_and(|known| known.iter().any(|known| known.version == version))
+    pub fn has(&self, capability: &str) -> bool {
+        self.capability(capability).is_some()
     }
 
     /// Returns the URL of a capability at which the agent wants messages.
     #[must_use]
-    pub fn webhook_url(&self, capability: &str, version: &str) -> Option<&str> {
-        let known = self.capabilities.get(capability)?.iter().find(|known| known.version == version)?;
-        known.config.as_ref()?.webhook_url.as_deref().filter(|url| url.len() <= MAX_URL_BYTES)
+    pub fn webhook_url(&self, capability: &str) -> Option<&str> {
+        let config = self.capability(capability)?.config.as_ref()?;
+        config.webhook_url.as_deref().filter(|url| url.len() <= MAX_URL_BYTES)
+    }
+
+    fn capability(&self, name: &str) -> Option<&Capability> {
+        self.capabilities.get(name)?.iter().find(|known| known.version == self.version)
     }
 }
 

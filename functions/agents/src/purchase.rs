@@ -3,7 +3,7 @@
 //! The order is placed before it is paid, so that its stock is reserved. From then on the order tells the
 //! state of the session: a declined card leaves both open, and the agent sends another token.
 
-use http_api::{Code, Once, Problem, Request};
+use http_api::{Code, Once, Problem, Request, Response};
 use key_schema::agent::Agent;
 use key_schema::checkout_session::{self, Buyer, CheckoutSession, Origin, SessionKind, Wish};
 use key_schema::id::{CheckoutId, CustomerId, OrderId};
@@ -154,10 +154,12 @@ impl Standing {
 
 /// What an earlier request with the same key has done.
 #[derive(Debug)]
-enum Earlier {
+pub enum Earlier {
     Placed(OrderId),
-    /// It has charged nothing, or it has tried another card.
+    /// It has shown a price, or the order, or it has tried another card.
     Answered,
+    /// It has changed nothing.
+    Shown(Response),
 }
 
 /// A request that completes a session.
@@ -169,6 +171,26 @@ pub struct Completion<'a> {
     /// Some agents name the buyer only now.
     pub buyer: Option<Buyer>,
     pub once: Option<&'a Once>,
+    /// What an earlier request with its key has done.
+    pub earlier: Option<Earlier>,
+}
+
+/// The state of a session after a request to complete it.
+#[derive(Debug)]
+pub struct Completed {
+    pub seen: Result<Seen, Vec<Message>>,
+    /// Whether the request's key is stored.
+    pub uses_key: bool,
+}
+
+impl Completed {
+    const fn with_key(seen: Seen) -> Self {
+        Self { seen: Ok(seen), uses_key: true }
+    }
+
+    const fn without_key(seen: Result<Seen, Vec<Message>>) -> Self {
+        Self { seen, uses_key: false }
+    }
 }
 
 /// Completes a session.
@@ -177,13 +199,17 @@ pub async fn complete(
     request: &Request<'_>,
     agent: &Stored<Agent>,
     completion: Completion<'_>,
-) -> Result<Result<Seen, Vec<Message>>, Problem> {
-    let Completion { id, token, mut buyer, once } = completion;
+) -> Result<Completed, Problem> {
+    let Completion { id, token, mut buyer, once, earlier: known } = completion;
+    let mut known = Some(known);
     // The goods and the price with which this request began.
     let mut first = None;
     for _ in 0..ATTEMPTS {
         let now = Instant::now();
-        let earlier = earlier(app, once, now).await?;
+        let earlier = match known.take() {
+            Some(known) => known,
+            None => earlier(app, once, now).await?,
+        };
         let session = find(app, agent, id, SessionKind::Checkout, now).await?;
         if session.cancelled {
             return Err(ended("canceled"));
@@ -197,14 +223,15 @@ pub async fn complete(
             };
             // A customer who has claimed the order pays it in the shop.
             if !goes_on || !order.head.customer_id.is_guest() {
-                return Ok(Ok(of_order(session, refreshed(app, order).await?)));
+                let seen = of_order(session, refreshed(app, order).await?);
+                return Ok(Completed { seen: Ok(seen), uses_key: earlier.is_some() });
             }
             if session.tries >= MAX_TRIES {
                 let mut seen = of_order(session, order);
                 let content = "Too many instruments were tried. The buyer has to pay in the shop.";
                 seen.evaluation.messages.push(Message::for_buyer("payment_failed", content));
                 seen.status = Status::RequiresEscalation;
-                return Ok(Ok(seen));
+                return Ok(Completed { seen: Ok(seen), uses_key: earlier.is_some() });
             }
             if earlier.is_none() {
                 let claim = claim(app, once, id, now)?;
@@ -213,7 +240,7 @@ pub async fn complete(
                     continue;
                 }
             }
-            return pay(app, session, &order_id, token).await.map(Ok);
+            return pay(app, session, &order_id, token).await.map(Completed::with_key);
         }
         let is_new = |buyer: &mut Buyer| session.wish.buyer.as_ref() != Some(buyer);
         if earlier.is_none()
@@ -229,28 +256,29 @@ pub async fn complete(
         let is_same = (&session.wish, &session.quote) == (&began.0, &began.1);
         let mut seen = match see(app, request, agent, session, now).await? {
             Ok(seen) => seen,
-            Err(messages) => return Ok(Err(messages)),
+            Err(messages) => return Ok(Completed { seen: Err(messages), uses_key: earlier.is_some() }),
         };
         if earlier.is_some() || !is_same {
             // This request has had its answer, or another one has changed the goods meanwhile.
             seen.evaluation.messages.push(price_changed());
-            return Ok(Ok(seen));
+            return Ok(Completed { seen: Ok(seen), uses_key: earlier.is_some() });
         }
         if seen.status != Status::ReadyForComplete {
-            return Ok(Ok(seen));
+            return Ok(Completed::without_key(Ok(seen)));
         }
         let quote = match (stored_quote(&seen.session), &seen.evaluation.quote) {
             (Some(quote), Some(now)) if quote.has_price_of(now) => quote,
-            _ => return renew(app, seen, once, now).await.map(Ok),
+            _ => return renew(app, seen, once, now).await.map(Completed::with_key),
         };
         match order(app, request, agent, &seen, quote, once, now).await {
             Ok(order) => {
                 telemetry::crash_point("checkouts.placed");
                 let session = find(app, agent, id, SessionKind::Checkout, now).await?;
                 if order.head.total.amount == 0 {
-                    return Ok(Ok(of_order(session, with_addresses(&app.shop.services, order).await?)));
+                    let seen = of_order(session, with_addresses(&app.shop.services, order).await?);
+                    return Ok(Completed::with_key(seen));
                 }
-                return pay(app, session, &order.head.data.id, token).await.map(Ok);
+                return pay(app, session, &order.head.data.id, token).await.map(Completed::with_key);
             }
             Err(problem) => match problem.code() {
                 // The session or a promotion changed.
@@ -262,18 +290,19 @@ pub async fn complete(
                 | Code::PromotionNotApplicable => {
                     let now = Instant::now();
                     return match see(app, request, agent, seen.session, now).await? {
-                        Ok(seen) => renew(app, seen, once, now).await.map(Ok),
-                        Err(messages) => Ok(Err(messages)),
+                        Ok(seen) => renew(app, seen, once, now).await.map(Completed::with_key),
+                        Err(messages) => Ok(Completed::without_key(Err(messages))),
                     };
                 }
                 Code::InsufficientStock | Code::HasVariants | Code::UnknownProduct => {
-                    return see(app, request, agent, seen.session, Instant::now()).await;
+                    let seen = see(app, request, agent, seen.session, Instant::now()).await?;
+                    return Ok(Completed::without_key(seen));
                 }
                 Code::QuantityLimit | Code::TooManyPendingOrders | Code::QuotaExceeded => {
                     let message = Message::error("limit_reached", "$.buyer.email", problem.detail());
                     seen.evaluation.messages.push(message);
                     seen.status = Status::Incomplete;
-                    return Ok(Ok(seen));
+                    return Ok(Completed::without_key(Ok(seen)));
                 }
                 _ => return Err(problem),
             },
@@ -283,12 +312,13 @@ pub async fn complete(
 }
 
 /// Returns what an earlier request with the key has done.
-async fn earlier(app: &App, once: Option<&Once>, now: Instant) -> Result<Option<Earlier>, Problem> {
+pub async fn earlier(app: &App, once: Option<&Once>, now: Instant) -> Result<Option<Earlier>, Problem> {
     let Some(once) = once else { return Ok(None) };
     let record = app.shop.services.table.get(&idempotency::get(once.scope())?).await?;
     match once.first(record.as_deref(), now)? {
         Some(StoredResponse::Order(id)) => Ok(Some(Earlier::Placed(id.clone()))),
         Some(StoredResponse::Checkout(_)) => Ok(Some(Earlier::Answered)),
+        Some(StoredResponse::Body { body, .. }) => Ok(Some(Earlier::Shown(Response::replay(body)?))),
         Some(_) => Err(Problem::internal("the idempotency record of a purchase has another response")),
         None => Ok(None),
     }
@@ -393,34 +423,41 @@ async fn pay(app: &App, session: Stored<CheckoutSession>, order: &OrderId, token
     Ok(seen)
 }
 
-/// Cancels the unpaid order of a session, if it has one, and opens the session for changes. Returns the
-/// session as it is now.
-pub async fn undo(
-    app: &App,
-    agent: &Stored<Agent>,
-    id: &CheckoutId,
-    kind: SessionKind,
-) -> Result<Stored<CheckoutSession>, Problem> {
+/// A session that was to be opened for changes.
+#[derive(Debug)]
+pub enum Undone {
+    Open(Stored<CheckoutSession>),
+    /// Its order is being paid.
+    InProgress(Stored<CheckoutSession>),
+}
+
+/// Cancels the unpaid order of a session, if it has one, and opens the session for changes.
+///
+/// # Errors
+/// 409 `checkout_completed` or `checkout_canceled`.
+pub async fn undo(app: &App, agent: &Stored<Agent>, mut session: Stored<CheckoutSession>) -> Result<Undone, Problem> {
     for _ in 0..ATTEMPTS {
-        let now = Instant::now();
-        let session = find(app, agent, id, kind, now).await?;
         if session.cancelled {
             return Err(ended("canceled"));
         }
-        let Some(order_id) = &session.order_id else { return Ok(session) };
+        let Some(order_id) = &session.order_id else { return Ok(Undone::Open(session)) };
         let order = refreshed(app, read_order(app, order_id).await?).await?;
         match Standing::of(&order) {
             Standing::Unpaid(_) | Standing::NeedsBuyer | Standing::Free if order.head.customer_id.is_guest() => {}
             Standing::Cancelled => return Err(ended("canceled")),
             Standing::Paid => return Err(ended("completed")),
-            _ => return Err(Problem::new(Code::Conflict, "The payment is being processed.")),
+            _ => return Ok(Undone::InProgress(session)),
         }
-        let with = [(OrderAction::Cart, checkout_session::reopen(&session, now)?)];
-        if payments::cancel_unpaid(&app.shop, &order, &with).await? {
-            return find(app, agent, id, kind, Instant::now()).await;
-        }
+        let with = [(OrderAction::Cart, checkout_session::reopen(&session, Instant::now())?)];
+        payments::cancel_unpaid(&app.shop, &order, &with).await?;
+        session = find(app, agent, &session.id, session.kind, Instant::now()).await?;
     }
     Err(TableError::Contended.into())
+}
+
+/// Returns 409 for a session whose order is being paid.
+pub fn in_progress() -> Problem {
+    Problem::new(Code::Conflict, "The payment is being processed.")
 }
 
 /// Returns 409 for a session that takes no more changes.

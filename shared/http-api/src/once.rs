@@ -142,20 +142,30 @@ impl Once {
 
     /// Returns the action that claims the key, for the transaction that executes the request.
     pub fn claim(&self, answer: StoredResponse, born: Born, at: Instant) -> Result<Guarded, Problem> {
+        Ok(idempotency::claim(&self.record(answer, born, at), at)?)
+    }
+
+    /// Stores the response to a request that has changed nothing, for protocols that want it. Returns
+    /// false if the key is in use.
+    pub async fn keep(&self, services: &Services, answer: StoredResponse, at: Instant) -> Result<bool, Problem> {
+        let record = self.record(answer, services.born(at)?, at);
+        Ok(services.table.write(&idempotency::keep(&record, at)?).await?.is_ok())
+    }
+
+    fn record(&self, answer: StoredResponse, born: Born, at: Instant) -> Stored<IdempotencyRecord> {
         let record = IdempotencyRecord {
             scope: self.scope.clone(),
             request_hash: self.hash.clone(),
             answer,
             expires_at: at.plus_seconds(LIFETIME_SECONDS),
         };
-        Ok(idempotency::claim(&Stored::new(record, born, at), at)?)
+        Stored::new(record, born, at)
     }
 
     /// Returns the action of [`Once::claim`] for a response that is stored unchanged, with its
     /// headers.
     pub fn claim_with(&self, response: &Response, born: Born, at: Instant) -> Result<Guarded, Problem> {
-        let answer = StoredResponse::Body { status: response.status().as_u16(), body: response.to_record()? };
-        self.claim(answer, born, at)
+        self.claim(response.stored()?, born, at)
     }
 
     /// Returns 409 `idempotency_in_progress`, for a claim that the table refused although the key

@@ -2,6 +2,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use key_schema::idempotency::StoredResponse;
 use lambda_http::aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use lambda_http::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::ser::SerializeStruct as _;
@@ -186,8 +187,12 @@ impl Response {
         self.body.as_deref()
     }
 
-    /// Returns the response as text, to be stored with the effect of an idempotent request.
-    pub fn to_record(&self) -> Result<String, Problem> {
+    /// Returns the response as an idempotency record stores it, with its headers.
+    pub fn stored(&self) -> Result<StoredResponse, Problem> {
+        Ok(StoredResponse::Body { status: self.status.as_u16(), body: self.to_record()? })
+    }
+
+    fn to_record(&self) -> Result<String, Problem> {
         if let Some(fault) = &self.fault {
             return Err(Problem::internal(fault.to_string()));
         }
@@ -198,7 +203,7 @@ impl Response {
         serde_json::to_string(&record).map_err(Problem::internal)
     }
 
-    /// Restores the first response from the text of [`Response::to_record`], with the header
+    /// Restores the first response from the text of [`Response::stored`], with the header
     /// `Idempotency-Replayed: true`.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use key_schema::webhook_secret::WebhookKeys;
 use p256::ecdsa::{SigningKey, VerifyingKey};
+use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 
 use crate::message::Refusal;
@@ -11,6 +12,7 @@ use crate::message::Refusal;
 /// Makes these keys different from the secrets of endpoints.
 const PURPOSE: &str = "bodega message signature, version 1";
 const CURVE: &str = "P-256";
+const ALGORITHM: &str = "ES256";
 /// The first byte of a point with both coordinates.
 const UNCOMPRESSED: u8 = 4;
 
@@ -51,7 +53,8 @@ impl SigningKeys {
                 x: coordinate(x),
                 y: coordinate(y),
                 r#use: Some("sig".to_owned()),
-                alg: Some("ES256".to_owned()),
+                alg: Some(ALGORITHM.to_owned()),
+                key_ops: None,
             }
         };
         self.0.iter().map(public).collect()
@@ -73,11 +76,27 @@ pub struct Jwk {
     pub r#use: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub alg: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub key_ops: Option<Vec<String>>,
 }
 
 impl Jwk {
+    /// Returns whether the key may check signatures.
+    pub(crate) fn is_for_signatures(&self) -> bool {
+        self.r#use.as_deref() != Some("enc")
+            && self.key_ops.as_ref().is_none_or(|ops| ops.iter().any(|op| op == "verify"))
+    }
+
+    /// Returns the SHA-256 of the key (RFC 7638).
+    pub(crate) fn thumbprint(&self) -> String {
+        let [crv, x, y] = [&self.crv, &self.x, &self.y].map(|member| member.as_deref().unwrap_or_default());
+        let members = format!(r#"{{"crv":"{crv}","kty":"{}","x":"{x}","y":"{y}"}}"#, self.kty);
+        URL_SAFE_NO_PAD.encode(digest(&SHA256, members.as_bytes()))
+    }
+
     pub(crate) fn read(&self) -> Result<VerifyingKey, Refusal> {
-        if self.kty != "EC" || self.crv.as_deref() != Some(CURVE) {
+        let is_known = self.kty == "EC" && self.crv.as_deref() == Some(CURVE);
+        if !is_known || self.alg.as_deref().is_some_and(|alg| alg != ALGORITHM) {
             return Err(Refusal::Algorithm);
         }
         let mut point = vec![UNCOMPRESSED];

@@ -9,6 +9,8 @@
 pub mod view;
 mod wire;
 
+use std::time::Duration;
+
 use http_api::contract::route;
 use http_api::{Code, Once, Problem, Request, Response, StatusCode};
 use key_schema::agent::{self, Agent, AgentKey, AgentScope};
@@ -19,9 +21,28 @@ use serde_json::json;
 
 use crate::App;
 use crate::flow::{Flow, Protocol};
+use crate::pages::Pages;
 use crate::session::Message;
 
 pub const VERSION: &str = "2026-04-17";
+
+/// How long an agent may use the description, as the protocol recommends.
+const FRESH: Duration = Duration::from_secs(60 * 60);
+
+/// Describe the shop
+#[route(GET "/.well-known/acp.json", id = "acpDescribeShop", who = any, task = "agents",
+    spec = "https://github.com/agentic-commerce-protocol/agentic-commerce-protocol/blob/main/rfcs/rfc.discovery.md",
+    errors = error)]
+pub async fn describe(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
+    let api = Pages::read(app, request).await?.api;
+    let description = json!({
+        "protocol": { "name": "acp", "version": VERSION, "supported_versions": [VERSION] },
+        "api_base_url": format!("{api}/acp"),
+        "transports": ["rest"],
+        "capabilities": { "services": ["checkout"], "extensions": [{ "name": "discount" }] },
+    });
+    Ok(Response::ok(&description).kept_for(FRESH))
+}
 
 /// Create a checkout
 #[route(POST "/acp/checkout_sessions", id = "acpCreateCheckout", who = any, task = "agents",

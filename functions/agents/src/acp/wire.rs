@@ -135,7 +135,7 @@ impl Checkout {
         if let Some(given) = given {
             wish.codes = codes(given.unwrap_or_default(), &mut messages)?;
         }
-        Ok(Wanted { wish, messages })
+        Ok(Wanted { wish, messages, refused: Vec::new() })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The catalogue (<https://ucp.dev/2026-04-08/specification/catalog/rest>).
+//! The catalogue (<https://ucp.dev/2026-08-25/specification/shopping/catalog/rest>).
 //!
 //! A product with variants is one product of the protocol. Any other product has itself as its only
 //! variant. The search reads the index, and the other routes read the table.
@@ -91,7 +91,7 @@ struct Pagination {
 
 /// Search products
 #[route(POST "/ucp/catalog/search", id = "ucpSearchCatalog", who = any, task = "agents",
-    spec = "https://ucp.dev/2026-04-08/specification/catalog/search", errors = error)]
+    spec = "https://ucp.dev/2026-08-25/specification/shopping/catalog/search", errors = error)]
 pub async fn search(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let agent = agent(app, request, AgentScope::Catalog).await?;
     let Search { query, filters, pagination, cursor } = body(request)?;
@@ -329,7 +329,7 @@ struct Lookup {
 
 /// Look products up
 #[route(POST "/ucp/catalog/lookup", id = "ucpLookupCatalog", who = any, task = "agents",
-    spec = "https://ucp.dev/2026-04-08/specification/catalog/lookup", errors = error)]
+    spec = "https://ucp.dev/2026-08-25/specification/shopping/catalog/lookup", errors = error)]
 pub async fn lookup(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     agent(app, request, AgentScope::Catalog).await?;
     let Lookup { ids, filters } = body(request)?;
@@ -413,7 +413,7 @@ struct Selected {
 
 /// Read a product
 #[route(POST "/ucp/catalog/product", id = "ucpReadProduct", who = any, task = "agents",
-    spec = "https://ucp.dev/2026-04-08/specification/catalog/lookup", errors = error)]
+    spec = "https://ucp.dev/2026-08-25/specification/shopping/catalog/lookup", errors = error)]
 pub async fn detail(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     agent(app, request, AgentScope::Catalog).await?;
     let Detail { id, selected, preferences, filters } = body(request)?;

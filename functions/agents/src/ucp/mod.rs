@@ -1,5 +1,6 @@
-//! The Universal Commerce Protocol over REST (<https://ucp.dev>), in the version of 8 April 2026.
+//! The Universal Commerce Protocol over REST (<https://ucp.dev>).
 //!
+//! The shop speaks several versions, and answers an agent in the version of its profile ([`Version`]).
 //! The protocol has its own words for errors. What a request says wrongly, or an agent may not do, is an
 //! HTTP error with `code` and `content` ([`error`]). What the shop cannot sell is a result: HTTP 200 with
 //! `messages`.
@@ -9,8 +10,13 @@ pub mod catalog;
 pub mod checkout;
 pub mod order;
 pub mod profile;
+mod version;
 pub mod view;
 mod wire;
+
+pub use version::Version;
+
+use std::sync::Arc;
 
 use http_api::{Code, Problem, Request, Response, StatusCode};
 use key_schema::agent::AgentScope;
@@ -23,8 +29,6 @@ use crate::flow::{Flow, Protocol};
 use crate::pages::Pages;
 use crate::profiles::Profile;
 use crate::session::{Kind, Message, Severity};
-
-pub const VERSION: &str = "2026-04-08";
 
 /// The root of a response's capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +52,8 @@ const DISCOUNT: &str = "dev.ucp.shopping.discount";
 const STRIPE: &str = "com.stripe.payments";
 /// The id of the shop's only payment handler.
 pub const HANDLER: &str = "stripe";
+/// The handler has its own versions, because the protocol does not define it.
+const HANDLER_VERSION: &str = "2026-04-08";
 
 /// The parts of paths that need a capability. The first one that fits counts.
 const CAPABILITIES: [(&str, &str); 5] = [
@@ -101,33 +107,40 @@ pub fn error(problem: &Problem) -> (StatusCode, String) {
 fn incompatible(problem: &Problem) -> Value {
     let content = problem.detail();
     let message = json!({ "type": "error", "code": INCOMPATIBLE, "content": content, "severity": "unrecoverable" });
-    json!({ "ucp": { "version": VERSION, "status": "error" }, "messages": [message] })
+    let version = problem.field_errors().first().map(|version| version.detail.as_ref());
+    json!({ "ucp": { "version": version, "status": "error" }, "messages": [message] })
 }
 
-/// Checks that an agent speaks this version of the protocol, and has the capability of a request.
+/// Checks that an agent speaks a version of the shop, and has the capability of a request.
 ///
 /// # Errors
 /// 422 `version_unsupported`, and the result `capabilities_incompatible`.
 pub fn negotiate(profile: &Profile, request: &Request<'_>) -> Result<(), Problem> {
-    if profile.version != VERSION {
-        let detail = format!("The agent speaks the version {:.20}, and this shop {VERSION}.", profile.version);
+    let Some(version) = Version::named(&profile.version) else {
+        let known = Version::ALL.map(Version::name).join(" and ");
+        let detail = format!("The agent speaks the version {:.20}, and this shop {known}.", profile.version);
         return Err(Problem::new(Code::InvalidHeader, detail).spoken("version_unsupported"));
-    }
+    };
     let (_, path) = request.target();
     let named = |(part, _): &&(&str, &str)| path.contains(part);
     match CAPABILITIES.iter().find(named) {
-        Some((_, capability)) if !profile.has(capability, VERSION) => {
-            let detail = format!("The profile of the agent does not have the capability {capability} {VERSION}.");
-            Err(Problem::new(Code::Forbidden, detail).spoken(INCOMPATIBLE))
+        Some((_, capability)) if !profile.has(capability) => {
+            let version = version.name();
+            let detail = format!("The profile of the agent does not have the capability {capability} {version}.");
+            Err(Problem::new(Code::Forbidden, detail).error("/ucp/version", version).spoken(INCOMPATIBLE))
         }
         _ => Ok(()),
     }
 }
 
+/// Returns the profile of the agent that sends a request, if the shop could read it.
+fn known(app: &App, request: &Request<'_>) -> Option<Arc<Profile>> {
+    profile_of(app, request).and_then(|url| app.profiles.known(&url))
+}
+
 /// Returns the protocol's part of a response: the capabilities that belong to it, and that the agent has.
 async fn envelope(app: &App, request: &Request<'_>, root: Root, is_error: bool) -> Value {
-    let profile = profile_of(app, request).and_then(|url| app.profiles.known(&url));
-    let mut ucp = part(root, is_error, profile.as_deref());
+    let mut ucp = part(root, is_error, known(app, request).as_deref());
     if let (Root::Checkout | Root::Shipment, Some(ucp)) = (root, ucp.as_object_mut()) {
         ucp.insert("payment_handlers".to_owned(), handlers(app).await);
     }
@@ -136,12 +149,13 @@ async fn envelope(app: &App, request: &Request<'_>, root: Root, is_error: bool) 
 
 /// Returns the protocol's part of a message without payment handlers.
 pub fn part(root: Root, is_error: bool, profile: Option<&Profile>) -> Value {
-    let version = json!([{ "version": VERSION }]);
-    let is_shared = |name: &&&str| profile.is_none_or(|profile| profile.has(name, VERSION));
+    let spoken = Version::of(profile).name();
+    let version = json!([{ "version": spoken }]);
+    let is_shared = |name: &&&str| profile.is_none_or(|profile| profile.has(name));
     let names = root.names().iter().filter(is_shared);
     let capabilities: Map<String, Value> = names.map(|name| ((*name).to_owned(), version.clone())).collect();
     let status = if is_error { "error" } else { "success" };
-    json!({ "version": VERSION, "status": status, "capabilities": capabilities })
+    json!({ "version": spoken, "status": status, "capabilities": capabilities })
 }
 
 /// Returns the payment handlers of the shop: Stripe, if it has an account there
@@ -149,7 +163,7 @@ pub fn part(root: Root, is_error: bool, profile: Option<&Profile>) -> Value {
 async fn handlers(app: &App) -> Value {
     match app.shop.account.keys().await {
         Ok(_) => json!({
-            STRIPE: [{ "id": HANDLER, "version": VERSION, "available_instruments": [{ "type": "card" }] }]
+            STRIPE: [{ "id": HANDLER, "version": HANDLER_VERSION, "available_instruments": [{ "type": "card" }] }]
         }),
         Err(_) => json!({}),
     }

@@ -1,4 +1,4 @@
-//! Orders (<https://ucp.dev/2026-04-08/specification/order-rest>). An agent sees the orders that it has
+//! Orders (<https://ucp.dev/2026-08-25/specification/shopping/order/rest>). An agent sees the orders that it has
 //! placed.
 
 use http_api::contract::route;
@@ -23,7 +23,7 @@ use crate::session::{Message, Totals, line_id};
 
 /// Read an order
 #[route(GET "/ucp/orders/{id}", id = "ucpReadOrder", who = any, task = "agents", path(id: OrderId),
-    spec = "https://ucp.dev/2026-04-08/specification/order-rest", errors = error)]
+    spec = "https://ucp.dev/2026-08-25/specification/shopping/order/rest", errors = error)]
 pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let agent = agent(app, request, AgentScope::Orders).await?;
     let (id, services): (Option<OrderId>, _) = (request.path("id").ok(), &app.shop.services);
@@ -126,22 +126,32 @@ fn expectations(order: &PlacedOrder, wish: &Wish) -> Vec<Value> {
         "id": "shipment",
         "line_items": quantities(order, wish),
         "method_type": kind,
-        "destination": address.map(place).unwrap_or_else(|| json!({})),
+        "destination": address.map(|address| place(address, wish)).unwrap_or_else(|| json!({})),
         "description": description,
     })]
 }
 
-fn place(address: &PostalAddress) -> Value {
+fn place(address: &PostalAddress, wish: &Wish) -> Value {
     let PostalAddress { name, line1, line2, city, region, postal_code, country, phone } = address;
+    // An order has the whole name, and the agent has named its parts.
+    let people = [&wish.buyer, &wish.contact].into_iter().flatten().map(|known| (&known.first_name, &known.last_name));
+    let places = wish.destinations.iter().map(|place| (&place.first_name, &place.last_name));
+    let mut names = places.chain(people).filter_map(|(first, last)| Some((first.as_deref()?, last.clone()?)));
+    let parts = names.find(|(first, last)| format!("{first} {last}") == *name);
+    let (first, last) = parts.map_or((name.as_str(), None), |(first, last)| (first, Some(last)));
     let mut place = json!({
-        "first_name": name,
+        "first_name": first,
         "street_address": line1,
         "address_locality": city,
         "address_country": country,
     });
-    for (field, value) in
-        [("extended_address", line2), ("address_region", region), ("postal_code", postal_code), ("phone_number", phone)]
-    {
+    for (field, value) in [
+        ("last_name", &last),
+        ("extended_address", line2),
+        ("address_region", region),
+        ("postal_code", postal_code),
+        ("phone_number", phone),
+    ] {
         if let (Some(value), Some(place)) = (value, place.as_object_mut()) {
             place.insert(field.to_owned(), value.as_str().into());
         }

@@ -2,10 +2,10 @@
 
 use http_api::Problem;
 use http_api::Request;
-use key_schema::checkout_session::{Buyer, SessionDestination, SessionKind};
+use key_schema::checkout_session::{Buyer, SessionDestination, SessionKind, Wish};
 use serde_json::{Map, Value, json};
 
-use super::{Root, envelope, shown};
+use super::{Root, Version, envelope, known, shown};
 use crate::App;
 use crate::pages::Pages;
 use crate::purchase::Seen;
@@ -47,8 +47,8 @@ pub async fn session(app: &App, request: &Request<'_>, seen: &Seen) -> Result<Va
     }
     fields.insert("status".to_owned(), status.name().into());
     if evaluation.needs_address {
-        fields
-            .insert("fulfillment".to_owned(), fulfillment(evaluation, &wish.destinations, wish.destination.as_deref()));
+        let version = Version::of(known(app, request).as_deref());
+        fields.insert("fulfillment".to_owned(), fulfillment(evaluation, wish, version));
     }
     match (order, status) {
         (Some(order), Status::Completed) => {
@@ -131,7 +131,7 @@ fn discounts(codes: &[String], evaluation: &Evaluation) -> Value {
 }
 
 /// Returns the fulfillment: one shipment of all goods, with the shop's methods as its options.
-fn fulfillment(evaluation: &Evaluation, destinations: &[SessionDestination], selected: Option<&str>) -> Value {
+fn fulfillment(evaluation: &Evaluation, wish: &Wish, version: Version) -> Value {
     let lines: Vec<&str> = evaluation.lines.iter().map(|line| line.id.as_str()).collect();
     let option = |offer: &Offer| {
         let (first, last) = offer.days;
@@ -141,7 +141,7 @@ fn fulfillment(evaluation: &Evaluation, destinations: &[SessionDestination], sel
         json!({
             "id": offer.id,
             "title": title,
-            "description": format!("Arrives in {days} days"),
+            "description": version.description(format!("Arrives in {days} days")),
             "totals": [total("total", offer.price)],
         })
     };
@@ -149,8 +149,8 @@ fn fulfillment(evaluation: &Evaluation, destinations: &[SessionDestination], sel
         "id": "shipping",
         "type": "shipping",
         "line_item_ids": lines,
-        "destinations": destinations.iter().map(destination).collect::<Vec<_>>(),
-        "selected_destination_id": selected,
+        "destinations": wish.destinations.iter().map(destination).collect::<Vec<_>>(),
+        "selected_destination_id": wish.destination,
     });
     // Goods that are not sent need only a place, for their taxes.
     if let (true, Some(fields)) = (evaluation.is_shipped, method.as_object_mut()) {
@@ -166,8 +166,9 @@ fn fulfillment(evaluation: &Evaluation, destinations: &[SessionDestination], sel
 }
 
 fn destination(destination: &SessionDestination) -> Value {
-    let id = Some(destination.id.clone());
+    let (kind, id) = (Some("shipping_address".to_owned()), Some(destination.id.clone()));
     present([
+        ("type", &kind),
         ("id", &id),
         ("first_name", &destination.first_name),
         ("last_name", &destination.last_name),

@@ -4,11 +4,15 @@ use http_api::Problem;
 use key_schema::checkout_session::{Buyer, MAX_DESTINATIONS, SessionDestination, Wish};
 use serde::Deserialize;
 
+use super::Version;
 use crate::flow::Wanted;
 use crate::session::Message;
 use crate::wire::{MAX_ID_BYTES, MAX_TEXT_BYTES, NamedLine, bounded, codes, invalid, is_token, lines};
 
-#[derive(Debug, Deserialize)]
+/// One piece in Recommendation 20 of UN/CEFACT.
+const PIECE: &str = "C62";
+
+#[derive(Debug, Clone, Deserialize)]
 pub struct Purchase {
     line_items: Option<Vec<LineItem>>,
     pub cart_id: Option<String>,
@@ -17,19 +21,28 @@ pub struct Purchase {
     discounts: Option<Discounts>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 struct LineItem {
     id: Option<String>,
     item: Item,
     quantity: u64,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 struct Item {
     id: String,
+    quantity_unit: Option<Unit>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+/// What an agent counts a quantity in.
+#[derive(Debug, Clone, Deserialize)]
+struct Unit {
+    unit: String,
+    #[serde(default)]
+    scale: u64,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
 struct BuyerIn {
     email: Option<String>,
     first_name: Option<String>,
@@ -37,19 +50,19 @@ struct BuyerIn {
     phone_number: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 struct Fulfillment {
     methods: Option<Vec<Method>>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 struct Method {
     destinations: Option<Vec<Destination>>,
     selected_destination_id: Option<String>,
     groups: Option<Vec<Group>>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 struct Destination {
     id: Option<String>,
     street_address: Option<String>,
@@ -63,28 +76,34 @@ struct Destination {
     phone_number: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 struct Group {
     selected_option_id: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 struct Discounts {
     codes: Option<Vec<String>>,
 }
 
 impl Purchase {
-    /// Returns what the agent wants.
+    /// Returns what the agent wants. It may choose one of the destinations that are known of the session.
     ///
     /// # Errors
     /// 400 without lines, or with a text or a list that is too long.
-    pub fn wanted(self) -> Result<Wanted, Problem> {
+    pub fn wanted(self, known: &[SessionDestination]) -> Result<Wanted, Problem> {
         let Self { line_items, cart_id: _, buyer, fulfillment, discounts } = self;
         let line_items =
             line_items.filter(|lines| !lines.is_empty()).ok_or_else(|| invalid("line_items is missing."))?;
-        let mut messages = Vec::new();
-        let named = |LineItem { id, item, quantity }| NamedLine { id, product: item.id, quantity };
-        let lines = lines(line_items.into_iter().map(named).collect(), &mut messages)?;
+        let (mut messages, mut refused) = (Vec::new(), Vec::new());
+        let (counted, others): (Vec<_>, Vec<_>) = (0..).zip(line_items).partition(|(_, line)| line.item.is_counted());
+        for (at, LineItem { item, .. }) in others {
+            let path = format!("$.line_items[{at}].item.quantity_unit");
+            let content = format!("The item {:.64} is sold by the piece (C62).", item.id);
+            refused.push(Message::error("quantity_unit_mismatch", path, content));
+        }
+        let named = |(_, LineItem { id, item, quantity }): (u64, _)| NamedLine { id, product: item.id, quantity };
+        let lines = lines(counted.into_iter().map(named).collect(), &mut messages)?;
         let codes = codes(discounts.and_then(|discounts| discounts.codes).unwrap_or_default(), &mut messages)?;
         let mut wish = Wish { lines, buyer: buyer.map(BuyerIn::read).transpose()?, codes, ..Wish::default() };
         // The shop sends everything in one way, to one place.
@@ -97,19 +116,40 @@ impl Purchase {
             let numbered = (1..).zip(destinations);
             let read = numbered.map(|(number, destination)| destination.read(number)).collect::<Result<Vec<_>, _>>();
             wish.destinations = read?;
-            let only = wish.destinations.first().map(|destination| destination.id.clone());
-            let selected = bounded(selected_destination_id, MAX_ID_BYTES)?;
-            wish.destination = selected.filter(|id| wish.destinations.iter().any(|known| known.id == *id)).or(only);
+            wish.destination = wish.destinations.first().map(|destination| destination.id.clone());
+            if let Some(id) = bounded(selected_destination_id, MAX_ID_BYTES)? {
+                let is_named = |destination: &&SessionDestination| destination.id == id;
+                let mut found = wish.destinations.iter().any(|destination| is_named(&destination));
+                if let Some(before) = known.iter().find(is_named)
+                    && !found
+                    && wish.destinations.len() < MAX_DESTINATIONS
+                {
+                    wish.destinations.push(before.clone());
+                    found = true;
+                }
+                if !found {
+                    let path = "$.fulfillment.methods[0].selected_destination_id";
+                    refused.push(Message::error("destination_unknown", path, "There is no such destination."));
+                }
+                wish.destination = found.then_some(id);
+            }
             let option = groups.and_then(|groups| groups.into_iter().next()?.selected_option_id);
             // An option that is no id is none of the shop's options.
             wish.method = option.and_then(|option| option.parse().ok());
         }
-        Ok(Wanted { wish, messages })
+        Ok(Wanted { wish, messages, refused })
     }
 
     /// Returns the buyer alone, for the request that completes a checkout.
     pub fn buyer(self) -> Result<Option<Buyer>, Problem> {
         self.buyer.map(BuyerIn::read).transpose()
+    }
+}
+
+impl Item {
+    /// Returns whether the agent wants pieces, which is all that the shop sells.
+    fn is_counted(&self) -> bool {
+        self.quantity_unit.as_ref().is_none_or(|Unit { unit, scale }| unit == PIECE && *scale == 0)
     }
 }
 
@@ -178,8 +218,12 @@ impl Completion {
     ///
     /// # Errors
     /// A message, if the shop has no such handler, or if the token is none of this handler.
-    pub fn token(self) -> Result<String, Message> {
+    pub fn token(self, version: Version) -> Result<String, Message> {
         let mut instruments = self.payment.instruments;
+        if instruments.len() > 1 && version.has_one_instrument() {
+            let content = "A checkout is paid with one instrument.";
+            return Err(Message::error("payment_failed", "$.payment.instruments", content));
+        }
         let at = instruments.iter().position(|instrument| instrument.selected).unwrap_or(0);
         let path = |field: &str| format!("$.payment.instruments[{at}].{field}");
         if at >= instruments.len() {

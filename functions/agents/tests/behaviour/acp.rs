@@ -41,6 +41,15 @@ fn check_session(session: &Value) {
     check("CheckoutSession", &rest);
 }
 
+#[tokio::test]
+async fn an_agent_finds_the_shop_by_its_domain() {
+    let shop = Shop::open().await;
+    let answer = shop.send(on_host("GET /.well-known/acp.json")).await;
+    assert!(answer.header("cache-control").is_some_and(|control| control.starts_with("public, max-age=3600")));
+    check("DiscoveryResponse", &answer.body);
+    assert_eq!(answer.body["api_base_url"], "https://api.example/acp");
+}
+
 pub fn call(shop: &Shop, route: &'static str, key: &str) -> Call {
     let bearer = format!("Bearer {}", shop.acme.key);
     let call = on_host(route).header("authorization", &bearer).header("api-version", "2026-04-17");

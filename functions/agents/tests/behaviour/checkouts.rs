@@ -54,6 +54,51 @@ async fn a_checkout_says_what_is_missing_until_it_is_ready() {
 }
 
 #[tokio::test]
+async fn a_choice_that_the_shop_cannot_follow_is_refused_and_never_replaced() {
+    let shop = Shop::open().await;
+    shop.ship().await;
+    let choose = |method: Value| with(wanted(&[("tea", 2)]), &json!({ "fulfillment": { "methods": [method] } }));
+    let session =
+        shop.expect(201, shop.acme.call(CREATE).json(&with(wanted(&[("tea", 1)]), &shipping("CH", None)))).await;
+    // A destination of an earlier request can be chosen by its id.
+    let again = shop.acme.about(REPLACE, &session).json(&choose(json!({ "selected_destination_id": "home" })));
+    let again = shop.expect(200, again).await;
+    let method = &again["fulfillment"]["methods"][0];
+    assert_eq!(
+        (&method["selected_destination_id"], &method["destinations"][0]["id"]),
+        (&json!("home"), &json!("home"))
+    );
+    assert_eq!(
+        (&method["destinations"][0]["type"], &again["status"]),
+        (&json!("shipping_address"), &json!("ready_for_complete"))
+    );
+    let before = shop.items("CHECKOUT#").await;
+    let unknown = choose(json!({ "destinations": [{ "id": "work" }], "selected_destination_id": "moon" }));
+    let kilograms = json!({ "item": { "id": "tea", "quantity_unit": { "unit": "KGM", "scale": 2 } }, "quantity": 7 });
+    for (body, code, path) in [
+        (&unknown, "destination_unknown", "$.fulfillment.methods[0].selected_destination_id"),
+        (&json!({ "line_items": [kilograms] }), "quantity_unit_mismatch", "$.line_items[0].item.quantity_unit"),
+    ] {
+        let answer = shop.expect(200, shop.acme.about(REPLACE, &session).json(body)).await;
+        let message = &answer["messages"][0];
+        assert_eq!((&message["code"], &message["path"]), (&json!(code), &json!(path)), "{answer}");
+        assert_eq!((&message["severity"], &answer["line_items"]), (&json!("recoverable"), &again["line_items"]));
+        assert_eq!(shop.items("CHECKOUT#").await, before, "{body}");
+    }
+    // A new checkout has what is possible.
+    let created = shop.expect(201, shop.acme.call(CREATE).json(&unknown)).await;
+    let method = &created["fulfillment"]["methods"][0];
+    assert_eq!((&created["status"], &method["selected_destination_id"]), (&json!("incomplete"), &Value::Null));
+    assert!(codes(&created).contains(&"destination_unknown"), "{created}");
+    let pieces = json!({ "item": { "id": "tea", "quantity_unit": { "unit": "C62" } }, "quantity": 7 });
+    let both = shop.expect(201, shop.acme.call(CREATE).json(&json!({ "line_items": [pieces, kilograms] }))).await;
+    assert_eq!((both["line_items"].as_array().unwrap().len(), &both["line_items"][0]["quantity"]), (1, &json!(7)));
+    assert!(codes(&both).contains(&"quantity_unit_mismatch"), "{both}");
+    let none = shop.expect(200, shop.acme.call(CREATE).json(&json!({ "line_items": [kilograms] }))).await;
+    assert_eq!((&none["ucp"]["status"], codes(&none)), (&json!("error"), vec!["quantity_unit_mismatch"]), "{none}");
+}
+
+#[tokio::test]
 async fn what_cannot_be_bought_is_a_message_and_not_an_error() {
     let shop = Shop::open().await;
     shop.priced("gone", 100, 0).await;
@@ -274,7 +319,7 @@ async fn the_profile_names_what_the_shop_can_do() {
     let read = || async { shop.send(on_host("GET /.well-known/ucp")).await };
     let answer = read().await;
     let ucp = &answer.body["ucp"];
-    assert_eq!((answer.status, &ucp["version"]), (200, &json!("2026-04-08")));
+    assert_eq!((answer.status, &ucp["version"]), (200, &json!("2026-08-25")));
     assert!(answer.header("cache-control").is_some_and(|control| control.contains("public, max-age=300")));
     let has = |body: &Value, name: &str| body["ucp"]["capabilities"].get(name).is_some();
     assert!(has(&answer.body, "dev.ucp.shopping.checkout") && has(&answer.body, "dev.ucp.shopping.order"));

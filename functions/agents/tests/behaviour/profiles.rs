@@ -8,9 +8,12 @@ use key_schema::webhook_secret::WebhookKeys;
 use serde_json::{Value, json};
 use signatures::{Jwk, Signature, Signed, SigningKeys, content_digest, has_digest};
 
-use crate::shop::{Agent, CREATE, READ, Shop, codes, on_host, refused, registration, wanted, with};
+use crate::shop::{
+    Agent, COMPLETE, CREATE, READ, Shop, codes, on_host, payment, refused, registration, shipping, wanted, with,
+};
 
-const VERSION: &str = "2026-04-08";
+const VERSION: &str = "2026-08-25";
+const APRIL: &str = "2026-04-08";
 const SHOPPING: [&str; 6] = ["checkout", "cart", "discount", "order", "catalog.lookup", "catalog.search"];
 const KEYS: &str = "new:BgYGBgYGBgYGBgYGBgYGBgYGBgYGBgYGBgYGBgYGBgY=,old:BQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQU=";
 
@@ -46,7 +49,8 @@ impl Platform {
         if let Some(order) = known.get_mut("dev.ucp.shopping.order") {
             order[0]["config"] = json!({ "webhook_url": url });
         }
-        let profile = json!({ "ucp": { "version": version, "capabilities": known }, "signing_keys": keys });
+        let mut profile = json!({ "ucp": { "version": version, "capabilities": known } });
+        profile[if version == APRIL { "signing_keys" } else { "keys" }] = json!(keys);
         self.receiver.serve(profile.to_string());
     }
 
@@ -175,8 +179,19 @@ async fn a_key_is_one_of_the_profile_and_of_a_known_curve() {
         let answer = shop.send(platform.signed(&body, |_| {})).await;
         assert_eq!(refused(&answer), refusal, "{}", answer.body);
     }
-    platform.describe(VERSION, &SHOPPING, &[old, new]);
+    platform.describe(VERSION, &SHOPPING, &[old.clone(), new.clone()]);
     assert_eq!(send().await.status, 201);
+    // Each version has its own list of keys, and a key that was removed from it is void.
+    for (version, keys, status) in [(APRIL, "signing_keys", 201), (APRIL, "keys", 401), (VERSION, "signing_keys", 401)]
+    {
+        let shop = Shop::reaching(Reach::Any).await;
+        shop.agent_with("robot", &with(registration("robot"), &json!({ "profile_url": platform.profile_url }))).await;
+        let capabilities = json!({ "dev.ucp.shopping.checkout": [{ "version": version }] });
+        let mut profile = json!({ "ucp": { "version": version, "capabilities": capabilities } });
+        profile[keys] = json!([new.clone()]);
+        platform.receiver.serve(profile.to_string());
+        assert_eq!(shop.send(platform.signed(&body, |_| {})).await.status, status, "{version} {keys}");
+    }
     // A signature does not say which of the agents with a profile it is.
     shop.agent_with("other", &with(registration("other"), &json!({ "profile_url": platform.profile_url }))).await;
     assert_eq!(refused(&send().await), (403, "profile_not_trusted"));
@@ -233,10 +248,116 @@ async fn an_agent_gets_the_capabilities_that_it_has_in_common_with_the_shop() {
 }
 
 #[tokio::test]
+async fn an_agent_is_answered_in_the_version_that_it_speaks() {
+    let latest = Shop::open().await.ready().await;
+    assert_eq!(latest["ucp"]["version"], VERSION, "the shop does not know the version of this agent");
+    for version in [APRIL, VERSION] {
+        let shop = Shop::reaching(Reach::Any).await;
+        let platform = Platform::register(&shop).await;
+        platform.describe(version, &["checkout"], &[]);
+        let session = shop.expect(201, platform.keyed(CREATE).json(&wanted(&[("tea", 1)]))).await;
+        let cart = shop.expect(200, platform.keyed("POST /ucp/carts").json(&wanted(&[("tea", 1)]))).await;
+        for answer in [&session, &cart] {
+            assert_eq!(answer["ucp"]["version"], version, "{answer}");
+        }
+        assert_eq!(session["ucp"]["capabilities"]["dev.ucp.shopping.checkout"], json!([{ "version": version }]));
+        // A capability of another version is none.
+        let other = if version == APRIL { VERSION } else { APRIL };
+        let capabilities = json!({ "dev.ucp.shopping.checkout": [{ "version": other }] });
+        let shop = Shop::reaching(Reach::Any).await;
+        let body = with(registration("robot"), &json!({ "profile_url": platform.profile_url }));
+        let agent = shop.agent_with("robot", &body).await;
+        let profile = json!({ "ucp": { "version": version, "capabilities": capabilities } });
+        platform.receiver.serve(profile.to_string());
+        let call = platform.named(CREATE).header("x-api-key", &agent.key).json(&wanted(&[("tea", 1)]));
+        assert_eq!(codes(&shop.expect(200, call).await), ["capabilities_incompatible"]);
+    }
+}
+
+#[tokio::test]
+async fn the_shop_has_a_profile_for_each_version() {
+    let shop = Shop::open().await;
+    let latest = shop.expect(200, on_host("GET /.well-known/ucp")).await;
+    let url = format!("https://api.example/.well-known/ucp/{APRIL}");
+    assert_eq!(latest["ucp"]["supported_versions"], json!({ APRIL: url }));
+    let april = shop.expect(200, on_host("GET /.well-known/ucp/2026-04-08")).await;
+    let keys = &april["signing_keys"];
+    assert_eq!((&latest["keys"], &latest["signing_keys"]), (keys, keys), "an agent of April may read the latest");
+    assert_eq!((april.get("keys"), april["ucp"].get("supported_versions")), (None, None));
+    for (version, profile) in [(VERSION, &latest), (APRIL, &april)] {
+        let ucp = &profile["ucp"];
+        assert_eq!(ucp["version"], version);
+        let capabilities = ucp["capabilities"].as_object().unwrap().values();
+        for entry in capabilities.chain(ucp["services"].as_object().unwrap().values()) {
+            let entry = &entry[0];
+            assert_eq!(entry["version"], version);
+            for page in ["spec", "schema"] {
+                assert!(entry[page].as_str().unwrap().starts_with(&format!("https://ucp.dev/{version}/")), "{entry}");
+            }
+        }
+    }
+    let spec = |profile: &Value| profile["ucp"]["capabilities"]["dev.ucp.shopping.order"][0]["spec"].clone();
+    assert_eq!(spec(&latest), "https://ucp.dev/2026-08-25/specification/shopping/order");
+    assert_eq!(spec(&april), "https://ucp.dev/2026-04-08/specification/order");
+}
+
+#[tokio::test]
+async fn a_purchase_has_one_instrument_unless_the_agent_speaks_the_version_of_april() {
+    for (version, status) in [(APRIL, "completed"), (VERSION, "ready_for_complete")] {
+        let shop = Shop::reaching(Reach::Any).await;
+        let platform = Platform::register(&shop).await;
+        platform.describe(version, &SHOPPING, &[]);
+        let session = shop.expect(201, platform.keyed(CREATE).json(&wanted(&[("tea", 1)]))).await;
+        let mut payment = payment("pm_card_visa");
+        let instruments = payment["payment"]["instruments"].as_array_mut().unwrap();
+        instruments.insert(0, json!({ "id": "other", "handler_id": "stripe" }));
+        let complete = platform.keyed(COMPLETE).path("id", session["id"].as_str().unwrap()).json(&payment);
+        let answer = shop.expect(200, complete).await;
+        let said: &[&str] = if version == APRIL { &[] } else { &["payment_failed"] };
+        assert_eq!((&answer["status"], codes(&answer)), (&json!(status), said.to_vec()), "{version}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_way_to_send_the_goods_has_the_description_of_the_version() {
+    for version in [APRIL, VERSION] {
+        let shop = Shop::reaching(Reach::Any).await;
+        shop.ship().await;
+        let platform = Platform::register(&shop).await;
+        platform.describe(version, &[&SHOPPING[..], &["fulfillment"]].concat(), &[]);
+        let body = with(wanted(&[("tea", 1)]), &shipping("CH", None));
+        let session = shop.expect(201, platform.keyed(CREATE).json(&body)).await;
+        let option = &session["fulfillment"]["methods"][0]["groups"][0]["options"][0];
+        let text = "Arrives in 2 to 4 days";
+        assert_eq!(option["description"], if version == APRIL { json!(text) } else { json!({ "plain": text }) });
+    }
+}
+
+#[tokio::test]
+async fn a_signature_for_web_bot_auth_covers_the_header_that_names_its_key() {
+    let (shop, platform) = shop().await;
+    let body = wanted(&[("tea", 1)]);
+    let agent = r#"sig1="https://agent.example";type=jwks_uri"#;
+    let without = platform.signed(&body, |_| {}).header("signature-agent", agent);
+    assert_eq!(refused(&shop.send(without).await), (401, "signature_invalid"));
+    let add = |components: &mut Vec<(&'static str, String)>| components.push(("signature-agent", agent.to_owned()));
+    shop.expect(201, platform.signed(&body, add).header("signature-agent", agent)).await;
+    // One valid signature is enough, whatever the others are.
+    let signed = |call: Call, name: &str| call.event()["headers"][name].as_str().unwrap().to_owned();
+    let other = platform.signed(&body, |components| components.retain(|(name, _)| *name != "@path"));
+    let mut call = platform.signed(&body, |_| {});
+    for name in ["signature-input", "signature"] {
+        let both = format!("{}, {}", signed(other.clone(), name).replace("sig1=", "a="), signed(call.clone(), name));
+        call = call.header(name, &both);
+    }
+    shop.expect(201, call).await;
+}
+
+#[tokio::test]
 async fn every_response_is_signed_with_a_key_of_the_shops_profile() {
     let shop = Shop::open().await;
     let profile = shop.expect(200, on_host("GET /.well-known/ucp")).await;
-    let keys: Vec<Jwk> = serde_json::from_value(profile["signing_keys"].clone()).unwrap();
+    let keys: Vec<Jwk> = serde_json::from_value(profile["keys"].clone()).unwrap();
     assert_eq!(keys.len(), 1);
     let created = shop.acme.call(CREATE).header("idempotency-key", "k").json(&wanted(&[("tea", 1)]));
     let id = shop.expect(201, created.clone()).await["id"].as_str().unwrap().to_owned();
@@ -252,7 +373,7 @@ async fn every_response_is_signed_with_a_key_of_the_shops_profile() {
         let body = raw["body"].as_str().unwrap();
         assert!(has_digest(&header("content-digest").unwrap(), body.as_bytes()));
         let signature = Signature::read(header("signature-input").as_deref(), header("signature").as_deref());
-        let signature = signature.unwrap().unwrap();
+        let signature = signature.unwrap().remove(0);
         assert!(["@status", "content-digest", "content-type"].iter().all(|component| signature.covers(component)));
         let status = raw["statusCode"].to_string();
         let check = |status: &str| {

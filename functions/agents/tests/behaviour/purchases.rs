@@ -10,7 +10,7 @@ use key_schema::promotion::Conditions;
 use serde_json::{Value, json};
 
 use crate::shop::{
-    CANCEL, COMPLETE, ORDER, REPLACE, Shop, amount, codes, payment, refused, shipping, usd, wanted, with,
+    CANCEL, COMPLETE, CREATE, ORDER, REPLACE, Shop, amount, codes, payment, refused, shipping, usd, wanted, with,
 };
 
 const THREE_D_SECURE: &str = "pm_card_threeDSecure2Required";
@@ -51,7 +51,9 @@ async fn an_agent_buys_as_a_guest_with_a_card() {
     let read = shop.expect(200, shop.acme.call(ORDER).path("id", id)).await;
     assert_eq!((&read["checkout_id"], &read["totals"]), (&session["id"], &done["totals"]), "{read}");
     assert_eq!(read["line_items"][0]["quantity"], json!({ "original": 2, "total": 2, "fulfilled": 0 }));
-    assert_eq!(read["fulfillment"]["expectations"][0]["destination"]["address_country"], "CH");
+    let place = &read["fulfillment"]["expectations"][0]["destination"];
+    assert_eq!((&place["first_name"], &place["last_name"]), (&json!("Gil"), &json!("Roth")));
+    assert_eq!(place["address_country"], "CH");
     let other = shop.agent("other").await;
     for call in [other.call(ORDER).path("id", id), shop.acme.call(ORDER).path("id", "none")] {
         assert_eq!(codes(&shop.expect(200, call).await), ["not_found"]);
@@ -246,6 +248,71 @@ async fn a_payment_whose_result_is_not_known_is_in_progress_and_charged_once() {
         assert_eq!(shop.expect(200, complete("pm_card_visa", "k3")).await["status"], "completed");
         assert_eq!((captured(&shop), shop.orders().await.len()), (vec![500], 1));
     }
+}
+
+/// UCP stores a key with every result, so another request with it is a conflict, and none is executed twice.
+#[tokio::test]
+async fn a_key_is_used_up_by_every_result() {
+    let shop = Shop::open().await;
+    shop.priced("gone", 100, 0).await;
+    let session = shop.ready().await;
+    let keyed = |call: Call, key: &str| call.header("idempotency-key", key);
+    let empty = json!({ "line_items": [{ "item": { "id": "tea" }, "quantity": 1 }] });
+    let early = shop.expect(201, shop.acme.call(CREATE).json(&empty)).await;
+    let replace = |lines: &[(&str, u64)]| shop.acme.about(REPLACE, &session).json(&wanted(lines));
+    let create = |lines: &[(&str, u64)]| shop.acme.call(CREATE).json(&wanted(lines));
+    for (key, call, said, other) in [
+        (
+            "k1",
+            shop.acme.complete(&session, "tok_visa"),
+            "payment_failed",
+            shop.acme.complete(&session, "pm_card_visa"),
+        ),
+        ("k2", shop.acme.complete(&early, "pm_card_visa"), "missing", shop.acme.complete(&early, "pm_card_amex")),
+        ("k3", create(&[("gone", 1)]), "out_of_stock", create(&[("tea", 1)])),
+        ("k4", replace(&[("gone", 1)]), "out_of_stock", replace(&[("tea", 2)])),
+        ("k5", shop.acme.call(CANCEL).path("id", "none"), "not_found", shop.acme.about(CANCEL, &session)),
+    ] {
+        let first = shop.send(keyed(call.clone(), key)).await;
+        assert_eq!((first.status, codes(&first.body)[0]), (200, said), "{key}: {}", first.body);
+        if key == "k2" {
+            // What is missing comes meanwhile.
+            shop.ok(shop.acme.about(REPLACE, &early).json(&wanted(&[("tea", 1)]))).await;
+        }
+        let again = shop.send(keyed(call, key)).await;
+        assert_eq!((&again.body, again.header("idempotency-replayed")), (&first.body, Some("true")), "{key}");
+        assert_eq!(refused(&shop.send(keyed(other, key)).await), (409, "idempotency_conflict"), "{key}");
+    }
+    assert!(shop.orders().await.is_empty() && captured(&shop).is_empty());
+
+    let done = shop.expect(200, keyed(shop.acme.complete(&session, "pm_card_visa"), "k6")).await;
+    assert_eq!(done["status"], "completed", "{done}");
+    // Another request shows the order, whatever its token is, and uses up its key, too.
+    for (key, token, other) in [("k7", "tok_visa", "pm_card_visa"), ("k8", "pm_card_visa", "tok_visa")] {
+        assert_eq!(shop.expect(200, keyed(shop.acme.complete(&session, token), key)).await, done);
+        assert_eq!(shop.expect(200, keyed(shop.acme.complete(&session, token), key)).await, done);
+        let other = shop.send(keyed(shop.acme.complete(&session, other), key)).await;
+        assert_eq!(refused(&other), (409, "idempotency_conflict"), "{key}");
+    }
+    assert_eq!((captured(&shop), shop.orders().await.len()), (vec![500], 1));
+    shop.ok(shop.acme.about(CANCEL, &early)).await;
+    let canceled = shop.send(shop.acme.complete(&early, "tok_visa")).await;
+    assert_eq!(refused(&canceled), (409, "checkout_canceled"));
+}
+
+#[tokio::test]
+async fn a_checkout_whose_payment_is_being_processed_does_not_change() {
+    let shop = Shop::open().await;
+    let session = shop.ready().await;
+    let accepted = shop.expect(200, shop.acme.complete(&session, "pm_usBankAccount_processing")).await;
+    assert_eq!((&accepted["status"], accepted.get("order")), (&json!("complete_in_progress"), None), "{accepted}");
+    let replaced = shop.expect(200, shop.acme.about(REPLACE, &session).json(&wanted(&[("tea", 3)]))).await;
+    let message = &replaced["messages"][0];
+    assert_eq!((&message["code"], &message["severity"]), (&json!("payment_in_progress"), &json!("recoverable")));
+    assert_eq!((&replaced["status"], &replaced["line_items"]), (&accepted["status"], &accepted["line_items"]));
+    assert_eq!(refused(&shop.send(shop.acme.about(CANCEL, &session)).await), (409, "conflict"));
+    assert_eq!(shop.see(&session).await, accepted);
+    assert_eq!(shop.stock("tea").await, 9);
 }
 
 #[tokio::test]

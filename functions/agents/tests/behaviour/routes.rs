@@ -112,7 +112,9 @@ async fn buy_over_acp(recorder: &mut Recorder<'_, Shop>) {
     recorder.shop.reprice("tea", 650).await;
     send(recorder, 200, about(recorder.shop, acp::READ, "")).await;
     recorder.shop.reprice("tea", 700).await;
-    send(recorder, 200, about(recorder.shop, acp::COMPLETE, "k0").json(&acp::card("pm_card_visa"))).await;
+    for (key, token) in [("none", "none"), ("k0", "pm_card_visa")] {
+        send(recorder, 200, about(recorder.shop, acp::COMPLETE, key).json(&acp::card(token))).await;
+    }
     for token in ["pm_card_chargeDeclined", "pm_card_threeDSecure2Required"] {
         send(recorder, 200, about(recorder.shop, acp::COMPLETE, token).json(&acp::card(token))).await;
         send(recorder, 200, about(recorder.shop, acp::READ, "")).await;
@@ -143,7 +145,9 @@ async fn every_route_uses_exactly_the_recorded_patterns() {
     shop.set_stock("tea", 100).await;
     let mut recorder = Recorder::new(&shop);
     manage(&mut recorder).await;
-    send(&mut recorder, 200, on_host("GET /.well-known/ucp")).await;
+    for page in ["GET /.well-known/ucp", "GET /.well-known/ucp/2026-04-08", "GET /.well-known/acp.json"] {
+        send(&mut recorder, 200, on_host(page)).await;
+    }
     let acme = &shop.acme;
     let search = acme.call("POST /ucp/catalog/search").json(&json!({ "query": "tea" }));
     send(&mut recorder, 503, search).await;
@@ -154,6 +158,14 @@ async fn every_route_uses_exactly_the_recorded_patterns() {
     let session = check_out(&mut recorder).await;
     buy(&mut recorder, &session).await;
     buy_over_acp(&mut recorder).await;
+    let changes = ROUTES.into_iter().filter(|route| !route.starts_with("GET") && !route.contains("/catalog/"));
+    for (number, route) in changes.enumerate() {
+        // A result that changes nothing is stored with its key.
+        let body = with(wanted(&[("nothing", 1)]), &payment("pm_card_visa"));
+        let call =
+            request(route).header("x-api-key", &acme.key).header("idempotency-key", &format!("n{number}")).json(&body);
+        send(&mut recorder, 200, call.header("ucp-agent", &format!("profile=\"{}\"", profile("acme")))).await;
+    }
     for route in ROUTES {
         // The signature names the agent, before it is found to be malformed.
         let call = request(route).header("signature", "").header("signature-input", "");

@@ -13,7 +13,7 @@ use http_api::sample::{Answered, Call};
 use http_api::{Code, Keys, Object, Once, Precondition, Problem, Request, Response, Routes, url};
 use key_schema::cursor::Cursors;
 use key_schema::id::{Born, CustomerId, ProductId};
-use key_schema::idempotency::{IdempotencyRecord, LIFETIME_SECONDS};
+use key_schema::idempotency::{IdempotencyRecord, LIFETIME_SECONDS, StoredResponse};
 use key_schema::instant::Instant;
 use key_schema::item::{FromItem as _, Stored};
 use key_schema::request::Write;
@@ -84,7 +84,9 @@ async fn create(_: &App, request: &Request<'_>) -> Result<Response, Problem> {
     let lines = lines.unwrap_or_default().len();
     let created = json!({"name": name, "about": about, "lines": lines, "by": caller.id(), "key": key});
     let first = Response::created(url::location(&["things", &name]), &created).etag(1);
-    let record = first.to_record()?;
+    let StoredResponse::Body { body: record, .. } = first.stored()? else {
+        return Err(Problem::internal("the response has no body"));
+    };
     if key == "replay" { Response::replay(&record) } else { Ok(first) }
 }
 

@@ -15,7 +15,7 @@ use crate::instant::Instant;
 use crate::item::{EncodeError, Entity, Stored};
 use crate::key::{Key, KeyError, PartitionKey, SortKey};
 use crate::pattern::Consistency;
-use crate::request::{Get, Guarded};
+use crate::request::{Get, Guarded, Single};
 
 /// How long a response is replayed.
 pub const LIFETIME_SECONDS: i64 = 24 * 60 * 60;
@@ -94,11 +94,24 @@ patterns! {
         consistency: Consistency::Strong("a retry must see the effect of the first attempt"),
         callers: "any",
     }
+    KEEP {
+        id: "idempotency.keep",
+        purpose: "Store the response to a request that has changed nothing",
+        request: PutItem,
+        key: "PK = IDEMPOTENCY#<caller>#<key>, SK = IDEMPOTENCY",
+        requires: "the key is free",
+        callers: "any",
+    }
 }
 
 /// Reads a record. The caller treats an expired record as absent.
 pub fn get(scope: &Scope) -> Result<Get<Stored<IdempotencyRecord>>, KeyError> {
     Ok(Get::new(&GET, key(scope)?))
+}
+
+/// Writes the record of a request without an effect. DynamoDB refuses the write while the key is in use.
+pub fn keep(record: &Stored<IdempotencyRecord>, now: Instant) -> Result<Single<()>, EncodeError> {
+    Ok(Single::new(&KEEP, claim(record, now)?))
 }
 
 /// Writes a record inside the transaction of its effect. DynamoDB refuses the write while the key

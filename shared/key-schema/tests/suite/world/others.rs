@@ -407,9 +407,11 @@ pub fn counters(world: &World) -> Vec<Shown> {
 pub fn others(world: &World) -> Vec<Shown> {
     let archived = world.retired_order().to_item().unwrap();
     let pending = Pending { customer_id: world.customer.clone(), created_at: at(NOW) };
+    let answer = StoredResponse::Body { status: 200, body: "{}".to_owned() };
     let restored = archive::restored(archived, at(NOW), at("2017-02-06T12:00:00.000Z")).unwrap();
     vec![
         idempotency::get(&world.scope).unwrap().show("idempotency::get"),
+        idempotency::keep(&world.idempotency_record(answer), at(NOW)).unwrap().show("idempotency::keep"),
         expiration::record(&world.expiration(true)).unwrap().show("expiration::record"),
         expiration::of_day("2017-03-06").unwrap().show("expiration::of_day"),
         archive::owner(&world.customer).unwrap().show("archive::owner"),

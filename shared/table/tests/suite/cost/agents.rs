@@ -52,6 +52,7 @@ async fn sessions(bench: &mut Bench, agent: &AgentId) {
     let session = bench.table.get(&checkout_session::get(&session.id).unwrap()).await.unwrap().unwrap();
     let _ = bench.table.meter().take();
     bench.transact("5 lines, without a key", checkout_session::cancel(&session, None, at(2)).unwrap()).await;
+    bench.write("5 lines", idempotency::keep(&first(agent, 4), at(0)).unwrap()).await;
     let bought = Stored::new(
         CheckoutSession { id: CheckoutId::generate(at(0), [3; 10]), ..session.data.clone() },
         data::born(3),
@@ -61,12 +62,16 @@ async fn sessions(bench: &mut Bench, agent: &AgentId) {
     bench.transact("5 lines of a cart, without a key", convert).await;
 }
 
-/// Claims a key with the first response, which has about as many bytes for 5 lines.
 fn claim(agent: &AgentId, number: u8) -> Guarded {
+    idempotency::claim(&first(agent, number), at(0)).unwrap()
+}
+
+/// Returns the record of a first response, which has about as many bytes for 5 lines.
+fn first(agent: &AgentId, number: u8) -> Stored<IdempotencyRecord> {
     let scope = Scope { caller: format!("agent {agent}"), key: format!("{number:036}") };
     let answer = StoredResponse::Body { status: 200, body: "r".repeat(3_000) };
     let record = IdempotencyRecord { scope, answer, request_hash: "f".repeat(64), expires_at: at(86_400) };
-    idempotency::claim(&data::stored(record, number), at(0)).unwrap()
+    data::stored(record, number)
 }
 
 fn registered(id: AgentId) -> Agent {
