@@ -7,8 +7,8 @@ use tokio::runtime::Builder;
 use crate::error::OpsError;
 use crate::outcome::Outcome;
 use crate::{
-    analytics, archive, capacity, cost, customer, doctor, explain, export, hot, import, item, local, migrate, orders,
-    payments, prewarm, redrive, rotate, search, shards, verify,
+    analytics, archive, capacity, cost, customer, doctor, explain, export, feed, hot, import, item, local, migrate,
+    orders, payments, prewarm, redrive, rotate, search, shards, verify,
 };
 
 /// Operate a running shop: its table, its search index, the records that were set aside, and the
@@ -59,6 +59,7 @@ enum Command {
     Migrate(migrate::Command),
     /// Write the items of the table to files.
     Export(export::ExportArgs),
+    Feed(feed::FeedArgs),
     /// Write the items of an export to a table.
     Import(import::ImportArgs),
     /// Turn an export into partitioned tables for Athena and other query engines.
@@ -112,6 +113,7 @@ async fn run(command: Command) -> Result<Outcome, OpsError> {
         Command::Verify(args) => verify::run(args).await,
         Command::Migrate(command) => migrate::run(command).await,
         Command::Export(args) => export::run(args).await,
+        Command::Feed(args) => feed::run(args).await,
         Command::Import(args) => import::run(args).await,
         Command::Analytics(args) => analytics::run(&args),
         Command::Capacity(args) => capacity::run(args).await,

@@ -26,6 +26,7 @@ pub mod doctor;
 pub mod error;
 pub mod explain;
 pub mod export;
+pub mod feed;
 pub mod hot;
 pub mod import;
 pub mod item;

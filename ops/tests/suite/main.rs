@@ -10,6 +10,7 @@ mod doctor;
 mod events;
 mod explain;
 mod export;
+mod feed;
 mod hot;
 mod item;
 mod large;

@@ -327,6 +327,13 @@ async fn export_and_import_commands_run_under_their_policies() {
     operator.run(&format!("export --to {to}"), 0).await;
     operator.assert_exact_permissions();
 
+    let operator = Operator::of("feed").await;
+    crate::verify::world::fill(&operator.shop.table).await;
+    operator.shop.table.sell(seed::product("shirt", seed::usd(900)), 0).await;
+    operator.shop.table.vary("shirt", seed::product("shirt-m", seed::usd(900)), "M", 3).await;
+    operator.run(&format!("feed --to {to}-feed --id feed_1"), 0).await;
+    operator.assert_exact_permissions();
+
     let operator = Operator::of("import").await;
     operator.run(&format!("import {to} --dry-run"), 0).await;
     operator.run(&format!("import {to} --entity Product"), 0).await;
