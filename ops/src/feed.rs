@@ -90,6 +90,7 @@ pub async fn write(items: &Items, to: PathBuf, id: &str, country: Option<&str>, 
             }
             let mut variants = Vec::new();
             if product.variants.is_some() {
+                units.admit(1).await;
                 for item in table.query(&product::page(&product.id)?).await?.items {
                     if let PageItem::Variant(variant) = item {
                         variants.push(pages.variant(&variant));
@@ -114,8 +115,10 @@ pub async fn write(items: &Items, to: PathBuf, id: &str, country: Option<&str>, 
     file.flush().map_err(OpsError::failed)?;
     let mut metadata = object([("id", id.into()), ("updated_at", json!(Instant::now()))]);
     metadata.extend(country.map(|country| ("target_country".to_owned(), country.into())));
-    fs::write(to.join("metadata.json"), Value::Object(metadata).to_string()).map_err(OpsError::failed)?;
+    let described = to.join("metadata.json.part");
+    fs::write(&described, Value::Object(metadata).to_string()).map_err(OpsError::failed)?;
     fs::rename(part, products).map_err(OpsError::failed)?;
+    fs::rename(described, to.join("metadata.json")).map_err(OpsError::failed)?;
     Ok(fed)
 }
 

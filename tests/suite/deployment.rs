@@ -404,7 +404,12 @@ fn cloudfront_keeps_exactly_the_public_pages() {
         used.extend(found.map(|behaviour| behaviour["PathPattern"].as_str().unwrap()));
     }
     // Agents send their requests to further paths.
-    for (pattern, policy) in [("/.well-known/*", "PublicPages"), ("/ucp/*", UNCACHED), ("/acp/*", UNCACHED)] {
+    for (pattern, policy) in [
+        ("/.well-known/ucp*", "PublicPages"),
+        ("/.well-known/acp.json", "PublicPages"),
+        ("/ucp/*", UNCACHED),
+        ("/acp/*", UNCACHED),
+    ] {
         let found = of_api.iter().find(|behaviour| behaviour["PathPattern"] == pattern);
         assert_eq!(found.unwrap()["CachePolicyId"], policy, "{pattern}");
         used.insert(pattern);

@@ -150,10 +150,9 @@ fn check_at(request: &Request<'_>, signature: &Signature, keys: &[Jwk], host: &s
     if request.has_query() {
         needed.push("@query");
     }
-    if request.header(SIGNATURE_AGENT).is_some() {
-        needed.push(SIGNATURE_AGENT);
-    }
-    if !needed.into_iter().all(|component| signature.covers(component)) {
+    let is_for_bots = request.header(SIGNATURE_AGENT).is_some();
+    let is_covered = !is_for_bots || signature.covers_member(SIGNATURE_AGENT);
+    if !is_covered || !needed.into_iter().all(|component| signature.covers(component)) {
         return Err(Refusal::Invalid("the signature does not cover all that it must"));
     }
     if !body.is_empty() && !request.header(DIGEST).is_some_and(|digest| has_digest(digest, body.as_bytes())) {

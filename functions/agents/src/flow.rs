@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::App;
 use crate::purchase::{self, Completed, Completion, Earlier, Seen, Undone, find, quote_text, see};
-use crate::session::{self, Message, Status};
+use crate::session::{self, Kind, Message, Status};
 use crate::{acp, ucp};
 
 /// What an agent wants, with messages about the parts that cannot be what it says.
@@ -43,11 +43,20 @@ pub struct Flow<'a> {
 }
 
 impl Flow<'_> {
-    /// Returns the first response to a request with the same key, if there was one.
+    /// Returns the first response to a request with the same key, if there was one, or the present state of
+    /// a session whose order goes on.
     pub async fn replay(&self) -> Result<Option<Response>, Problem> {
-        let Some(once) = &self.once else { return Ok(None) };
-        let first = once.replay(&self.app.shop.services).await?;
-        Ok(first.map(|first| self.marked(first)))
+        let now = Instant::now();
+        match purchase::earlier(self.app, self.once.as_ref(), now).await? {
+            None => Ok(None),
+            Some(Earlier::Shown(first)) => Ok(Some(self.marked(first))),
+            Some(Earlier::Answered(id)) => match find(self.app, &self.agent, &id, self.kind, now).await {
+                Ok(session) => self.answer(self.see(session, now).await?).await.map(Some),
+                Err(problem) if problem.code() == Code::NotFound => self.nothing(&[self.unknown()]).await.map(Some),
+                Err(problem) => Err(problem),
+            },
+            Some(Earlier::Placed(_)) => Err(Problem::internal("the idempotency record of a session has an order")),
+        }
     }
 
     /// Says that a response is a repetition, in the words of the protocol.
@@ -86,9 +95,12 @@ impl Flow<'_> {
 
     /// Returns the response of a session that does not exist.
     async fn missing(&self) -> Result<Response, Problem> {
+        self.keep(self.nothing(&[self.unknown()]).await?).await
+    }
+
+    fn unknown(&self) -> Message {
         let what = if self.kind == SessionKind::Cart { "cart" } else { "checkout" };
-        let message = Message::unrecoverable("not_found", format!("There is no such {what}, or it has expired."));
-        self.keep(self.nothing(&[message]).await?).await
+        Message::unrecoverable("not_found", format!("There is no such {what}, or it has expired."))
     }
 
     /// Stores the response to a request that has changed nothing with its key, as UCP wants it for every
@@ -99,18 +111,37 @@ impl Flow<'_> {
 
     async fn keep_as(&self, stored: StoredResponse, response: Response) -> Result<Response, Problem> {
         let Some(once) = &self.once else { return Ok(response) };
+        let is_order = matches!(stored, StoredResponse::Checkout(_));
         if once.keep(&self.app.shop.services, stored, Instant::now()).await? {
             return Ok(response);
         }
         match purchase::earlier(self.app, Some(once), Instant::now()).await? {
             Some(Earlier::Shown(first)) => Ok(self.marked(first)),
+            // Another attempt has just placed the order.
+            Some(_) if !is_order => Err(Once::in_progress()),
             _ => Ok(response),
+        }
+    }
+
+    /// Returns the state of a session, and stores the key. An order goes on, and its link is a secret, so a
+    /// repeated request gets its present state.
+    pub async fn kept(&self, seen: Result<Seen, Vec<Message>>) -> Result<Response, Problem> {
+        let of_order = seen.as_ref().ok().filter(|seen| seen.order.is_some()).map(|seen| seen.session.id.clone());
+        let response = self.answer(seen).await?;
+        match of_order {
+            Some(id) => self.keep_as(StoredResponse::Checkout(id), response).await,
+            None => self.keep(response).await,
         }
     }
 
     async fn answer(&self, seen: Result<Seen, Vec<Message>>) -> Result<Response, Problem> {
         match seen {
-            Ok(seen) => Ok(Response::ok(&self.shown(&seen).await?)),
+            Ok(seen) => {
+                if self.kind == SessionKind::Checkout {
+                    purchase::note_price(self.app, &seen, Instant::now()).await?;
+                }
+                Ok(Response::ok(&self.shown(&seen).await?))
+            }
             Err(messages) => self.nothing(&messages).await,
         }
     }
@@ -137,7 +168,7 @@ impl Flow<'_> {
             }
             seen
         });
-        self.keep(self.answer(seen).await?).await
+        self.kept(seen).await
     }
 
     async fn see(&self, session: Stored<CheckoutSession>, now: Instant) -> Result<Result<Seen, Vec<Message>>, Problem> {
@@ -148,17 +179,17 @@ impl Flow<'_> {
     pub async fn begin(self, wanted: Wanted, cart: Option<&Stored<CheckoutSession>>) -> Result<Response, Problem> {
         let Self { app, request, agent, kind, once, .. } = &self;
         let (services, now) = (&app.shop.services, Instant::now());
-        let Wanted { mut wish, mut messages, refused } = wanted;
-        messages.extend(refused);
+        let Wanted { mut wish, messages, refused } = wanted;
         let mut evaluation = match session::evaluate(app, request, agent, *kind, &wish, true, now).await? {
             Ok(evaluation) => evaluation,
             Err(found) => {
-                let messages: Vec<Message> = messages.into_iter().chain(found).collect();
+                let messages: Vec<Message> = messages.into_iter().chain(refused).chain(found).collect();
                 return self.keep(self.nothing(&messages).await?).await;
             }
         };
         keep(&mut wish, &evaluation);
         evaluation.messages.extend(messages);
+        evaluation.messages.extend(refused.into_iter().map(|message| Message { kind: Kind::Warning, ..message }));
         let (id, born) = (CheckoutId::generate(now, services.random()?), services.born(now)?);
         let session = CheckoutSession {
             quote: quote_text(evaluation.quote.as_ref())?,
@@ -193,11 +224,7 @@ impl Flow<'_> {
     pub async fn show(self) -> Result<Response, Problem> {
         let now = Instant::now();
         let Some(session) = self.find(now).await? else { return self.missing().await };
-        let seen = self.see(session, now).await?;
-        if let (SessionKind::Checkout, Ok(seen)) = (self.kind, &seen) {
-            purchase::note_price(self.app, seen, now).await?;
-        }
-        self.answer(seen).await
+        self.answer(self.see(session, now).await?).await
     }
 
     /// Replaces what the agent wants. `want` gets what it wanted before.
@@ -226,7 +253,10 @@ impl Flow<'_> {
                 }
                 Undone::InProgress(_) => return Err(purchase::in_progress()),
             };
-            let Wanted { mut wish, messages, .. } = want(&session.wish)?;
+            let Wanted { mut wish, messages, refused } = want(&session.wish)?;
+            if !refused.is_empty() {
+                return self.unchanged(session, refused).await;
+            }
             let now = Instant::now();
             let mut evaluation = match session::evaluate(app, request, agent, *kind, &wish, true, now).await? {
                 Ok(evaluation) => evaluation,
@@ -273,14 +303,7 @@ impl Flow<'_> {
         };
         let completion = Completion { id: &session.id, token: &token, buyer, once: self.once.as_ref(), earlier };
         let Completed { seen, uses_key } = purchase::complete(self.app, self.request, &self.agent, completion).await?;
-        // An order goes on, and a repeated request shows how far it has come.
-        let has_order = seen.as_ref().is_ok_and(|seen| seen.order.is_some());
-        let response = self.answer(seen).await?;
-        match (uses_key, has_order) {
-            (true, _) => Ok(response),
-            (false, true) => self.keep_as(StoredResponse::Checkout(session.data.id), response).await,
-            (false, false) => self.keep(response).await,
-        }
+        if uses_key { self.answer(seen).await } else { self.kept(seen).await }
     }
 
     /// Cancels a session, and its order if that was not paid. Returns the session as it was.

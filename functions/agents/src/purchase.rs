@@ -104,6 +104,11 @@ fn of_order(session: Stored<CheckoutSession>, order: PlacedOrder) -> Seen {
             evaluation.messages.push(Message::for_buyer("requires_3ds", content));
             Status::RequiresEscalation
         }
+        Standing::Unpaid(_) if session.tries >= MAX_TRIES => {
+            let content = "Too many instruments were tried. The buyer has to pay in the shop.";
+            evaluation.messages.push(Message::for_buyer("payment_failed", content));
+            Status::RequiresEscalation
+        }
         Standing::Unpaid(None) => Status::ReadyForComplete,
         Standing::Unpaid(Some(declined)) => {
             let content = format!("The payment was declined: {declined}. Send another instrument.");
@@ -156,8 +161,8 @@ impl Standing {
 #[derive(Debug)]
 pub enum Earlier {
     Placed(OrderId),
-    /// It has shown a price, or the order, or it has tried another card.
-    Answered,
+    /// It has shown a price, or the order of this checkout, or it has tried another card.
+    Answered(CheckoutId),
     /// It has changed nothing.
     Shown(Response),
 }
@@ -210,6 +215,9 @@ pub async fn complete(
             Some(known) => known,
             None => earlier(app, once, now).await?,
         };
+        if let Some(Earlier::Shown(_)) = earlier {
+            return Err(Once::in_progress());
+        }
         let session = find(app, agent, id, SessionKind::Checkout, now).await?;
         if session.cancelled {
             return Err(ended("canceled"));
@@ -227,11 +235,7 @@ pub async fn complete(
                 return Ok(Completed { seen: Ok(seen), uses_key: earlier.is_some() });
             }
             if session.tries >= MAX_TRIES {
-                let mut seen = of_order(session, order);
-                let content = "Too many instruments were tried. The buyer has to pay in the shop.";
-                seen.evaluation.messages.push(Message::for_buyer("payment_failed", content));
-                seen.status = Status::RequiresEscalation;
-                return Ok(Completed { seen: Ok(seen), uses_key: earlier.is_some() });
+                return Ok(Completed { seen: Ok(of_order(session, order)), uses_key: earlier.is_some() });
             }
             if earlier.is_none() {
                 let claim = claim(app, once, id, now)?;
@@ -317,7 +321,7 @@ pub async fn earlier(app: &App, once: Option<&Once>, now: Instant) -> Result<Opt
     let record = app.shop.services.table.get(&idempotency::get(once.scope())?).await?;
     match once.first(record.as_deref(), now)? {
         Some(StoredResponse::Order(id)) => Ok(Some(Earlier::Placed(id.clone()))),
-        Some(StoredResponse::Checkout(_)) => Ok(Some(Earlier::Answered)),
+        Some(StoredResponse::Checkout(id)) => Ok(Some(Earlier::Answered(id.clone()))),
         Some(StoredResponse::Body { body, .. }) => Ok(Some(Earlier::Shown(Response::replay(body)?))),
         Some(_) => Err(Problem::internal("the idempotency record of a purchase has another response")),
         None => Ok(None),
@@ -349,6 +353,7 @@ async fn renew(app: &App, mut seen: Seen, once: Option<&Once>, now: Instant) -> 
     let claim = claim(app, once, &seen.session.id, now)?;
     let replace = checkout_session::replace(&seen.session, &seen.session.wish, &quote, claim, now)?;
     app.shop.services.table.transact(&replace).await?.map_err(|_| Problem::from(TableError::Contended))?;
+    seen.session.data.quote = quote;
     seen.evaluation.messages.push(price_changed());
     Ok(seen)
 }
@@ -446,7 +451,10 @@ pub async fn undo(app: &App, agent: &Stored<Agent>, mut session: Stored<Checkout
             Standing::Unpaid(_) | Standing::NeedsBuyer | Standing::Free if order.head.customer_id.is_guest() => {}
             Standing::Cancelled => return Err(ended("canceled")),
             Standing::Paid => return Err(ended("completed")),
-            _ => return Ok(Undone::InProgress(session)),
+            Standing::InProgress => return Ok(Undone::InProgress(session)),
+            Standing::Unpaid(_) | Standing::NeedsBuyer | Standing::Free => {
+                return Err(Problem::new(Code::Conflict, "A customer has claimed the order, and pays it in the shop."));
+            }
         }
         let with = [(OrderAction::Cart, checkout_session::reopen(&session, Instant::now())?)];
         payments::cancel_unpaid(&app.shop, &order, &with).await?;

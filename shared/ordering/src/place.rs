@@ -124,9 +124,8 @@ pub async fn replay(
     now: Instant,
 ) -> Result<Option<Placed>, Problem> {
     let Some(answer) = once.first(record, now)? else { return Ok(None) };
-    let StoredResponse::Order(id) = answer else {
-        return Err(Problem::internal("the idempotency record of an order holds no order id"));
-    };
+    // An agent's request that ran at the same time may have been answered without an order.
+    let StoredResponse::Order(id) = answer else { return Err(Once::in_progress()) };
     let items = services.table.query(&order::read_for_update(id)?).await?.items;
     // A large order takes several transactions, so some items may still be missing. The response is
     // repeated even after a retired order has expired.

@@ -172,7 +172,13 @@ impl Signature {
 
     #[must_use]
     pub fn covers(&self, component: &str) -> bool {
-        self.components.iter().any(|known| known.name == component)
+        self.components.iter().any(|known| known.name == component && known.member.is_none())
+    }
+
+    /// Returns whether the signature covers a member of a header, or all of it.
+    #[must_use]
+    pub fn covers_member(&self, header: &str) -> bool {
+        self.components.iter().any(|known| known.name == header)
     }
 
     /// Checks the signature with the signer's keys at this second. `message` returns the value of a
@@ -379,7 +385,7 @@ mod tests {
         let own = r#""https://b.example/p";type=jwks_uri"#;
         public.kid.clone_from(&thumbprint);
         let signature = signed("s", own, &thumbprint);
-        assert!(signature.covers("signature-agent"));
+        assert!(signature.covers_member("signature-agent") && !signature.covers("signature-agent"));
         assert_eq!(signature.check(std::slice::from_ref(&public), NOW, message), Ok(()));
         let wrong = Err(Refusal::Invalid("the signature is not of this message and this key"));
         assert_eq!(signed("other", own, &thumbprint).check(std::slice::from_ref(&public), NOW, message), wrong);

@@ -7,7 +7,7 @@ use key_schema::id::CheckoutId;
 use key_schema::instant::Instant;
 
 use super::wire::{Completion, Purchase};
-use super::{Root, Version, error, flow, known, nothing, view};
+use super::{Root, Version, error, flow, known, nothing};
 use crate::App;
 use crate::flow::Wanted;
 use crate::purchase::{find, see};
@@ -46,7 +46,7 @@ pub async fn create(app: &App, request: &Request<'_>) -> Result<Response, Proble
         && let Ok(seen) = see(app, request, &flow.agent, session, now).await?
         && !matches!(seen.status, Status::Completed | Status::Canceled)
     {
-        return flow.keep(Response::ok(&view::session(app, request, &seen).await?)).await;
+        return flow.kept(Ok(seen)).await;
     }
     let wanted = Wanted { wish: cart.wish.clone(), messages: Vec::new(), refused: Vec::new() };
     flow.begin(wanted, Some(&cart)).await

@@ -96,13 +96,12 @@ impl Purchase {
         let line_items =
             line_items.filter(|lines| !lines.is_empty()).ok_or_else(|| invalid("line_items is missing."))?;
         let (mut messages, mut refused) = (Vec::new(), Vec::new());
-        let (counted, others): (Vec<_>, Vec<_>) = (0..).zip(line_items).partition(|(_, line)| line.item.is_counted());
-        for (at, LineItem { item, .. }) in others {
-            let path = format!("$.line_items[{at}].item.quantity_unit");
+        let (counted, others): (Vec<_>, Vec<_>) = line_items.into_iter().partition(|line| line.item.is_counted());
+        for LineItem { item, .. } in others {
             let content = format!("The item {:.64} is sold by the piece (C62).", item.id);
-            refused.push(Message::error("quantity_unit_mismatch", path, content));
+            refused.push(Message::error("quantity_unit_mismatch", "$.line_items", content));
         }
-        let named = |(_, LineItem { id, item, quantity }): (u64, _)| NamedLine { id, product: item.id, quantity };
+        let named = |LineItem { id, item, quantity }| NamedLine { id, product: item.id, quantity };
         let lines = lines(counted.into_iter().map(named).collect(), &mut messages)?;
         let codes = codes(discounts.and_then(|discounts| discounts.codes).unwrap_or_default(), &mut messages)?;
         let mut wish = Wish { lines, buyer: buyer.map(BuyerIn::read).transpose()?, codes, ..Wish::default() };

@@ -130,8 +130,8 @@ async fn an_event_of_an_agents_order_becomes_one_delivery_with_the_whole_order()
         reversal: Reversal::Refund,
         amount: usd(100),
     };
-    let messages =
-        [sold.placed(1), message(2, changed(&sold.order, OrderStatus::Paid)), message(3, reversed), sold.placed(1)];
+    let placed = sold.placed(1);
+    let messages = [placed.clone(), message(2, changed(&sold.order, OrderStatus::Paid)), message(3, reversed), placed];
     assert_eq!(sold.take(&messages).await, (vec![], 3));
     assert_eq!(sold.take(&messages).await, (vec![], 0), "a repeated event makes no second delivery");
     let deliveries = sold.deliveries().await;

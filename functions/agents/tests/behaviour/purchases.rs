@@ -10,7 +10,7 @@ use key_schema::promotion::Conditions;
 use serde_json::{Value, json};
 
 use crate::shop::{
-    CANCEL, COMPLETE, CREATE, ORDER, REPLACE, Shop, amount, codes, payment, refused, shipping, usd, wanted, with,
+    CANCEL, COMPLETE, CREATE, ORDER, READ, REPLACE, Shop, amount, codes, payment, refused, shipping, usd, wanted, with,
 };
 
 const THREE_D_SECURE: &str = "pm_card_threeDSecure2Required";
@@ -191,11 +191,15 @@ async fn a_price_that_changed_is_shown_before_it_is_charged() {
 async fn the_price_that_counts_is_the_one_that_was_shown_last() {
     let shop = Shop::open().await;
     let session = shop.ready().await;
-    shop.reprice("tea", 400).await;
-    shop.see(&session).await;
-    shop.reprice("tea", 500).await;
-    let changed = shop.expect(200, shop.acme.complete(&session, "pm_card_visa")).await;
-    assert_eq!((codes(&changed), captured(&shop).len()), (vec!["price_changed"], 0), "{changed}");
+    let litres = json!({ "item": { "id": "tea", "quantity_unit": { "unit": "LTR" } }, "quantity": 1 });
+    let refused = shop.acme.about(REPLACE, &session).json(&json!({ "line_items": [litres] }));
+    for show in [shop.acme.about(READ, &session), refused, shop.acme.complete(&session, "tok_visa")] {
+        shop.reprice("tea", 400).await;
+        assert_eq!(amount(&shop.expect(200, show).await, "total"), Some(400));
+        shop.reprice("tea", 500).await;
+        let changed = shop.expect(200, shop.acme.complete(&session, "pm_card_visa")).await;
+        assert_eq!((codes(&changed), captured(&shop).len()), (vec!["price_changed"], 0), "{changed}");
+    }
 }
 
 #[tokio::test]
@@ -295,6 +299,8 @@ async fn a_key_is_used_up_by_every_result() {
         assert_eq!(refused(&other), (409, "idempotency_conflict"), "{key}");
     }
     assert_eq!((captured(&shop), shop.orders().await.len()), (vec![500], 1));
+    let records = format!("{:?}", shop.items("IDEMPOTENCY#").await);
+    assert!(records.contains("payment_failed") && !records.contains("#token="), "{records}");
     shop.ok(shop.acme.about(CANCEL, &early)).await;
     let canceled = shop.send(shop.acme.complete(&early, "tok_visa")).await;
     assert_eq!(refused(&canceled), (409, "checkout_canceled"));
