@@ -1,7 +1,8 @@
 //! Tests of an agent that buys for a guest, through the whole system.
 
-use fixture::receiver::Receiver;
+use fixture::receiver::{Received, Receiver};
 use local::System;
+use ring::hmac;
 use serde_json::{Value as Json, json};
 
 use crate::support::client::Call;
@@ -81,6 +82,25 @@ async fn buy(agent: &Agent<'_>, product: &str, email: &str) -> Json {
     done
 }
 
+/// Sends the goods of an order, and gives ten cents back.
+async fn send_and_refund(system: &System, id: &str) {
+    let staff = |method: &str, rest: &[&str]| Call::new(method, &path(&[&["orders", id], rest].concat())).staff();
+    let order = staff("GET", &[]).send(system).await.expect(200).body;
+    let shipped = moved(system, order, &["picking", "shipped"]).await;
+    let payment = shipped["payments"][0]["id"].as_str().unwrap();
+    let refund = staff("POST", &["payments", payment, "refunds"]).header("idempotency-key", id);
+    let money = json!({ "amount": 10, "currency": shipped["total"]["currency"] });
+    let refund = refund.json(&json!({ "amount": money, "reason": "Broken cup" }));
+    refund.send(system).await.expect(201);
+}
+
+/// Sends what is due to the endpoints, and returns what this one has got.
+async fn heard(system: &System, receiver: &Receiver) -> Vec<Received> {
+    drain(system).await;
+    Call::new("POST", "/_local/invoke/Courier").json(&json!({})).send(system).await.expect(200);
+    receiver.received()
+}
+
 /// Sells a product to an agent that hears of its order, in a shop that may send its goods.
 pub async fn sell(system: &System, id: &str) {
     let price = json!({ "amount": 500, "currency": "USD" });
@@ -113,15 +133,7 @@ fn an_agent_finds_goods_buys_them_for_a_guest_and_hears_of_their_shipment_and_th
         let done = buy(&agent, product["id"].as_str().unwrap(), "agent-guest@example.com").await;
         let id = done["order"]["id"].as_str().unwrap();
 
-        let staff = |method: &str, rest: &[&str]| Call::new(method, &path(&[&["orders", id], rest].concat())).staff();
-        let order = staff("GET", &[]).send(system).await.expect(200).body;
-        let shipped = moved(system, order, &["picking", "shipped"]).await;
-        let payment = shipped["payments"][0]["id"].as_str().unwrap();
-        let refund = staff("POST", &["payments", payment, "refunds"]).header("idempotency-key", "agent-refund");
-        let money = json!({ "amount": 10, "currency": shipped["total"]["currency"] });
-        let refund = refund.json(&json!({ "amount": money, "reason": "Broken cup" }));
-        refund.send(system).await.expect(201);
-
+        send_and_refund(system, id).await;
         let seen = agent.send("GET", &format!("/ucp/orders/{id}"), &Json::Null).await;
         assert_eq!(seen["line_items"][0]["quantity"], json!({ "original": 2, "total": 2, "fulfilled": 2 }), "{seen}");
         let events: Vec<_> =
@@ -131,10 +143,8 @@ fn an_agent_finds_goods_buys_them_for_a_guest_and_hears_of_their_shipment_and_th
         let said = (&adjustment["type"], &adjustment["status"], &adjustment["totals"][0]["amount"]);
         assert_eq!(said, (&json!("refund"), &json!("completed"), &json!(-10)), "{seen}");
         // The agent hears of each step with the whole order.
-        drain(system).await;
-        Call::new("POST", "/_local/invoke/Courier").json(&json!({})).send(system).await.expect(200);
         let told: Vec<Json> =
-            receiver.received().iter().map(|request| serde_json::from_str(&request.body).unwrap()).collect();
+            heard(system, &receiver).await.iter().map(|told| serde_json::from_str(&told.body).unwrap()).collect();
         assert!(told.len() >= 4 && told.iter().all(|told| told["id"] == id), "{told:?}");
         let has = |told: &&Json| {
             told["adjustments"] == seen["adjustments"] && told["fulfillment"]["events"] == seen["fulfillment"]["events"]
@@ -144,6 +154,60 @@ fn an_agent_finds_goods_buys_them_for_a_guest_and_hears_of_their_shipment_and_th
         let (_, token) = done["order"]["permalink_url"].as_str().unwrap().split_once("#token=").unwrap();
         let guest = Call::new("GET", &path(&["guest", "orders", id])).header("order-token", token);
         assert_eq!(guest.send(system).await.expect(200).body["status"], "shipped");
+    });
+}
+
+#[test]
+fn an_agent_buys_over_acp_and_hears_of_the_shipment_and_the_refund_with_its_secret() {
+    with_own_system(async |system| {
+        products(system, &["tea"], 10).await;
+        let agent = Agent::register(system, "acme", PROFILE).await;
+        let receiver = Receiver::start().await;
+        let endpoint = json!({ "url": receiver.url, "kinds": [], "agent": "acme" });
+        let create = Call::new("POST", "/v1/webhooks/endpoints").staff().header("idempotency-key", "e");
+        let secret = create.json(&endpoint).send(system).await.expect(201).body["secret"].as_str().unwrap().to_owned();
+        let post = async |path: &str, body: &Json| {
+            let call = Call::new("POST", path).header("authorization", &format!("Bearer {}", agent.key));
+            let answer = call.header("api-version", "2026-04-17").header("idempotency-key", path).json(body);
+            answer.send(system).await
+        };
+        let body = json!({ "line_items": [{ "id": "tea", "quantity": 2 }], "currency": "usd", "capabilities": {},
+            "buyer": { "full_name": "Gil Roth", "email": "gil@example.com" } });
+        let session = post("/acp/checkout_sessions", &body).await.expect(201).body;
+        let own = format!("/acp/checkout_sessions/{}", session["id"].as_str().unwrap());
+        let credential = json!({ "type": "spt", "token": "spt_card_visa" });
+        let paid = json!({ "payment_data": { "handler_id": "card_tokenized",
+            "instrument": { "type": "card", "credential": credential } } });
+        let done = post(&format!("{own}/complete"), &paid).await.expect(200).body;
+        let id = done["order"]["id"].as_str().unwrap();
+        send_and_refund(system, id).await;
+
+        let mut told = Vec::new();
+        for request in heard(system, &receiver).await {
+            // The secret's text is the key, and the signature is that of the second and the body.
+            let (time, tag) = request.header("merchant-signature").split_once(",v1=").unwrap();
+            let text = format!("{}.{}", time.strip_prefix("t=").unwrap(), request.body);
+            let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+            let expected = hmac::sign(&key, text.as_bytes());
+            let hexadecimal: String = expected.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+            assert_eq!(tag, hexadecimal);
+            told.push(serde_json::from_str::<Json>(&request.body).unwrap());
+        }
+        let kinds: Vec<&str> = told.iter().map(|told| told["type"].as_str().unwrap()).collect();
+        assert_eq!(kinds.iter().filter(|kind| **kind == "order_create").count(), 1, "{kinds:?}");
+        assert!(told.iter().all(|told| told["data"]["id"] == id), "{told:?}");
+        let shown = |told: &&Json| {
+            let order = &told["data"];
+            let events: Vec<&Json> =
+                order["fulfillments"][0]["events"].as_array().unwrap().iter().map(|event| &event["type"]).collect();
+            let is_back = |total: &Json| total["type"] == "amount_refunded" && total["amount"] == 10;
+            order["status"] == "shipped"
+                && order["line_items"][0]["quantity"] == json!({ "ordered": 2, "current": 2, "fulfilled": 2 })
+                && events == ["processing", "shipped"]
+                && order["adjustments"][0]["amount"] == 10
+                && order["totals"].as_array().unwrap().iter().any(is_back)
+        };
+        assert!(told.iter().any(|told| shown(&told)), "{told:?}");
     });
 }
 

@@ -9,6 +9,7 @@ mod access;
 mod acp;
 mod flow;
 pub mod notices;
+mod orders;
 mod pages;
 pub mod profiles;
 mod purchase;
@@ -43,6 +44,7 @@ pub const PATTERNS: &[&Pattern] = &[
     &order::EDIT,
     &agent::GET,
     &checkout_session::GET,
+    &webhook_endpoint::LIST,
     &webhook_endpoint::GET,
     &webhook_endpoint::ADOPT,
     &webhook_endpoint::CHANGE,

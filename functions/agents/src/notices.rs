@@ -1,11 +1,13 @@
-//! What agents hear about their orders: order webhooks
-//! (<https://ucp.dev/2026-04-08/specification/order#events>).
+//! What agents hear about their orders: order webhooks of UCP
+//! (<https://ucp.dev/2026-04-08/specification/order#events>) and of ACP
+//! (<https://github.com/agentic-commerce-protocol/agentic-commerce-protocol/tree/main/spec/2026-04-17/openapi>).
 //!
 //! The messages of an SQS queue are events of orders. Each event of an agent's order becomes a
 //! delivery with the present state of the order, and the courier signs and sends it. The key of a delivery
 //! follows from its event, so a repeated event makes no second one.
 //!
-//! The address comes from the agent's profile. A delivery has neither the buyer's address nor the secret
+//! Over UCP, the address comes from the agent's profile. If staff have registered endpoints for the agent,
+//! these get its orders over ACP instead. A delivery has neither the buyer's address nor the secret
 //! link to the order, because it stays in the log for a month. The agent reads them from the order.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,12 +29,14 @@ use telemetry::correlation;
 use telemetry::emf::{Line, Unit};
 use tokio::time::Instant as Clock;
 
-use crate::App;
+use crate::orders::own;
 use crate::pages::Pages;
 use crate::profiles::NoProfile;
 use crate::ucp::{self, ORDER, Root};
+use crate::{App, acp};
 
-const KIND: &str = "ucp.order";
+const UCP_KIND: &str = "ucp.order";
+const ACP_KIND: &str = "acp.order";
 
 #[derive(Debug, thiserror::Error)]
 pub enum NoticeError {
@@ -129,55 +133,82 @@ async fn keep(app: &App, event: &Event) -> Result<Outcome, NoticeError> {
     let origin = order.as_ref().and_then(|order| order.head.origin.clone());
     let Some((order, origin)) = order.zip(origin) else { return Ok(Outcome::Unwanted) };
     let agent = table.get(&agent::get(&origin.agent)?).await?;
-    let is_open =
-        |agent: &Stored<Agent>| ucp::order::own(&order, agent).is_some() && agent.scopes.contains(&AgentScope::Orders);
+    let is_open = |agent: &Stored<Agent>| own(&order, agent).is_some() && agent.scopes.contains(&AgentScope::Orders);
     let Some(agent) = agent.filter(is_open) else { return Ok(Outcome::Unwanted) };
-    let endpoint = endpoint(app, &agent, now).await?.filter(|endpoint| endpoint.disabled.is_none());
-    let Some(endpoint) = endpoint else { return Ok(Outcome::Unwanted) };
+    let endpoints = endpoints(app, &agent, now).await?;
+    if endpoints.is_empty() {
+        return Ok(Outcome::Unwanted);
+    }
     let session = table.get(&checkout_session::get(&origin.checkout)?).await?;
     let wish = session.map(|session| session.data.wish).unwrap_or_default();
     let Some(pages) = Pages::of(app, Some(origin.api.clone())).await? else { return Ok(Outcome::Unwanted) };
     let link = pages.order(None, &order.head.id);
-    let mut shown = ucp::order::snapshot(&order, &origin, &wish, &pages, &link);
-    let profile = app.profiles.known(&agent.profile_url);
-    shown.insert("ucp".to_owned(), ucp::part(Root::Order, false, profile.as_deref()));
-    let body = json!(shown).to_string();
-    if body.len() > MAX_BODY_BYTES {
-        return Err(NoticeError::TooLong(body.len()));
+    let mut outcome = Outcome::Known;
+    for endpoint in endpoints {
+        let is_ucp = endpoint.is_from_profile();
+        let body = if is_ucp {
+            let mut shown = ucp::order::snapshot(&order, &origin, &wish, &pages, &link);
+            let profile = app.profiles.known(&agent.profile_url);
+            shown.insert("ucp".to_owned(), ucp::part(Root::Order, false, profile.as_deref()));
+            json!(shown)
+        } else {
+            let kind = if is_sale(event) { "order_create" } else { "order_update" };
+            json!({ "type": kind, "data": acp::order::snapshot(&order, &origin.checkout, &wish, &pages, &link) })
+        };
+        let body = body.to_string();
+        if body.len() > MAX_BODY_BYTES {
+            return Err(NoticeError::TooLong(body.len()));
+        }
+        let delivery = WebhookDelivery {
+            id: webhook_delivery::id_of(event.id.as_str(), event.occurred_at),
+            endpoint_id: endpoint.id.clone(),
+            event_id: event.id.to_string(),
+            kind: if is_ucp { UCP_KIND } else { ACP_KIND }.to_owned(),
+            body,
+            signed_headers: is_ucp.then(|| headers(&pages, event)),
+            state: DeliveryState::Pending,
+            due_at: Some(now),
+            tries: 0,
+            expires_at: now.plus_seconds(LIFETIME_SECONDS),
+            attempts: Vec::new(),
+        };
+        // Each event's delivery to an endpoint is created only once, so the event's id serves as `born`.
+        let delivery = Stored::new(delivery, Born::new(event.id.as_str())?, now);
+        if table.write(&webhook_delivery::add(&delivery)?).await?.is_ok() {
+            outcome = Outcome::Kept;
+        }
     }
-    let delivery = WebhookDelivery {
-        id: webhook_delivery::id_of(event.id.as_str(), event.occurred_at),
-        endpoint_id: endpoint.id.clone(),
-        event_id: event.id.to_string(),
-        kind: KIND.to_owned(),
-        body,
-        signed_headers: Some(headers(&pages, event)),
-        state: DeliveryState::Pending,
-        due_at: Some(now),
-        tries: 0,
-        expires_at: now.plus_seconds(LIFETIME_SECONDS),
-        attempts: Vec::new(),
-    };
-    // Each event's delivery is created only once, so the event's id serves as `born`.
-    let delivery = Stored::new(delivery, Born::new(event.id.as_str())?, now);
-    let added = table.write(&webhook_delivery::add(&delivery)?).await?;
-    Ok(if added.is_ok() { Outcome::Kept } else { Outcome::Known })
+    Ok(outcome)
 }
 
+/// Returns the order that an event has changed. An order that was placed before its payment is not sold
+/// yet, and the event of its payment follows.
 const fn order_of(event: &Event) -> Option<&OrderId> {
     match &event.data {
-        Data::OrderPlaced(placed) => Some(&placed.order_id),
+        Data::OrderPlaced(placed) if is_paid(placed.status) => Some(&placed.order_id),
         Data::OrderStatusChanged(changed) => Some(&changed.order_id),
         Data::PaymentReversed(reversed) => Some(&reversed.order_id),
         _ => None,
     }
 }
 
+/// Returns whether the order was sold by this event.
+const fn is_sale(event: &Event) -> bool {
+    match &event.data {
+        Data::OrderPlaced(_) => true,
+        Data::OrderStatusChanged(changed) => !is_paid(changed.from) && is_paid(changed.to),
+        _ => false,
+    }
+}
+
 /// Returns whether an order was paid. Until then its checkout is not completed, and there is no order for
 /// the agent.
 fn was_sold(order: &PlacedOrder) -> bool {
-    let is_paid = |status| !matches!(status, OrderStatus::Placing | OrderStatus::Pending | OrderStatus::Cancelled);
     is_paid(order.head.status) || order.history.iter().any(|step| is_paid(step.status))
+}
+
+const fn is_paid(status: OrderStatus) -> bool {
+    !matches!(status, OrderStatus::Placing | OrderStatus::Pending | OrderStatus::Cancelled)
 }
 
 fn headers(pages: &Pages, event: &Event) -> BTreeMap<String, String> {
@@ -190,16 +221,37 @@ fn headers(pages: &Pages, event: &Event) -> BTreeMap<String, String> {
     headers.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
+/// Returns the endpoints that get the orders of an agent: those that staff have registered for it, or else
+/// that of its profile. An endpoint of an earlier agent with the same id gets nothing.
+async fn endpoints(
+    app: &App,
+    agent: &Stored<Agent>,
+    now: Instant,
+) -> Result<Vec<Stored<WebhookEndpoint>>, NoticeError> {
+    let all = app.shop.services.table.query(&webhook_endpoint::list()?).await?.items;
+    let is_own = |endpoint: &Stored<WebhookEndpoint>| {
+        endpoint.agent.as_ref() == Some(&agent.id) && endpoint.meta.created_at >= agent.meta.created_at
+    };
+    let (known, registered): (Vec<_>, Vec<_>) =
+        all.into_iter().filter(is_own).partition(|endpoint| endpoint.is_from_profile());
+    let mut endpoints = registered;
+    if endpoints.is_empty() {
+        endpoints.extend(endpoint(app, agent, known.into_iter().next(), now).await?);
+    }
+    endpoints.retain(|endpoint| endpoint.disabled.is_none());
+    Ok(endpoints)
+}
+
 /// Returns the endpoint of an agent, as its profile wants it now. If the profile cannot be read, the last
 /// endpoint counts, and an agent without one must be asked again.
 async fn endpoint(
     app: &App,
     agent: &Stored<Agent>,
+    known: Option<Stored<WebhookEndpoint>>,
     now: Instant,
 ) -> Result<Option<Stored<WebhookEndpoint>>, NoticeError> {
     let (services, id) = (&app.shop.services, webhook_endpoint::id_of_agent(agent));
     let get = webhook_endpoint::get(&id)?;
-    let known = services.table.get(&get).await?;
     let profile = match app.profiles.read(&agent.profile_url).await {
         Ok(profile) => profile,
         Err(error @ NoProfile::Unreachable) if known.is_none() => return Err(error.into()),

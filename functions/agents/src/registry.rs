@@ -128,8 +128,8 @@ pub async fn renew_key(services: &Services, request: &Request<'_>) -> Result<Res
 
 /// Remove an agent
 ///
-/// The agent's key is refused from now on. Its orders stay, and it hears of them no more. If the agent is missing, the request also
-/// succeeds.
+/// The agent's key is refused from now on. Its orders stay, and it hears of them no more. If the agent is
+/// missing, the request also succeeds.
 #[route(DELETE "/v1/agents/{id}", id = "removeAgent", who = staff, task = "agents", path(id: AgentId),
     answers(204 = () "Done"))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {

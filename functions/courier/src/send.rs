@@ -76,7 +76,7 @@ impl Courier {
 
     /// Returns what signs the messages to an endpoint. Without a key nothing is sent.
     pub(crate) fn signer(&self, endpoint: &WebhookEndpoint) -> Option<Signer<'_>> {
-        if endpoint.agent.is_some() {
+        if endpoint.is_from_profile() {
             return self.signing.as_ref().map(Signer::Keys);
         }
         let now = Instant::now();
@@ -110,6 +110,7 @@ impl Courier {
     ) -> Result<u16, String> {
         let target = Target::new(&endpoint.url, self.reach).map_err(|bad| format!("the URL {bad}"))?;
         let signed = match signer {
+            Signer::Secrets(secrets) if endpoint.agent.is_some() => signed_for_acp(secrets, delivery, now),
             Signer::Secrets(secrets) => signed_by_secrets(secrets, delivery, now),
             Signer::Keys(keys) => signed_by_key(keys, &target, delivery, now).ok_or("the message cannot be signed")?,
         };
@@ -184,6 +185,18 @@ fn signed_by_secrets(secrets: &[WebhookSecret], delivery: &WebhookDelivery, now:
         ("webhook-id", delivery.event_id.clone()),
         ("webhook-timestamp", now.as_seconds().to_string()),
         ("webhook-signature", signatures),
+    ];
+    headers.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+/// Returns the headers of the Agentic Commerce Protocol. They have room for one signature, that of the
+/// newest secret.
+fn signed_for_acp(secrets: &[WebhookSecret], delivery: &WebhookDelivery, now: Instant) -> Vec<(String, String)> {
+    let signature = secrets.first().map(|secret| secret.merchant_signature(now.as_seconds(), &delivery.body));
+    let headers = [
+        ("request-id", delivery.event_id.clone()),
+        ("timestamp", now.to_string()),
+        ("merchant-signature", signature.unwrap_or_default()),
     ];
     headers.map(|(name, value)| (name.to_owned(), value)).into()
 }

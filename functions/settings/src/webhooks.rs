@@ -6,7 +6,7 @@ use http_api::contract::rules::{NO_CURSOR, Text, VERSION, any, exact_text, integ
 use http_api::contract::{Body, Page, Schema, route};
 use http_api::url::location as path_of;
 use http_api::{Code, List, Once, Problem, Request, Response, Services};
-use key_schema::agent::MAX_AGENTS;
+use key_schema::agent::{self, MAX_AGENTS};
 use key_schema::id::{AgentId, DeliveryId, EndpointId};
 use key_schema::idempotency::{self, StoredResponse};
 use key_schema::instant::Instant;
@@ -38,6 +38,10 @@ struct NewEndpoint {
     /// 1 to 200 bytes.
     #[field(rule = DESCRIPTION, example = "The warehouse")]
     description: Option<String>,
+    /// An agent that gets its orders here, over the Agentic Commerce Protocol. The endpoint has no `kinds`
+    /// then. A change cannot name another agent.
+    #[field(example = null)]
+    agent: Option<AgentId>,
     /// Whether the endpoint gets events.
     #[field(default = true, example = true)]
     enabled: bool,
@@ -56,15 +60,19 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     request.staff()?;
     let webhooks = services.webhooks()?;
     let once = Once::optional(request)?;
-    let NewEndpoint { url, kinds, description, enabled } = request.body()?;
+    let NewEndpoint { url, kinds, description, agent, enabled } = request.body()?;
     webhooks.check(&url)?;
-    if kinds.is_empty() {
-        return Err(no_kinds());
+    check_kinds(&kinds, agent.as_ref())?;
+    if let Some(agent) = &agent
+        && services.table.get(&agent::get(agent)?).await?.is_none()
+    {
+        let detail = "There is no such agent.";
+        return Err(Problem::new(Code::InvalidBody, detail).error("/agent", "must be registered"));
     }
     let (keys, at) = (webhooks.keys.get().await?, Instant::now());
     let endpoint = WebhookEndpoint {
         id: EndpointId::generate(at, services.random()?),
-        agent: None,
+        agent,
         secrets: vec![seed(services, keys, at)?],
         failing_since: None,
         url,
@@ -116,9 +124,9 @@ pub async fn read(services: &Services, request: &Request<'_>) -> Result<Response
 
 /// Change an endpoint for webhooks
 ///
-/// Replaces what staff set. The address of an agent's endpoint comes from the agent's profile, so staff can
-/// only disable and enable it, and describe it. `enabled: true` also enables an endpoint that was disabled because it failed.
-/// Within a minute, a disabled endpoint gets no more events, and none are kept for it. Deliveries that were
+/// Replaces what staff set. If an address comes from an agent's profile, staff can only disable and enable
+/// the endpoint, and describe it. `enabled: true` also enables an endpoint that was disabled because it
+/// failed. Within a minute, a disabled endpoint gets no more events, and none are kept for it. Deliveries that were
 /// due go on when it is enabled again, if they are still in the log.
 #[route(PUT "/v1/webhooks/endpoints/{id}", id = "changeWebhookEndpoint", who = staff, task = "webhooks",
     path(id: EndpointId), parameters(IfMatch), body = NewEndpoint,
@@ -128,17 +136,19 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
     let id: EndpointId = request.path("id")?;
     let webhooks = services.webhooks()?;
     let version = request.if_match()?;
-    let NewEndpoint { url, kinds, description, enabled } = request.body()?;
+    let NewEndpoint { url, kinds, description, agent, enabled } = request.body()?;
     webhooks.check(&url)?;
     let at = Instant::now();
     let Stored { data, .. } = find(services, &id).await?;
-    if data.agent.is_some() && (url != data.url || !kinds.is_empty()) {
-        let detail = "The address of an agent comes from its profile, and it gets no kinds of events.";
-        return Err(Problem::new(Code::InvalidBody, detail).error("/url", "must stay as it is, without kinds"));
+    if agent.is_some() && agent != data.agent {
+        let detail = "An endpoint stays that of its agent.";
+        return Err(Problem::new(Code::InvalidBody, detail).error("/agent", "must stay as it is"));
     }
-    if data.agent.is_none() && kinds.is_empty() {
-        return Err(no_kinds());
+    if data.is_from_profile() && url != data.url {
+        let detail = "The address of this agent comes from its profile.";
+        return Err(Problem::new(Code::InvalidBody, detail).error("/url", "must stay as it is"));
     }
+    check_kinds(&kinds, data.agent.as_ref())?;
     let kinds = kinds.into_iter().collect();
     // An endpoint that stays disabled keeps the reason.
     let disabled = disabled(enabled, at).map(|now| data.disabled.unwrap_or(now));
@@ -153,8 +163,9 @@ pub async fn change(services: &Services, request: &Request<'_>) -> Result<Respon
 
 /// Give an endpoint for webhooks a new secret
 ///
-/// Returns the endpoint with its new `secret`. For 24 hours, the former secret signs the requests, too. The
-/// request has no body. At most three secrets are valid, so three new ones end a secret at once.
+/// Returns the endpoint with its new `secret`. For 24 hours, the former secret signs the requests, too. To
+/// an agent over ACP, only the new one signs. The request has no body. At most three secrets are valid, so
+/// three new ones end a secret at once.
 #[route(POST "/v1/webhooks/endpoints/{id}/secret", id = "renewWebhookSecret", who = staff, task = "webhooks",
     path(id: EndpointId), parameters(IfMatch),
     answers(200 = EndpointWithSecret<'_> "The endpoint with its new secret" [ETag]),
@@ -169,7 +180,7 @@ pub async fn renew_secret(services: &Services, request: &Request<'_>) -> Result<
     if endpoint.meta.version != version {
         return Err(Problem::version_mismatch());
     }
-    refuse_agents(&endpoint, "An agent's endpoint has no secret: the shop's own key signs.")?;
+    refuse_profiles(&endpoint, "An endpoint from a profile has no secret: the shop's own key signs.")?;
     let rotate = webhook_endpoint::rotate(&endpoint, seed(services, keys, Instant::now())?)?;
     let renewed = services.table.update(&rotate).await?;
     let endpoint = renewed.map_err(|_| Problem::version_mismatch())?;
@@ -179,14 +190,15 @@ pub async fn renew_secret(services: &Services, request: &Request<'_>) -> Result<
 /// Remove an endpoint for webhooks
 ///
 /// Within a minute, the endpoint gets no further request. If it is missing, the request also succeeds. The
-/// endpoint of an agent is removed with the agent.
+/// endpoint from an agent's profile is removed with the agent.
 #[route(DELETE "/v1/webhooks/endpoints/{id}", id = "removeWebhookEndpoint", who = staff, task = "webhooks",
     path(id: EndpointId), answers(204 = () "Done"), refuses(conflict))]
 pub async fn remove(services: &Services, request: &Request<'_>) -> Result<Response, Problem> {
     request.staff()?;
     let id: EndpointId = request.path("id")?;
     if let Some(endpoint) = services.table.get(&webhook_endpoint::get(&id)?).await? {
-        refuse_agents(&endpoint, "This endpoint belongs to an agent. Remove the agent, or disable the endpoint.")?;
+        let detail = "This endpoint comes from an agent's profile. Remove the agent, or disable the endpoint.";
+        refuse_profiles(&endpoint, detail)?;
     }
     match services.table.transact(&webhook_endpoint::remove(&id, Instant::now())?).await? {
         Err(refusals) if !refusals.names(EndpointAction::Endpoint) => Err(Problem::unexpected(&refusals)),
@@ -282,13 +294,17 @@ fn disabled(enabled: bool, at: Instant) -> Option<Disabled> {
     (!enabled).then_some(Disabled { reason: DisabledReason::Staff, at })
 }
 
-fn no_kinds() -> Problem {
-    Problem::new(Code::InvalidBody, "An endpoint needs kinds of events.")
-        .error("/kinds", "must have at least one entry")
+fn check_kinds(kinds: &[String], agent: Option<&AgentId>) -> Result<(), Problem> {
+    let (detail, rule) = match (kinds.is_empty(), agent) {
+        (true, None) => ("An endpoint needs kinds of events.", "must have at least one entry"),
+        (false, Some(_)) => ("An agent gets its orders, and no kinds of events.", "must be empty"),
+        _ => return Ok(()),
+    };
+    Err(Problem::new(Code::InvalidBody, detail).error("/kinds", rule))
 }
 
-fn refuse_agents(endpoint: &WebhookEndpoint, detail: &'static str) -> Result<(), Problem> {
-    if endpoint.agent.is_some() { Err(Problem::new(Code::Conflict, detail)) } else { Ok(()) }
+fn refuse_profiles(endpoint: &WebhookEndpoint, detail: &'static str) -> Result<(), Problem> {
+    if endpoint.is_from_profile() { Err(Problem::new(Code::Conflict, detail)) } else { Ok(()) }
 }
 
 fn no_such_endpoint() -> Problem {

@@ -6,6 +6,7 @@
 //! is an HTTP error with `type`, `code` and `message` ([`error`]). What stands in the way of a purchase is
 //! a message of the checkout.
 
+pub mod order;
 pub mod view;
 mod wire;
 

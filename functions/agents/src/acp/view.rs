@@ -3,7 +3,6 @@
 use http_api::{Problem, Request};
 use key_schema::checkout_session::{Buyer, SessionDestination};
 use key_schema::instant::Instant;
-use key_schema::order::OrderNumber;
 use serde_json::{Map, Value, json};
 
 use super::VERSION;
@@ -56,17 +55,8 @@ pub async fn session(app: &App, request: &Request<'_>, seen: &Seen) -> Result<Va
     }
     match (order, status) {
         (Some(order), Status::Completed) => {
-            let id = &order.head.id;
-            add(
-                "order",
-                json!({
-                    "id": id,
-                    "checkout_session_id": session.id,
-                    "order_number": OrderNumber::of(id).to_string(),
-                    "permalink_url": pages.order(Some(session), id),
-                    "status": "confirmed",
-                }),
-            );
+            let link = pages.order(Some(session), &order.head.id);
+            add("order", super::order::snapshot(order, &session.id, &session.wish, &pages, &link));
         }
         (_, Status::Canceled) => {}
         // The buyer pays the order in the shop.
@@ -126,11 +116,11 @@ fn line_item(line: &Line, pages: &Pages) -> Value {
     shown
 }
 
-fn total(kind: &str, text: &str, amount: i64) -> Value {
+pub fn total(kind: &str, text: &str, amount: i64) -> Value {
     json!({ "type": kind, "display_text": text, "amount": amount })
 }
 
-fn totals(totals: &Totals) -> Vec<Value> {
+pub fn totals(totals: &Totals) -> Vec<Value> {
     let mut shown = vec![total("items_base_amount", "Items", totals.items)];
     if totals.discount > 0 {
         shown.push(total("discount", "Discount", totals.discount));

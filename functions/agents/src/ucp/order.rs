@@ -4,13 +4,12 @@
 use http_api::contract::route;
 use http_api::{Problem, Request, Response};
 use key_schema::address::PostalAddress;
-use key_schema::agent::{Agent, AgentScope};
+use key_schema::agent::AgentScope;
 use key_schema::checkout_session::{self, Origin, Wish};
 use key_schema::id::OrderId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::order::{self, OrderLine, OrderStatus, PlacedOrder};
-use key_schema::payment::{OperationKind, OperationState};
 use ordering::{visible, with_addresses};
 use serde_json::{Map, Value, json};
 
@@ -18,6 +17,7 @@ use super::view::totals;
 use super::{Root, envelope, error, nothing};
 use crate::App;
 use crate::access::agent;
+use crate::orders::{Adjustment, Pieces, add_tracking, adjustments, amount, own, quantities, steps};
 use crate::pages::Pages;
 use crate::session::{Message, Totals, line_id};
 
@@ -48,12 +48,6 @@ pub async fn read(app: &App, request: &Request<'_>) -> Result<Response, Problem>
     Ok(Response::ok(&shown))
 }
 
-/// Returns where an order comes from, if this agent has placed it, and not an earlier one with the same id.
-pub fn own(order: &PlacedOrder, agent: &Stored<Agent>) -> Option<Origin> {
-    let is_own = |origin: &&Origin| origin.agent == agent.id && order.head.placed_at >= agent.meta.created_at;
-    order.head.origin.as_ref().filter(is_own).cloned()
-}
-
 /// Returns the present state of an order, without the protocol's part. `link` is the page of the order.
 pub fn snapshot(order: &PlacedOrder, origin: &Origin, wish: &Wish, pages: &Pages, link: &str) -> Map<String, Value> {
     let charges = order.head.charges();
@@ -66,28 +60,14 @@ pub fn snapshot(order: &PlacedOrder, origin: &Origin, wish: &Wish, pages: &Pages
         ("currency", json!(order.head.total.currency)),
         ("line_items", json!(lines)),
         ("fulfillment", json!({ "expectations": expectations(order, wish), "events": events(order, wish) })),
-        ("adjustments", json!(adjustments(order, wish))),
+        ("adjustments", adjustments(order).iter().map(|adjustment| adjusted(adjustment, wish)).collect()),
         ("totals", json!(totals(&Totals::new(&charges, order.head.total.amount)))),
     ];
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Returns whether the goods have left the shop.
-const fn is_sent(status: OrderStatus) -> bool {
-    matches!(status, OrderStatus::Shipped | OrderStatus::Delivered | OrderStatus::Returned)
-}
-
 fn line_item(line: &Stored<OrderLine>, order: &PlacedOrder, wish: &Wish, pages: &Pages) -> Value {
-    let status = order.head.status;
-    let is_gone = matches!(status, OrderStatus::Cancelled | OrderStatus::Returned);
-    let left = if is_gone { 0 } else { line.quantity };
-    let sent = if is_sent(status) { line.quantity } else { 0 };
-    let state = match (left, sent) {
-        (0, _) => "removed",
-        (_, 0) => "processing",
-        (_, _) => "fulfilled",
-    };
-    let amount = line.unit_price.amount.saturating_mul(i64::try_from(line.quantity).unwrap_or(i64::MAX));
+    let (Pieces { left, sent, status }, amount) = (Pieces::of(line, order.head.status), amount(line));
     let mut item = json!({ "id": line.product_id, "title": line.name, "price": line.unit_price.amount });
     if let (Some(picture), Some(item)) = (&line.thumbnail, item.as_object_mut()) {
         let path = http_api::url::picture(line.product_id.as_str(), picture.as_str());
@@ -98,13 +78,8 @@ fn line_item(line: &Stored<OrderLine>, order: &PlacedOrder, wish: &Wish, pages: 
         "item": item,
         "quantity": { "original": line.quantity, "total": left, "fulfilled": sent },
         "totals": [{ "type": "subtotal", "amount": amount }, { "type": "total", "amount": amount }],
-        "status": state,
+        "status": status,
     })
-}
-
-fn quantities(order: &PlacedOrder, wish: &Wish) -> Vec<Value> {
-    let line = |line: &Stored<OrderLine>| json!({ "id": line_id(wish, &line.product_id, line.line), "quantity": line.quantity });
-    order.lines.iter().map(line).collect()
 }
 
 /// Returns what the buyer may expect: one shipment, or nothing to wait for.
@@ -161,74 +136,29 @@ fn place(address: &PostalAddress, wish: &Wish) -> Value {
 
 /// Returns the steps of the shipment.
 fn events(order: &PlacedOrder, wish: &Wish) -> Vec<Value> {
-    let kind = |status| match status {
-        OrderStatus::Picking => Some("processing"),
-        OrderStatus::Shipped => Some("shipped"),
-        OrderStatus::Delivered => Some("delivered"),
-        _ => None,
-    };
-    let steps = order.history.iter().filter_map(|step| Some((step, kind(step.status)?)));
     let shipped = order.history.iter().find(|step| step.status == OrderStatus::Shipped);
     let event = |(step, kind): (&Stored<order::OrderStatusEvent>, &str)| {
-        let shipped = shipped.filter(|_| step.status == OrderStatus::Delivered);
-        let carrier = step.carrier.as_ref().or_else(|| shipped?.carrier.as_ref());
-        let tracking = step.tracking.as_ref().or_else(|| shipped?.tracking.as_ref());
-        let mut event = json!({
-            "id": kind,
-            "occurred_at": step.at,
-            "type": kind,
-            "line_items": quantities(order, wish),
-        });
-        for (field, value) in [("carrier", carrier), ("tracking_number", tracking)] {
-            if let (Some(value), Some(event)) = (value, event.as_object_mut()) {
-                event.insert(field.to_owned(), value.as_str().into());
-            }
+        let mut event = Map::new();
+        event.insert("id".to_owned(), kind.into());
+        event.insert("occurred_at".to_owned(), json!(step.at));
+        event.insert("type".to_owned(), kind.into());
+        event.insert("line_items".to_owned(), quantities(order, wish).into());
+        // A delivery has the tracking number of the shipment.
+        if let Some(shipped) = shipped.filter(|_| step.status == OrderStatus::Delivered) {
+            add_tracking(shipped, &mut event);
         }
-        event
+        add_tracking(step, &mut event);
+        Value::Object(event)
     };
-    steps.map(event).collect()
+    steps(order).map(event).collect()
 }
 
-/// Returns the refunds, the cancellation and the return.
-fn adjustments(order: &PlacedOrder, wish: &Wish) -> Vec<Value> {
-    let mut adjustments = Vec::new();
-    for step in &order.history {
-        let kind = match step.status {
-            OrderStatus::Cancelled => "cancellation",
-            OrderStatus::Returned => "return",
-            _ => continue,
-        };
-        let negative = |line: &Stored<OrderLine>| {
-            let pieces = i64::try_from(line.quantity).unwrap_or(i64::MAX);
-            json!({ "id": line_id(wish, &line.product_id, line.line), "quantity": pieces.saturating_neg() })
-        };
-        adjustments.push(json!({
-            "id": kind,
-            "type": kind,
-            "occurred_at": step.at,
-            "status": "completed",
-            "line_items": order.lines.iter().map(negative).collect::<Vec<_>>(),
-        }));
+fn adjusted(adjustment: &Adjustment<'_>, wish: &Wish) -> Value {
+    let Adjustment { id, kind, at, status, amount, .. } = adjustment;
+    let lines = adjustment.lines(true, wish);
+    let mut shown = json!({ "id": id, "type": kind, "occurred_at": at, "status": status, "line_items": lines });
+    if let (Some(amount), Some(fields)) = (amount, shown.as_object_mut()) {
+        fields.insert("totals".to_owned(), json!([{ "type": "total", "amount": amount.saturating_neg() }]));
     }
-    for operation in order.operations.iter().filter(|known| known.kind == OperationKind::Refund) {
-        let status = match operation.state {
-            OperationState::Done => "completed",
-            OperationState::Refused => "failed",
-            _ => "pending",
-        };
-        let line = |refunded: &key_schema::payment::RefundedLine| {
-            let sold = order.lines.iter().find(|line| line.line == refunded.line)?;
-            let pieces = i64::try_from(refunded.quantity).unwrap_or(i64::MAX);
-            Some(json!({ "id": line_id(wish, &sold.product_id, sold.line), "quantity": pieces.saturating_neg() }))
-        };
-        adjustments.push(json!({
-            "id": operation.id.as_str(),
-            "type": "refund",
-            "occurred_at": operation.at,
-            "status": status,
-            "line_items": operation.refund_lines.iter().filter_map(line).collect::<Vec<_>>(),
-            "totals": [{ "type": "total", "amount": operation.amount.saturating_neg() }],
-        }));
-    }
-    adjustments
+    shown
 }

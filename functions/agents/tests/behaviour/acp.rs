@@ -21,7 +21,7 @@ fn schema() -> Value {
     serde_json::from_str(include_str!("../acp.schema.json")).unwrap()
 }
 
-fn check(name: &str, value: &Value) {
+pub fn check(name: &str, value: &Value) {
     static SCHEMA: LazyLock<Value> = LazyLock::new(schema);
     let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
     let location = "https://bodega.example/acp";
@@ -147,6 +147,7 @@ async fn an_agent_buys_as_a_guest_and_changes_only_what_it_names() {
     let done = shop.expect(200, about(&shop, COMPLETE, &started, "pay").json(&card("spt_card_visa"))).await;
     check_session(&done);
     assert_eq!((&done["status"], &done["order"]["checkout_session_id"]), (&json!("completed"), &started["id"]));
+    assert_eq!((&done["order"]["status"], &done["order"]["totals"]), (&json!("confirmed"), &done["totals"]));
     let orders = shop.orders().await;
     assert_eq!(
         (orders[0].head.status, orders[0].head.total.amount, shop.stock("tea").await),

@@ -11,16 +11,18 @@ use fixture::records::delivered;
 use http_api::Keys;
 use http_api::sample::Call;
 use key_schema::agent;
+use key_schema::id::{Born, EndpointId};
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::order::{OrderStatus, PlacedOrder};
 use key_schema::payment::PaymentMethod;
 use key_schema::webhook_delivery::{self, DeliveryState, WebhookDelivery};
 use key_schema::webhook_endpoint::{self, Disabled, DisabledReason, WebhookEndpoint};
-use key_schema::webhook_secret::WebhookKeys;
+use key_schema::webhook_secret::{SecretSeed, WebhookKeys};
 use serde_json::{Value, json};
 use signatures::SigningKeys;
 
+use crate::acp;
 use crate::profiles::Platform;
 use crate::shop::{CREATE, ORDER, Shop, payment, usd, wanted};
 
@@ -119,6 +121,10 @@ fn changed(order: &PlacedOrder, to: OrderStatus) -> OrderStatusChanged {
     }
 }
 
+fn changed_from_paid(order: &PlacedOrder) -> OrderStatusChanged {
+    OrderStatusChanged { from: OrderStatus::Paid, ..changed(order, OrderStatus::Picking) }
+}
+
 #[tokio::test]
 async fn an_event_of_an_agents_order_becomes_one_delivery_with_the_whole_order() {
     let sold = Sold::new().await;
@@ -157,6 +163,16 @@ async fn an_event_of_an_agents_order_becomes_one_delivery_with_the_whole_order()
     let endpoint = sold.endpoint().await.unwrap();
     assert_eq!(endpoint.url, sold.platform.receiver.url);
     assert!(endpoint.kinds.is_empty() && endpoint.secrets.is_empty());
+}
+
+#[tokio::test]
+async fn a_payment_after_the_placing_is_told_once() {
+    let sold = Sold::new().await;
+    let mut placed = OrderPlaced::from(&sold.order.head.data);
+    placed.status = OrderStatus::Pending;
+    let messages = [message(1, placed), message(2, changed(&sold.order, OrderStatus::Paid))];
+    assert_eq!(sold.take(&messages).await, (vec![], 1), "the order is paid when the first message is handled");
+    assert_eq!(sold.deliveries().await[0].event_id, format!("{:032x}", 2));
 }
 
 #[tokio::test]
@@ -210,6 +226,63 @@ async fn the_address_follows_the_profile_and_staff_can_close_it() {
     sold.shop.ok(Call::new("DELETE /v1/agents/{id}").path("id", "robot").staff("sam")).await;
     assert!(sold.endpoint().await.is_none(), "the endpoint is removed with its agent");
     assert_eq!(sold.take(&[sold.placed(6)]).await, (vec![], 0));
+}
+
+#[tokio::test]
+async fn an_agent_hears_over_acp_at_the_endpoints_that_staff_register_for_it() {
+    let sold = Sold::new().await;
+    assert_eq!(sold.take(&[sold.placed(1)]).await.1, 1);
+    let seed = SecretSeed { key: "test".to_owned(), nonce: "n".to_owned(), created_at: Instant::now(), ends_at: None };
+    let endpoint = |number: u8, agent: &str| WebhookEndpoint {
+        id: EndpointId::generate(Instant::now(), [number; 10]),
+        agent: Some(agent.parse().unwrap()),
+        secrets: vec![seed.clone()],
+        failing_since: None,
+        url: format!("https://agent.example/{number}"),
+        kinds: [].into(),
+        description: None,
+        disabled: None,
+    };
+    let [one, two, other] = [endpoint(1, "robot"), endpoint(2, "robot"), endpoint(3, "other")];
+    let former = Stored::new(endpoint(4, "robot"), Born::new("former").unwrap(), Instant::EPOCH);
+    let new = |endpoint: &WebhookEndpoint| {
+        Stored::new(endpoint.clone(), Born::new(endpoint.id.as_str()).unwrap(), Instant::now())
+    };
+    for endpoint in [new(&one), new(&two), new(&other), former.clone()] {
+        sold.shop.own().transact(&webhook_endpoint::create(&endpoint, None).unwrap()).await.unwrap().unwrap();
+    }
+    // The agent's server has no profile for ACP, and none is needed.
+    sold.platform.receiver.withdraw(503);
+    let messages = [message(2, changed(&sold.order, OrderStatus::Paid)), message(3, changed_from_paid(&sold.order))];
+    for kept in [2, 0] {
+        assert_eq!(sold.take(&messages).await, (vec![], kept));
+    }
+    let log = async |id: &EndpointId| sold.shop.own().query(&webhook_delivery::list(id).unwrap()).await.unwrap().items;
+    for endpoint in [&one, &two] {
+        let mut told = log(&endpoint.id).await;
+        told.sort_by(|one, other| one.event_id.cmp(&other.event_id));
+        let bodies: Vec<Value> = told.iter().map(|told| serde_json::from_str(&told.body).unwrap()).collect();
+        assert_eq!(bodies.iter().map(|body| &body["type"]).collect::<Vec<_>>(), ["order_create", "order_update"]);
+        for (told, body) in told.iter().zip(&bodies) {
+            acp::check("Order", &body["data"]);
+            assert_eq!((told.kind.as_str(), &told.signed_headers), ("acp.order", &None));
+            assert_eq!(
+                (&body["data"]["type"], &body["data"]["status"], &body["data"]["line_items"][0]["quantity"]),
+                (&json!("order"), &json!("confirmed"), &json!({ "ordered": 1, "current": 1, "fulfilled": 0 }))
+            );
+            assert!(!told.body.contains("#token=") && !told.body.contains("gil@example.com"));
+        }
+    }
+    assert!(log(&other.id).await.is_empty() && log(&former.id).await.is_empty());
+    assert_eq!(sold.deliveries().await.len(), 1, "nothing over UCP any more");
+    // An endpoint that staff disable gets nothing, and the profile's does not take its place.
+    for endpoint in [&one, &two] {
+        let disabled = Some(Disabled { reason: DisabledReason::Staff, at: Instant::now() });
+        let closed = WebhookEndpoint { disabled, ..endpoint.clone() };
+        let change = webhook_endpoint::change(&closed, 1, false, Instant::now()).unwrap();
+        sold.shop.own().update(&change).await.unwrap().unwrap();
+    }
+    assert_eq!(sold.take(&[sold.placed(5)]).await, (vec![], 0));
 }
 
 #[tokio::test]

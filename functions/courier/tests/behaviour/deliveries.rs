@@ -59,7 +59,7 @@ async fn an_endpoint_gets_the_events_that_it_wants_once_with_a_signature_that_re
 #[tokio::test]
 async fn a_message_to_an_agent_is_signed_by_the_shops_key_and_repeated_like_any_other() {
     let (shop, receiver) = (Shop::open().await, Receiver::start().await);
-    let id = shop.notice(&receiver.url, "{\"id\":1}").await;
+    let id = shop.notice(&receiver.url, "{\"id\":1}", &[]).await;
     receiver.next([Answer::Status(500)]);
     for (delivered, failed) in [(0, 1), (1, 0)] {
         assert_eq!(shop.run_round(&id).await, Tally { delivered, failed, ..Tally::default() });
@@ -90,6 +90,23 @@ async fn a_message_to_an_agent_is_signed_by_the_shops_key_and_repeated_like_any_
         assert!(covered.iter().all(|component| signature.covers(component)));
         assert_eq!(request.header("webhook-signature"), "");
     }
+}
+
+#[tokio::test]
+async fn a_message_over_acp_has_one_signature_that_of_the_newest_secret() {
+    let (shop, receiver) = (Shop::open().await, Receiver::start().await);
+    let secrets = [nonce("nonce-2", Instant::now()), nonce("nonce-1", Instant::EPOCH)];
+    let id = shop.notice(&receiver.url, "{\"id\":1}", &secrets).await;
+    assert_eq!(shop.run_round(&id).await, Tally { delivered: 1, ..Tally::default() });
+    let [only] = <[_; 1]>::try_from(receiver.received()).unwrap();
+    let (time, _) = only.header("merchant-signature")["t=".len()..].split_once(",v1=").unwrap();
+    let seconds: i64 = time.parse().unwrap();
+    assert!((Instant::now().as_seconds() - seconds).abs() < 60);
+    let secret = shop.keys.secret(&id, &secrets[0]).unwrap();
+    assert_eq!(only.header("merchant-signature"), secret.merchant_signature(seconds, "{\"id\":1}"));
+    assert_eq!(only.header("timestamp").parse::<Instant>().unwrap().as_seconds(), seconds);
+    assert_eq!(only.header("request-id"), format!("{:032x}", 7));
+    assert_eq!((only.header("webhook-signature"), only.header("signature")), ("", ""));
 }
 
 #[tokio::test]

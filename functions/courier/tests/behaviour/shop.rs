@@ -65,8 +65,9 @@ impl Shop {
         id
     }
 
-    /// Keeps the message of an agent's order for the agent's endpoint.
-    pub async fn notice(&self, url: &str, body: &str) -> EndpointId {
+    /// Keeps the message of an agent's order for the endpoint from the agent's profile, or for that with these
+    /// secrets.
+    pub async fn notice(&self, url: &str, body: &str, secrets: &[SecretSeed]) -> EndpointId {
         let agent = seed::stored(Agent {
             id: "acme".parse().unwrap(),
             name: "Acme".to_owned(),
@@ -80,7 +81,7 @@ impl Shop {
         let endpoint = WebhookEndpoint {
             id: webhook_endpoint::id_of_agent(&agent),
             agent: Some(agent.id.clone()),
-            secrets: Vec::new(),
+            secrets: secrets.to_vec(),
             failing_since: None,
             url: url.to_owned(),
             kinds: [].into(),
@@ -93,9 +94,11 @@ impl Shop {
             id: webhook_delivery::id_of(&event, now),
             endpoint_id: endpoint.id.clone(),
             event_id: event,
-            kind: "ucp.order".to_owned(),
+            kind: if secrets.is_empty() { "ucp.order" } else { "acp.order" }.to_owned(),
             body: body.to_owned(),
-            signed_headers: Some(headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into()),
+            signed_headers: secrets
+                .is_empty()
+                .then(|| headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into()),
             state: DeliveryState::Pending,
             due_at: Some(now),
             tries: 0,

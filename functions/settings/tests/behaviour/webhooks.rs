@@ -3,6 +3,7 @@
 use fixture::CURSOR_KEYS;
 use fixture::seed::stored;
 use http_api::sample::Call;
+use key_schema::agent::{Agent, AgentScope};
 use key_schema::id::{AgentId, DeliveryId, EndpointId};
 use key_schema::instant::Instant;
 use key_schema::webhook_delivery::{Attempt, DeliveryState, LIFETIME_SECONDS, WebhookDelivery};
@@ -193,7 +194,7 @@ async fn a_shop_has_at_most_twenty_endpoints() {
 }
 
 #[tokio::test]
-async fn staff_can_close_and_open_the_endpoint_of_an_agent_and_nothing_else() {
+async fn staff_can_close_and_open_the_endpoint_from_a_profile_and_nothing_else() {
     let shop = Shop::open().await;
     let function = shop.function();
     let agent: AgentId = "acme".parse().unwrap();
@@ -221,9 +222,13 @@ async fn staff_can_close_and_open_the_endpoint_of_an_agent_and_nothing_else() {
     assert_eq!((&closed["enabled"], &closed["disabled_reason"]), (&json!(false), &json!("staff")));
     let opened = function.ok(change(shown, 2, &but("enabled", json!(true)))).await.body;
     assert_eq!((&opened["enabled"], &opened["agent"]), (&json!(true), &json!("acme")));
-    for (name, value) in [("url", json!("https://other.example")), ("kinds", json!(["*"]))] {
+    for (name, value, pointer) in [
+        ("url", json!("https://other.example"), "/url"),
+        ("kinds", json!(["*"]), "/kinds"),
+        ("agent", json!("other"), "/agent"),
+    ] {
         let answer = function.send(change(shown, 3, &but(name, value))).await;
-        assert_eq!((answer.status, answer.pointers()), (422, vec!["/url"]), "{}", answer.body);
+        assert_eq!((answer.status, answer.pointers()), (422, vec![pointer]), "{}", answer.body);
     }
     for route in [RENEW, REMOVE] {
         let answer = function.send(at(route, shown).header("if-match", "\"3\"")).await;
@@ -235,6 +240,46 @@ async fn staff_can_close_and_open_the_endpoint_of_an_agent_and_nothing_else() {
     let other = function.ok(create(&wanted())).await.body;
     let answer = function.send(change(&other, 1, &but("kinds", json!([])))).await;
     assert_eq!((answer.status, answer.pointers()), (422, vec!["/kinds"]), "{}", answer.body);
+}
+
+#[tokio::test]
+async fn an_endpoint_that_staff_register_for_an_agent_has_a_secret_and_no_kinds() {
+    let shop = Shop::open().await;
+    let function = shop.function();
+    let body = json!({ "url": "https://agent.example/order_events", "kinds": [], "agent": "acme" });
+    let answer = function.send(create(&body)).await;
+    assert_eq!((answer.status, answer.pointers()), (422, vec!["/agent"]), "an unknown agent: {}", answer.body);
+    shop.put(&stored(Agent {
+        id: "acme".parse().unwrap(),
+        name: "Acme".to_owned(),
+        profile_url: "https://agent.example/profile".to_owned(),
+        scopes: [AgentScope::Orders].into(),
+        checkouts_per_day: 1,
+        key_hash: String::new(),
+        key_created_at: Instant::EPOCH,
+    }))
+    .await;
+    let made = function.ok(create(&body)).await.body;
+    assert_eq!((&made["agent"], &made["kinds"], made["secret"].is_string()), (&json!("acme"), &json!([]), true));
+    // Staff replace its address and its secret, and no other agent gets it.
+    let mut other = body.clone();
+    other["url"] = json!("https://agent.example/other");
+    let moved = function.ok(change(&made, 1, &other)).await.body;
+    assert_eq!((&moved["url"], &moved["agent"]), (&other["url"], &json!("acme")));
+    for (name, value) in [("kinds", json!(["*"])), ("agent", json!("other"))] {
+        let mut wrong = body.clone();
+        wrong[name] = value;
+        let answer = function.send(change(&made, 2, &wrong)).await;
+        assert_eq!((answer.status, answer.pointers()), (422, vec![format!("/{name}").as_str()]), "{}", answer.body);
+    }
+    let renewed = function.ok(at(RENEW, &made).header("if-match", "\"2\"")).await.body;
+    assert!(renewed["secret"].is_string() && renewed["secret"] != made["secret"]);
+    assert_eq!(function.send(at(REMOVE, &made)).await.status, 204);
+    let plain = function.ok(create(&wanted())).await.body;
+    let mut given = wanted();
+    given["agent"] = json!("acme");
+    let answer = function.send(change(&plain, 1, &given)).await;
+    assert_eq!((answer.status, answer.pointers()), (422, vec!["/agent"]), "{}", answer.body);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Endpoints: addresses of other systems to which the shop sends its events. Staff register them.
 //!
-//! An agent also has an endpoint, which the shop finds in the agent's profile. It gets the agent's orders,
-//! and no events.
+//! An agent also has an endpoint, which gets the agent's orders, and no events. Over UCP, the shop finds it
+//! in the agent's profile. Over ACP, staff register it, and it has a secret.
 //!
 //! All endpoints are in one partition, and its head counts them, so one Query lists them.
 
@@ -76,7 +76,7 @@ entity! {
             /// The agent that gets its orders here.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             agent: Option<AgentId>,
-            /// The seeds of the secrets, the newest one first. An agent's endpoint has none.
+            /// The seeds of the secrets, the newest one first. An endpoint from a profile has none.
             secrets: Vec<SecretSeed>,
             /// When an attempt failed first after the last success.
             #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -113,6 +113,12 @@ impl WebhookEndpoint {
             None => wanted == kind,
         };
         self.disabled.is_none() && self.kinds.iter().any(fits)
+    }
+
+    /// Returns whether the address is that of an agent's profile.
+    #[must_use]
+    pub const fn is_from_profile(&self) -> bool {
+        self.agent.is_some() && self.secrets.is_empty()
     }
 
     /// Returns the secrets' seeds after a new one has replaced the former. A former secret remains valid
@@ -240,7 +246,7 @@ pub fn list() -> Result<Query<Stored<WebhookEndpoint>>, KeyError> {
     Ok(Query::new(&LIST, partition()?, Range::under(ENDPOINT)).limit((MAX_ENDPOINTS + MAX_AGENTS) as usize))
 }
 
-/// Returns the id of an agent's endpoint. An agent that is registered again under its id has another
+/// Returns the id of the endpoint from an agent's profile. An agent that is registered again under its id has another
 /// endpoint, with other deliveries.
 #[must_use]
 pub fn id_of_agent(agent: &Stored<Agent>) -> EndpointId {
@@ -251,7 +257,7 @@ pub fn id_of_agent(agent: &Stored<Agent>) -> EndpointId {
     EndpointId::generate(Instant::EPOCH, bytes)
 }
 
-/// Returns an action that removes the endpoint of an agent, if it has one.
+/// Returns an action that removes the endpoint from an agent's profile, if it has one.
 pub fn remove_of_agent(agent: &Stored<Agent>) -> Result<Guarded, EncodeError> {
     let own = Condition::NotExists.or(Condition::Is("agent", value(&agent.id)?));
     Ok(Guarded::delete(key(&id_of_agent(agent))?, own))

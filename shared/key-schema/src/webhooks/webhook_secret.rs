@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::code::labelled_keys;
 use crate::cursor::CursorKeyError;
+use crate::guest_cart::hexadecimal;
 use crate::id::EndpointId;
 use crate::instant::Instant;
 
@@ -107,5 +108,13 @@ impl WebhookSecret {
     pub fn sign(&self, id: &str, seconds: i64, body: &str) -> String {
         let tag = sign(&Key::new(HMAC_SHA256, &self.0), format!("{id}.{seconds}.{body}").as_bytes());
         format!("{VERSION},{}", STANDARD.encode(tag.as_ref()))
+    }
+
+    /// Returns the header `Merchant-Signature` of the Agentic Commerce Protocol for a message sent at this
+    /// second. Its key is the text of the secret, as it is with Stripe, whose form this is.
+    #[must_use]
+    pub fn merchant_signature(&self, seconds: i64, body: &str) -> String {
+        let tag = sign(&Key::new(HMAC_SHA256, self.text().as_bytes()), format!("{seconds}.{body}").as_bytes());
+        format!("t={seconds},v1={}", hexadecimal(tag.as_ref()))
     }
 }
