@@ -81,7 +81,7 @@ impl Flow<'_> {
     async fn shown(&self, seen: &Seen) -> Result<Value, Problem> {
         match self.protocol {
             Protocol::Ucp => ucp::view::session(self.app, self.request, seen).await,
-            Protocol::Acp => acp::view::session(self.app, self.request, seen).await,
+            Protocol::Acp => acp::view::session(self.app, self.request, &self.agent, seen).await,
         }
     }
 

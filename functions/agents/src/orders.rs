@@ -52,7 +52,7 @@ pub fn quantities(order: &PlacedOrder, wish: &Wish) -> Vec<Value> {
 }
 
 fn quantity(line: &OrderLine, pieces: impl Into<Value>, wish: &Wish) -> Value {
-    json!({ "id": line_id(wish, &line.product_id, line.line), "quantity": pieces.into() })
+    json!({ "id": line_id(wish, &line.product_id), "quantity": pieces.into() })
 }
 
 /// Returns the steps of the shipment with their names.
@@ -64,6 +64,11 @@ pub fn steps(order: &PlacedOrder) -> impl Iterator<Item = (&Stored<OrderStatusEv
         _ => None,
     };
     order.history.iter().filter_map(move |step| Some((step, name(step.status)?)))
+}
+
+/// Returns whether the goods are sent. A shop without shipping zones chooses no method, and may send them.
+pub fn is_shipped(order: &PlacedOrder) -> bool {
+    order.head.charges().method.is_some() || order.history.iter().any(|step| step.status == OrderStatus::Shipped)
 }
 
 /// Adds the carrier and the tracking number of a step, if it has them.
@@ -99,7 +104,9 @@ impl Adjustment<'_> {
 }
 
 pub fn adjustments(order: &PlacedOrder) -> Vec<Adjustment<'_>> {
-    let ends = order.history.iter().filter_map(|step| {
+    // An order that was cancelled and then paid after all goes on.
+    let end = order.history.iter().rfind(|step| step.status == order.head.status);
+    let ends = end.into_iter().filter_map(|step| {
         let kind = match step.status {
             OrderStatus::Cancelled => "cancellation",
             OrderStatus::Returned => "return",

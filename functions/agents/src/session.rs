@@ -377,7 +377,7 @@ impl Evaluation {
     pub fn of_order(order: &PlacedOrder, wish: &Wish) -> Self {
         let charges = order.head.charges();
         let line = |line: &Stored<key_schema::order::OrderLine>| Line {
-            id: line_id(wish, &line.product_id, line.line),
+            id: line_id(wish, &line.product_id),
             product_id: line.product_id.clone(),
             name: line.name.clone(),
             thumbnail: line.thumbnail.clone(),
@@ -409,10 +409,10 @@ impl Evaluation {
     }
 }
 
-/// Returns the agent's name of an order's line.
-pub fn line_id(wish: &Wish, product: &ProductId, number: u64) -> String {
+/// Returns the agent's name of an order's line. After the session has expired, it is the product.
+pub fn line_id(wish: &Wish, product: &ProductId) -> String {
     let named = wish.lines.iter().find(|line| line.product_id == *product);
-    named.map_or_else(|| format!("li_{number}"), |line| line.id.clone())
+    named.map_or_else(|| product.to_string(), |line| line.id.clone())
 }
 
 fn applied(charges: &Charges) -> Vec<Applied> {

@@ -190,11 +190,12 @@ fn signed_by_secrets(secrets: &[WebhookSecret], delivery: &WebhookDelivery, now:
 }
 
 /// Returns the headers of the Agentic Commerce Protocol. They have room for one signature, that of the
-/// newest secret.
+/// newest secret. The id of a delivery begins with the time of its event, so a later state of an order has a
+/// greater `Request-Id`.
 fn signed_for_acp(secrets: &[WebhookSecret], delivery: &WebhookDelivery, now: Instant) -> Vec<(String, String)> {
     let signature = secrets.first().map(|secret| secret.merchant_signature(now.as_seconds(), &delivery.body));
     let headers = [
-        ("request-id", delivery.event_id.clone()),
+        ("request-id", delivery.id.to_string()),
         ("timestamp", now.to_string()),
         ("merchant-signature", signature.unwrap_or_default()),
     ];

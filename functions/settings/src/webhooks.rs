@@ -63,13 +63,14 @@ pub async fn create(services: &Services, request: &Request<'_>) -> Result<Respon
     let NewEndpoint { url, kinds, description, agent, enabled } = request.body()?;
     webhooks.check(&url)?;
     check_kinds(&kinds, agent.as_ref())?;
+    // The time comes first, so an agent that is registered again meanwhile does not hear here.
+    let (keys, at) = (webhooks.keys.get().await?, Instant::now());
     if let Some(agent) = &agent
         && services.table.get(&agent::get(agent)?).await?.is_none()
     {
         let detail = "There is no such agent.";
         return Err(Problem::new(Code::InvalidBody, detail).error("/agent", "must be registered"));
     }
-    let (keys, at) = (webhooks.keys.get().await?, Instant::now());
     let endpoint = WebhookEndpoint {
         id: EndpointId::generate(at, services.random()?),
         agent,
@@ -335,7 +336,7 @@ struct EndpointView<'a> {
     failing_since: Option<Instant>,
     /// When the present secret was made.
     secret_created_at: Option<Instant>,
-    /// Until when the former secret signs, too.
+    /// Until when the former secret signs, too. To an agent, it does not.
     former_secret_ends_at: Option<Instant>,
     #[field(rule = VERSION, example = 1)]
     version: u64,
@@ -397,7 +398,8 @@ struct EndpointList<'a> {
 struct DeliveryView<'a> {
     id: &'a DeliveryId,
     endpoint_id: &'a EndpointId,
-    /// The id of the event, which is the header `webhook-id` of each request.
+    /// The id of the event, which is the header `webhook-id` of each request. An agent over ACP gets the
+    /// delivery's `id` instead, as `Request-Id`.
     #[field(rule = exact_text(32..=32), example = "0123456789abcdef0123456789abcdef")]
     event_id: &'a str,
     /// The kind of the event.

@@ -8,7 +8,7 @@ use key_schema::order::{OrderLine, OrderNumber, OrderStatus, PlacedOrder};
 use serde_json::{Value, json};
 
 use super::view::{total, totals};
-use crate::orders::{Adjustment, Pieces, add_tracking, adjustments, amount, quantities, steps};
+use crate::orders::{Adjustment, Pieces, add_tracking, adjustments, amount, is_shipped, quantities, steps};
 use crate::pages::Pages;
 use crate::session::{Totals, line_id};
 
@@ -52,7 +52,7 @@ const fn status(status: OrderStatus) -> &'static str {
 fn line_item(line: &Stored<OrderLine>, status: OrderStatus, wish: &Wish, pages: &Pages) -> Value {
     let Pieces { left, sent, status } = Pieces::of(line, status);
     let mut shown = json!({
-        "id": line_id(wish, &line.product_id, line.line),
+        "id": line_id(wish, &line.product_id),
         "title": line.name,
         "product_id": line.product_id,
         "quantity": { "ordered": line.quantity, "current": left, "fulfilled": sent },
@@ -79,7 +79,7 @@ fn fulfillment(order: &PlacedOrder, wish: &Wish) -> Value {
     let events = steps(order).map(|(step, name)| json!({ "id": name, "type": name, "occurred_at": step.at }));
     let mut shown = json!({
         "id": "shipment",
-        "type": if order.head.charges().method.is_some() { "shipping" } else { "digital" },
+        "type": if is_shipped(order) { "shipping" } else { "digital" },
         "status": status,
         "line_items": quantities(order, wish),
         "events": events.collect::<Vec<_>>(),

@@ -1,6 +1,7 @@
 //! Checkouts as the protocol shows them.
 
 use http_api::{Problem, Request};
+use key_schema::agent::{Agent, AgentScope};
 use key_schema::checkout_session::{Buyer, SessionDestination};
 use key_schema::instant::Instant;
 use serde_json::{Map, Value, json};
@@ -12,12 +13,14 @@ use crate::pages::Pages;
 use crate::purchase::Seen;
 use crate::session::{Evaluation, Kind, Line, Message, Offer, Severity, Status, Totals};
 
+/// What an agent without the scope `orders` sees of an order.
+const PLACED: [&str; 5] = ["type", "id", "checkout_session_id", "order_number", "permalink_url"];
 const DAY_SECONDS: i64 = 24 * 60 * 60;
 const HANDLER_SPEC: &str = "https://acp.dev/handlers/tokenized.card";
 const HANDLER_SCHEMAS: &str = "https://acp.dev/schemas/handlers/tokenized.card";
 
 /// Returns a session with its state.
-pub async fn session(app: &App, request: &Request<'_>, seen: &Seen) -> Result<Value, Problem> {
+pub async fn session(app: &App, request: &Request<'_>, agent: &Agent, seen: &Seen) -> Result<Value, Problem> {
     let pages = Pages::read(app, request).await?;
     let Seen { session, evaluation, status, order } = seen;
     let handlers = if app.shop.account.keys().await.is_ok() { json!([handler()]) } else { json!([]) };
@@ -56,7 +59,11 @@ pub async fn session(app: &App, request: &Request<'_>, seen: &Seen) -> Result<Va
     match (order, status) {
         (Some(order), Status::Completed) => {
             let link = pages.order(Some(session), &order.head.id);
-            add("order", super::order::snapshot(order, &session.id, &session.wish, &pages, &link));
+            let mut shown = super::order::snapshot(order, &session.id, &session.wish, &pages, &link);
+            if let (false, Some(order)) = (agent.scopes.contains(&AgentScope::Orders), shown.as_object_mut()) {
+                order.retain(|name, _| PLACED.contains(&name.as_str()));
+            }
+            add("order", shown);
         }
         (_, Status::Canceled) => {}
         // The buyer pays the order in the shop.

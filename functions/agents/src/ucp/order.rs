@@ -17,7 +17,7 @@ use super::view::totals;
 use super::{Root, envelope, error, nothing};
 use crate::App;
 use crate::access::agent;
-use crate::orders::{Adjustment, Pieces, add_tracking, adjustments, amount, own, quantities, steps};
+use crate::orders::{Adjustment, Pieces, add_tracking, adjustments, amount, is_shipped, own, quantities, steps};
 use crate::pages::Pages;
 use crate::session::{Message, Totals, line_id};
 
@@ -74,7 +74,7 @@ fn line_item(line: &Stored<OrderLine>, order: &PlacedOrder, wish: &Wish, pages: 
         item.insert("image_url".to_owned(), pages.picture(&path).into());
     }
     json!({
-        "id": line_id(wish, &line.product_id, line.line),
+        "id": line_id(wish, &line.product_id),
         "item": item,
         "quantity": { "original": line.quantity, "total": left, "fulfilled": sent },
         "totals": [{ "type": "subtotal", "amount": amount }, { "type": "total", "amount": amount }],
@@ -95,6 +95,7 @@ fn expectations(order: &PlacedOrder, wish: &Wish) -> Vec<Value> {
         Some(method) => {
             ("shipping", format!("{}, arrives in {} to {} days", method.name, method.days.0, method.days.1))
         }
+        None if is_shipped(order) => ("shipping", "Sent by the shop".to_owned()),
         None => ("digital", "Available at once".to_owned()),
     };
     vec![json!({

@@ -163,6 +163,17 @@ async fn an_agent_buys_as_a_guest_and_changes_only_what_it_names() {
 }
 
 #[tokio::test]
+async fn an_agent_without_the_scope_of_orders_sees_that_its_order_is_placed_and_no_more() {
+    let mut shop = Shop::open().await;
+    shop.acme = shop.agent_with("poor", &with(registration("poor"), &json!({ "scopes": ["checkout"] }))).await;
+    let session = begin(&shop, "c", &with(wanted(1), &buyer())).await;
+    let done = shop.expect(200, about(&shop, COMPLETE, &session, "pay").json(&card("spt_card_visa"))).await;
+    check_session(&done);
+    let names: Vec<&String> = done["order"].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["checkout_session_id", "id", "order_number", "permalink_url", "type"]);
+}
+
+#[tokio::test]
 async fn null_clears_what_an_agent_has_said() {
     let shop = Shop::open().await;
     let session = begin(&shop, "c", &with(wanted(1), &with(buyer(), &address("CH")))).await;

@@ -3,6 +3,7 @@
 use agents::profiles::Profiles;
 use agents::{App, notices};
 use aws::Reach;
+use aws_sdk_dynamodb::types::AttributeValue;
 use bus::queue::Batch;
 use bus::{Data, Event, OrderPlaced, OrderStatusChanged, PaymentReversed, Reversal};
 use emulators::faults::FaultKind;
@@ -176,6 +177,20 @@ async fn a_payment_after_the_placing_is_told_once() {
 }
 
 #[tokio::test]
+async fn an_order_that_was_cancelled_and_paid_after_all_goes_on() {
+    let sold = Sold::new().await;
+    let mut cancelled = sold.order.history[0].clone();
+    cancelled.data.status = OrderStatus::Cancelled;
+    sold.shop.put(&cancelled).await;
+    let read = || sold.platform.keyed(ORDER).path("id", sold.order.head.id.as_str());
+    assert_eq!(sold.shop.expect(200, read()).await["adjustments"], json!([]));
+    // Its line keeps a name that means the same product without the session.
+    let session = &sold.order.head.origin.as_ref().unwrap().checkout;
+    sold.shop.delete_at(&format!("CHECKOUT#{session}"), "CHECKOUT").await;
+    assert_eq!(sold.shop.expect(200, read()).await["line_items"][0]["id"], "tea");
+}
+
+#[tokio::test]
 async fn an_agent_hears_of_no_order_that_was_not_paid_and_of_nobody_elses() {
     let unpaid = Sold::paying("pm_card_chargeDeclined").await;
     assert_eq!(unpaid.order.head.status, OrderStatus::Pending);
@@ -187,7 +202,7 @@ async fn an_agent_hears_of_no_order_that_was_not_paid_and_of_nobody_elses() {
     unknown.order_id = "0190163d-8694-739b-aea5-966c26f8ad91".parse().unwrap();
     assert_eq!(sold.take(&[message(1, unknown)]).await, (vec![], 0));
     let key = format!("ORDER#{}", sold.order.head.id);
-    sold.shop.set(&key, "ORDER", "origin", aws_sdk_dynamodb::types::AttributeValue::Null(true)).await;
+    sold.shop.set(&key, "ORDER", "origin", AttributeValue::Null(true)).await;
     assert_eq!(sold.take(&[sold.placed(2)]).await, (vec![], 0), "a customer's own order");
     assert!(sold.deliveries().await.is_empty() && sold.endpoint().await.is_none());
 }
