@@ -6,7 +6,7 @@ use key_schema::instant::Instant;
 use key_schema::item::Stored;
 use key_schema::order::{OrderLine, OrderStatus, OrderStatusEvent, PlacedOrder};
 use key_schema::payment::{OperationKind, OperationState};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::session::line_id;
 
@@ -72,9 +72,9 @@ pub fn is_shipped(order: &PlacedOrder) -> bool {
 }
 
 /// Adds the carrier and the tracking number of a step, if it has them.
-pub fn add_tracking(step: &OrderStatusEvent, shown: &mut Map<String, Value>) {
+pub fn add_tracking(step: &OrderStatusEvent, shown: &mut Value) {
     for (field, value) in [("carrier", &step.carrier), ("tracking_number", &step.tracking)] {
-        if let Some(value) = value {
+        if let (Some(value), Some(shown)) = (value, shown.as_object_mut()) {
             shown.insert(field.to_owned(), value.as_str().into());
         }
     }

@@ -64,7 +64,7 @@ impl Pages {
         [link("terms_of_service", &self.terms), link("privacy_policy", &self.privacy)].into_iter().flatten().collect()
     }
 
-    pub fn picture(&self, path: &str) -> String {
-        format!("{}{path}", self.api)
+    pub fn picture(&self, product: &str, picture: &str) -> String {
+        format!("{}{}", self.api, http_api::url::picture(product, picture))
     }
 }

@@ -61,8 +61,7 @@ fn line_item(line: &Stored<OrderLine>, status: OrderStatus, wish: &Wish, pages: 
         "status": status,
     });
     if let (Some(picture), Some(fields)) = (&line.thumbnail, shown.as_object_mut()) {
-        let path = http_api::url::picture(line.product_id.as_str(), picture.as_str());
-        fields.insert("image_url".to_owned(), pages.picture(&path).into());
+        fields.insert("image_url".to_owned(), pages.picture(line.product_id.as_str(), picture.as_str()).into());
     }
     shown
 }
@@ -84,9 +83,7 @@ fn fulfillment(order: &PlacedOrder, wish: &Wish) -> Value {
         "line_items": quantities(order, wish),
         "events": events.collect::<Vec<_>>(),
     });
-    if let Some(fields) = shown.as_object_mut() {
-        steps(order).for_each(|(step, _)| add_tracking(step, fields));
-    }
+    steps(order).for_each(|(step, _)| add_tracking(step, &mut shown));
     shown
 }
 

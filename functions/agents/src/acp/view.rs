@@ -117,8 +117,7 @@ fn line_item(line: &Line, pages: &Pages) -> Value {
         ],
     });
     if let (Some(picture), Some(fields)) = (&line.thumbnail, shown.as_object_mut()) {
-        let path = http_api::url::picture(line.product_id.as_str(), picture.as_str());
-        fields.insert("images".to_owned(), json!([pages.picture(&path)]));
+        fields.insert("images".to_owned(), json!([pages.picture(line.product_id.as_str(), picture.as_str())]));
     }
     shown
 }

@@ -187,7 +187,7 @@ fn hit_view(hit: &Hit<ProductDocument>, pages: &Pages) -> Value {
         "price_range": { "min": price, "max": price },
     });
     if let (Some(picture), Some(shown)) = (&product.thumbnail, shown.as_object_mut()) {
-        let url = pages.picture(&http_api::url::picture(&product.id, picture));
+        let url = pages.picture(&product.id, picture);
         shown.insert("media".to_owned(), json!([{ "type": "image", "url": url, "alt_text": product.name }]));
     }
     if let (Some(former), Some(variant)) = (product.compare_at_amount, variant.as_object_mut()) {
@@ -286,7 +286,7 @@ impl Known {
             "variants": variants,
         });
         if let (Some(picture), Some(shown)) = (&product.thumbnail, shown.as_object_mut()) {
-            let url = pages.picture(&http_api::url::picture(product.id.as_str(), picture.as_str()));
+            let url = pages.picture(product.id.as_str(), picture.as_str());
             shown.insert("media".to_owned(), json!([{ "type": "image", "url": url, "alt_text": product.name }]));
         }
         shown
@@ -310,7 +310,7 @@ impl Sold {
             fields.insert("list_price".to_owned(), money(former));
         }
         if let Some(picture) = &self.thumbnail {
-            let url = pages.picture(&http_api::url::picture(self.id.as_str(), picture.as_str()));
+            let url = pages.picture(self.id.as_str(), picture.as_str());
             fields.insert("media".to_owned(), json!([{ "type": "image", "url": url, "alt_text": self.title }]));
         }
         shown

@@ -70,8 +70,7 @@ fn line_item(line: &Stored<OrderLine>, order: &PlacedOrder, wish: &Wish, pages: 
     let (Pieces { left, sent, status }, amount) = (Pieces::of(line, order.head.status), amount(line));
     let mut item = json!({ "id": line.product_id, "title": line.name, "price": line.unit_price.amount });
     if let (Some(picture), Some(item)) = (&line.thumbnail, item.as_object_mut()) {
-        let path = http_api::url::picture(line.product_id.as_str(), picture.as_str());
-        item.insert("image_url".to_owned(), pages.picture(&path).into());
+        item.insert("image_url".to_owned(), pages.picture(line.product_id.as_str(), picture.as_str()).into());
     }
     json!({
         "id": line_id(wish, &line.product_id),
@@ -139,17 +138,14 @@ fn place(address: &PostalAddress, wish: &Wish) -> Value {
 fn events(order: &PlacedOrder, wish: &Wish) -> Vec<Value> {
     let shipped = order.history.iter().find(|step| step.status == OrderStatus::Shipped);
     let event = |(step, kind): (&Stored<order::OrderStatusEvent>, &str)| {
-        let mut event = Map::new();
-        event.insert("id".to_owned(), kind.into());
-        event.insert("occurred_at".to_owned(), json!(step.at));
-        event.insert("type".to_owned(), kind.into());
-        event.insert("line_items".to_owned(), quantities(order, wish).into());
+        let lines = quantities(order, wish);
+        let mut event = json!({ "id": kind, "occurred_at": step.at, "type": kind, "line_items": lines });
         // A delivery has the tracking number of the shipment.
         if let Some(shipped) = shipped.filter(|_| step.status == OrderStatus::Delivered) {
             add_tracking(shipped, &mut event);
         }
         add_tracking(step, &mut event);
-        Value::Object(event)
+        event
     };
     steps(order).map(event).collect()
 }

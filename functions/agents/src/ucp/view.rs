@@ -71,8 +71,7 @@ pub async fn session(app: &App, request: &Request<'_>, seen: &Seen) -> Result<Va
 fn line_item(line: &Line, pages: &Pages) -> Value {
     let mut item = json!({ "id": line.product_id, "title": line.name, "price": line.unit_price });
     if let (Some(picture), Some(item)) = (&line.thumbnail, item.as_object_mut()) {
-        let path = http_api::url::picture(line.product_id.as_str(), picture.as_str());
-        item.insert("image_url".to_owned(), pages.picture(&path).into());
+        item.insert("image_url".to_owned(), pages.picture(line.product_id.as_str(), picture.as_str()).into());
     }
     json!({
         "id": line.id,

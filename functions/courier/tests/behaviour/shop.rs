@@ -9,7 +9,7 @@ use bus::queue::Batch;
 use courier::{Courier, Tally};
 use fixture::records::{delivered, detail};
 use fixture::{CURSOR_KEYS, TestTable, seed};
-use key_schema::agent::{self, Agent, AgentScope};
+use key_schema::agent;
 use key_schema::id::EndpointId;
 use key_schema::instant::Instant;
 use key_schema::item::Stored;
@@ -68,15 +68,7 @@ impl Shop {
     /// Keeps the message of an agent's order for the endpoint from the agent's profile, or for that with these
     /// secrets.
     pub async fn notice(&self, url: &str, body: &str, secrets: &[SecretSeed]) -> EndpointId {
-        let agent = seed::stored(Agent {
-            id: "acme".parse().unwrap(),
-            name: "Acme".to_owned(),
-            profile_url: "https://agent.example/profile".to_owned(),
-            scopes: [AgentScope::Orders].into(),
-            checkouts_per_day: 1,
-            key_hash: String::new(),
-            key_created_at: Instant::EPOCH,
-        });
+        let agent = seed::stored(seed::agent("acme"));
         self.transact(&agent::create(&agent).unwrap()).await;
         let endpoint = WebhookEndpoint {
             id: webhook_endpoint::id_of_agent(&agent),

@@ -1,9 +1,8 @@
 //! Tests of the endpoints for webhooks, and of the log of deliveries.
 
 use fixture::CURSOR_KEYS;
-use fixture::seed::stored;
+use fixture::seed::{agent, stored};
 use http_api::sample::Call;
-use key_schema::agent::{Agent, AgentScope};
 use key_schema::id::{AgentId, DeliveryId, EndpointId};
 use key_schema::instant::Instant;
 use key_schema::webhook_delivery::{Attempt, DeliveryState, LIFETIME_SECONDS, WebhookDelivery};
@@ -58,18 +57,6 @@ async fn store_delivery(shop: &Shop, endpoint: &Value, number: u8) -> String {
     id.to_string()
 }
 
-fn acme() -> Agent {
-    Agent {
-        id: "acme".parse().unwrap(),
-        name: "Acme".to_owned(),
-        profile_url: "https://agent.example/profile".to_owned(),
-        scopes: [AgentScope::Orders].into(),
-        checkouts_per_day: 1,
-        key_hash: String::new(),
-        key_created_at: Instant::EPOCH,
-    }
-}
-
 /// Sends each route, in an order in which all succeed, and calls `sent` after each.
 pub async fn each(shop: &Shop, function: &Function, mut sent: impl FnMut(&'static str)) {
     let mut endpoint = Value::Null;
@@ -77,7 +64,7 @@ pub async fn each(shop: &Shop, function: &Function, mut sent: impl FnMut(&'stati
         endpoint = function.ok(create(&wanted()).header("idempotency-key", "w")).await.body;
         sent(CREATE);
     }
-    shop.put(&stored(acme())).await;
+    shop.put(&stored(agent("acme"))).await;
     function.ok(create(&json!({ "url": "https://agent.example", "kinds": [], "agent": "acme" }))).await;
     sent(CREATE);
     function.ok(Call::new(LIST).staff("sam")).await;
@@ -264,7 +251,7 @@ async fn an_endpoint_that_staff_register_for_an_agent_has_a_secret_and_no_kinds(
     let body = json!({ "url": "https://agent.example/order_events", "kinds": [], "agent": "acme" });
     let answer = function.send(create(&body)).await;
     assert_eq!((answer.status, answer.pointers()), (422, vec!["/agent"]), "an unknown agent: {}", answer.body);
-    shop.put(&stored(acme())).await;
+    shop.put(&stored(agent("acme"))).await;
     let made = function.ok(create(&body)).await.body;
     assert_eq!((&made["agent"], &made["kinds"], made["secret"].is_string()), (&json!("acme"), &json!([]), true));
     // Staff replace its address and its secret, and no other agent gets it.
